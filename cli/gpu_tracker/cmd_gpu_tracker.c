@@ -30,7 +30,7 @@ static const struct cmd_option words_options[] = {
     TEXT('e', "execute", execute, "COMMAND", "the command, with its arguments, in quotes"),
     TEXT('o', "output", output, "FILE", "write the results to FILE; it is replaced"),
     TEXT('f', "format", format, "FORMAT",
-         "text or json; for pickle JSON is written, too (text)"),
+         "text, json, or pickle where Python has our package (text)"),
     TEXT(0, "tconfig", tconfig, "FILE", "settings for tracking, in JSON"),
     TEXT(0, "st", sleep_time, "SECONDS", "sampling interval, from 0.1 on (1)"),
     TEXT(0, "ru", ram_unit, "UNIT",

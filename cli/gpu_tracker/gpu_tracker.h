@@ -41,7 +41,8 @@ void gpu_tracker_warn(const struct cmd_streams *io, const char *format, ...)
 /* Where results go and in which form. */
 struct gpu_tracker_output {
     const char *path; /* NULL: the screen */
-    bool json;
+    bool json;        /* or a pickle that cannot be written */
+    bool pickle;
 };
 
 /* What --output and --format come to, checked as far as can be without touching anything;
@@ -55,6 +56,14 @@ int gpu_tracker_find_output(const struct gpu_tracker_args *args,
  * is replaced. CMD_DONE or CMD_FAILED. */
 int gpu_tracker_print(const struct gpu_tracker_output *output, const struct cmd_streams *io,
                       output_printer *print, const void *found);
+
+/* Has our package for Python do what `words` say from their fourth on, the first three
+ * being for its interpreter; they end with NULL. False where that is not installed. */
+bool gpu_tracker_python(const struct cmd_streams *io, const char **words, int *ret_code);
+
+/* The same where the output is to be a pickle: false, after a warning, where it cannot. */
+bool gpu_tracker_pickle(const struct gpu_tracker_output *output,
+                        const struct cmd_streams *io, const char **words, int *ret_code);
 
 /* A configuration file, which is a JSON object; the caller's to json_decref(). NULL after
  * saying why. */

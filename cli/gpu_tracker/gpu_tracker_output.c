@@ -4,19 +4,15 @@
 
 #include "gpu_tracker/gpu_tracker.h"
 
-static int find_format(const char *format, const struct cmd_streams *io, bool *ret_json)
+static int find_format(const char *format, const struct cmd_streams *io,
+                       struct gpu_tracker_output *output)
 {
-    *ret_json = format && strcmp(format, "text") != 0;
-    if (!*ret_json || strcmp(format, "json") == 0)
+    output->pickle = format && strcmp(format, "pickle") == 0;
+    output->json = output->pickle || (format && strcmp(format, "json") == 0);
+    if (output->json || !format || strcmp(format, "text") == 0)
         return CMD_DONE;
-    if (strcmp(format, "pickle") != 0)
-        return gpu_tracker_error(
-            io, "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".",
-            format);
-    gpu_tracker_warn(io,
-                     "A pickle is for Python alone and runs code when it is loaded. The "
-                     "results are written as JSON instead, which sub-track compare reads.");
-    return CMD_DONE;
+    return gpu_tracker_error(
+        io, "\"%s\" is not a valid format. Valid values are \"json\" or \"text\".", format);
 }
 
 int gpu_tracker_find_output(const struct gpu_tracker_args *args,
@@ -34,7 +30,7 @@ int gpu_tracker_find_output(const struct gpu_tracker_args *args,
     if (path && !output_is_writable(path, true, problem))
         return gpu_tracker_error(io, "%s", problem);
     ret_output->path = path;
-    return find_format(args->format, io, &ret_output->json);
+    return find_format(args->format, io, ret_output);
 }
 
 int gpu_tracker_print(const struct gpu_tracker_output *output, const struct cmd_streams *io,

@@ -82,6 +82,12 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
     int code = gpu_tracker_find_output(args, io, files, 2, &output);
     if (code != CMD_DONE)
         return code;
+    const char *words[] = {
+        NULL, NULL, NULL, "analyze", files[0], files[1], output.path ? output.path : "",
+        NULL
+    };
+    if (gpu_tracker_pickle(&output, io, words, &code))
+        return code;
     if (wm_block_analysis_new(&input, &analysis, &err) < 0) {
         if (are_swapped(input))
             return gpu_tracker_error(io,
@@ -176,6 +182,34 @@ static int print_comparison(const void *comparison, FILE *out, struct wm_error *
     return wm_comparison_print(comparison, out, err);
 }
 
+/* As below, by our package for Python. */
+static bool compare_in_python(json_t *sessions, const char *statistic,
+                              const struct gpu_tracker_output *output,
+                              const struct cmd_streams *io, int *ret_code)
+{
+    const char *format = output->pickle ? "pickle" : output->json ? "json" : "text";
+    const char *const first[] = {
+        NULL, NULL, NULL, "compare", statistic, format, output->path ? output->path : ""
+    };
+    size_t used = sizeof(first) / sizeof(first[0]);
+    const char **words = calloc(used + 2 * json_object_size(sessions) + 1, sizeof(*words));
+    const char *name;
+    json_t *path;
+
+    if (!words)
+        return false;
+    memcpy(words, first, sizeof(first));
+    json_object_foreach(sessions, name, path)
+    {
+        words[used++] = name;
+        words[used++] = json_string_value(path);
+    }
+    bool is_done = output->pickle ? gpu_tracker_pickle(output, io, words, ret_code)
+                                  : gpu_tracker_python(io, words, ret_code);
+    free(words);
+    return is_done;
+}
+
 static int compare(json_t *sessions, const char *statistic,
                    const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
@@ -185,7 +219,10 @@ static int compare(json_t *sessions, const char *statistic,
     const char *name, *remark;
     struct wm_error err;
     json_t *path;
+    int code;
 
+    if (output->pickle && compare_in_python(sessions, statistic, output, io, &code))
+        return code;
     int status = wm_comparison_new(&comparison, &err);
     if (status < 0)
         return gpu_tracker_error(io, "%s", err.text);
@@ -198,11 +235,15 @@ static int compare(json_t *sessions, const char *statistic,
         status = wm_comparison_run(comparison, statistic, format, &err);
     if (status < 0) {
         wm_comparison_free(comparison);
+        /* It may be a pickle. */
+        if (status == WM_EFORMAT && !output->pickle &&
+            compare_in_python(sessions, statistic, output, io, &code))
+            return code;
         return gpu_tracker_error(io, "%s", err.text);
     }
     for (size_t i = 0; (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
-    int code = gpu_tracker_print(output, io, print_comparison, comparison);
+    code = gpu_tracker_print(output, io, print_comparison, comparison);
     wm_comparison_free(comparison);
     return code;
 }

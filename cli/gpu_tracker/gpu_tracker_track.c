@@ -176,6 +176,9 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
         .style = &style,
     };
     int printed = gpu_tracker_print(output, io, output_report_print, &printed_report);
+    const char *words[] = { NULL, NULL, NULL, "usage", output->path, NULL };
+    if (printed == CMD_DONE && output->path)
+        gpu_tracker_pickle(output, io, words, &printed);
     warn_of_report(report, settings->disable_logs, without_gpus, io);
     wm_report_free(report);
     return code == CMD_DONE ? printed : code;

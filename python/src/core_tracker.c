@@ -39,8 +39,8 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     return core_object_new(type, "tracker", tracker, free_tracker, CORE_ENDS_FIRST);
 }
 
-/* Of a tracker that takes its ticks in a thread, nothing but stop() and signal() may be
- * called. */
+/* Of a tracker that takes its ticks in a thread, nothing but stop(), signal() and report()
+ * may be called. */
 static struct wm_tracker *enter(PyObject *self)
 {
     struct wm_tracker *tracker = core_object_enter(self);
@@ -411,12 +411,14 @@ static PyObject *tracker_stop(PyObject *self, PyObject *unused)
     return leave(self, status, &err);
 }
 
-PyDoc_STRVAR(report_doc, "report($self, /)\n--\n\n"
-                         "The Report of a stopped tracker; ValueError before.");
+PyDoc_STRVAR(report_doc,
+             "report($self, /)\n--\n\n"
+             "The Report of a stopped tracker, or of one that runs as of its last\n"
+             "sample; ValueError before the start. Any thread may ask for it.");
 
 static PyObject *tracker_report(PyObject *self, PyObject *unused)
 {
-    struct wm_tracker *tracker = enter(self);
+    struct wm_tracker *tracker = core_object_enter_shared(self);
     struct wm_report *report;
     struct wm_error err = { 0 };
     int status;

@@ -2,7 +2,7 @@
 /*
  * analyze_recording.c - reads a recording once: its ticks, or gpu_tracker's timepoints, and
  * the calls as the edges that they were. It becomes a report, an analysis of its blocks, or
- * both.
+ * both. The JSON of an analysis is one already.
  */
 #include "analyze/analyze.h"
 
@@ -13,6 +13,7 @@
 #include "analyze/analyze_state.h"
 #include "analyze/region/analyze_block_analysis.h"
 #include "analyze/region/analyze_edges.h"
+#include "base/base_file.h"
 #include "base/text/base_utf8.h"
 #include "record/record_read.h"
 
@@ -315,6 +316,27 @@ static int make_blocks(const struct replay *replay, struct wm_report *report,
     return WM_OK;
 }
 
+/* A result of a thousand blocks takes 2 MB. */
+#define MOST_JSON ((size_t)1 << 30)
+
+static int read_json(const struct wm_analysis_input *input,
+                     struct wm_block_analysis **ret_analysis, struct wm_error *err)
+{
+    size_t length;
+    char *text;
+
+    if (input->sub_tracking_count > 0)
+        return wm_fail(err, WM_EINVAL,
+                       "%s: is the JSON of an analysis, which has its calls already",
+                       wm_text_path(input->tracking));
+    int status = wm_file_slurp(input->tracking, MOST_JSON, &text, &length, err);
+    if (status < 0)
+        return status;
+    status = wm_block_analysis_parse(text, length, input->tracking, ret_analysis, err);
+    free(text);
+    return status;
+}
+
 int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
                            struct wm_block_analysis **ret_analysis, struct wm_error *err)
 {
@@ -323,6 +345,8 @@ int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_repo
     struct wm_report *report = NULL;
 
     int status = wm_recording_open_any(input->tracking, input->run, &replay.recording, err);
+    if (status == WM_EFORMAT && wm_block_analysis_is_json(input->tracking))
+        return read_json(input, ret_analysis, err);
     if (status == WM_OK)
         status = wm_timepoints_of_recording(replay.recording, &replay.timepoints, err);
     if (status == WM_OK && with_report && !wm_recording_static_data(replay.recording))

@@ -4,6 +4,7 @@
 #include "analyze/analyze_build.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "record/run/record_writer.h"
 
@@ -95,8 +96,10 @@ static void build_memory(struct wm_report_builder *builder)
     report->ram_descendants = rss_of(builder, "descendants");
     report->ram_combined = rss_of(builder, "tree");
 
-    /* Right after its begin a command has nothing of its own yet. */
-    if (report->complete && report->result.ticks <= LOOKS_AT_ENDS) {
+    /* Right after its begin a command has nothing of its own yet, unlike what ran before.
+     */
+    bool is_command = !report->run.mode || strcmp(report->run.mode, "run") == 0;
+    if (report->complete && is_command && report->result.ticks <= LOOKS_AT_ENDS) {
         struct wm_value missing =
             wm_value_missing("nobody looked between its begin and its end");
         report->ram_main.private_ = report->ram_main.shared = missing;

@@ -270,6 +270,11 @@ def as_json(folder):
     assert list(theirs) == ["overall", "static_data", "code_block_results"]
     assert text == json.dumps(theirs, indent=1) + "\n"
 
+    # It is read again, and printed in any other form.
+    (folder / "results.json").write_text(text)
+    again = analyze(folder / "results.json", "--format", "gpu-tracker")
+    assert again == text_of(wanted) + "\n"
+
 
 @case("the time in which a block was open counts what overlaps once")
 def open_time(folder):

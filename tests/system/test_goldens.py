@@ -245,8 +245,6 @@ OTHERS = {
     "gpu-tracker/analyze-sqlite": f"{TRACKER} analyze --tf={REAL}.sqlite"
                                   f" --stf={SUB}/combined.sqlite",
     "gpu-tracker/analyze-json": f"{TRACKER} analyze --tf={REAL}.csv --stf={SUB}/main.csv -f json",
-    "gpu-tracker/analyze-pickle": f"{TRACKER} analyze --tf={REAL}.csv --stf={SUB}/main.csv"
-                                  " -f pickle -o out.pkl",
     "gpu-tracker/analyze-ours": ("export recordings/v1-tree.sqlite --sub-tracking a.csv",
                                  f"{TRACKER} analyze --tf=recordings/v1-tree.sqlite --stf=a.csv"),
     **{f"gpu-tracker/compare-{statistic}": f"{TRACKER} compare --stat={statistic}"

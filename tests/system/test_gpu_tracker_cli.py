@@ -324,7 +324,15 @@ def sessions(folder):
                        "1,my-code-block,0,1795247379.5\r\n1,my-code-block,1,1795247380.5\r\n")
 
 
-@case("sub-track analyze: text, JSON, a file, pickle")
+def with_python(folder, script):
+    """An environment in which this is all the Python that there is."""
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin/python3").write_text("#!/bin/sh\n" + script)
+    (folder / "bin/python3").chmod(0o755)
+    return {**without_gpus(folder), "PATH": f"{folder}/bin:/usr/bin:/bin"}
+
+
+@case("sub-track analyze: text, JSON, a file")
 def _(folder):
     sessions(folder)
     files = ("--tf=tracking1.csv", "--stf=sub-tracking1.csv")
@@ -343,10 +351,44 @@ def _(folder):
     results = json.loads(done.stdout)
     assert list(results) == ["overall", "static_data", "code_block_results"]
     assert done.stdout == json.dumps(results, indent=1) + "\n"
-    done = gpu_tracker(folder, "sub-track", "analyze", *files, "--format=pickle",
-                       "--output=my-results.pkl")
+    done = gpu_tracker(folder, "sub-track", "analyze", *files, "-f", "json", "-o", "my.json")
+    assert done.returncode == 0 and done.stdout == done.stderr == "", done
+    assert json.loads((folder / "my.json").read_text()) == results
+
+
+@case("pickles are left to our package for Python; JSON is written where that is not installed")
+def _(folder):
+    sessions(folder)
+    files = ("--tf=tracking1.csv", "--stf=sub-tracking1.csv")
+    output = ("--format=pickle", "--output=my-results.pkl")
+    without = with_python(folder, "exit 77\n")
+    done = gpu_tracker(folder, "sub-track", "analyze", *files, *output, env=without)
     assert done.returncode == 0 and done.stdout == "" and "as JSON instead" in done.stderr, done
-    assert json.loads((folder / "my-results.pkl").read_text()) == results
+    assert "overall" in json.loads((folder / "my-results.pkl").read_text())
+    done = gpu_tracker(folder, "-e", "true", *output, env=without)
+    assert done.returncode == 0 and "as JSON instead" in done.stderr, done
+    (folder / "real.pkl").write_bytes(b"\x80\x04N.")
+    done = gpu_tracker(folder, "sub-track", "compare", "-m", "A=real.pkl", env=without)
+    assert done.returncode == 1 and "a pickle is a program" in done.stderr, done
+
+    telling = with_python(folder, "shift 2; printf '%s\\n' \"$@\"\n")
+    sessions_of = ("-m", "A=my-results.pkl", "-m", "B=real.pkl")
+    for words, expected in (
+            (("sub-track", "analyze", *files, *output),
+             ["analyze", "tracking1.csv", "sub-tracking1.csv", "my-results.pkl"]),
+            (("sub-track", "analyze", *files, "-fpickle"),
+             ["analyze", "tracking1.csv", "sub-tracking1.csv", ""]),
+            (("sub-track", "compare", *sessions_of),
+             ["compare", "mean", "text", "", "A", "my-results.pkl", "B", "real.pkl"]),
+            (("sub-track", "compare", "-m", "A=my-results.pkl", "--stat=max", "-o", "c", "-f", "pickle"),
+             ["compare", "max", "pickle", "c", "A", "my-results.pkl"]),
+            (("-e", "true", *output), ["usage", "my-results.pkl"])):
+        done = gpu_tracker(folder, *words, env=telling)
+        told = [line for line in done.stdout.splitlines() if "Resource tracking" not in line]
+        assert (done.returncode, told) == (0, expected), done
+    failing = with_python(folder, "exit 1\n")
+    done = gpu_tracker(folder, "sub-track", "compare", *sessions_of, env=failing)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", ""), done
 
 
 @case("sub-track analyze says what it makes of its files")

@@ -268,6 +268,18 @@ static void test_self_in_thread(void **state)
     wm_tracker_free(tracker);
 }
 
+/* It had its memory before the first sample, so two are enough. */
+static void test_short_self(void **state)
+{
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(1000 * MILLISECOND);
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_true(number(tracker, "max_ram.main.private_rss") > 0);
+    wm_tracker_free(tracker);
+}
+
 /* They come to the tracker as long as it runs; with the next one it is the same. */
 static void test_self_regions(void **state)
 {
@@ -547,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_pids),
         cmocka_unit_test(test_unknown_source),
         cmocka_unit_test(test_self_in_thread),
+        cmocka_unit_test(test_short_self),
         cmocka_unit_test(test_self_regions),
         cmocka_unit_test_setup_teardown(test_self_with_gpus, test_make_dir,
                                         test_remove_dir),

@@ -92,7 +92,8 @@ int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
 
     *compare = (struct wm_compare) { .sessions = sessions,
                                      .session_count = count,
-                                     .statistic = statistic };
+                                     .statistic = statistic,
+                                     .as_gpu_tracker = as_gpu_tracker };
     int status = as_gpu_tracker ? wm_compare_match_gpu_tracker(compare, err)
                                 : wm_compare_match(compare, err);
     if (status == WM_OK && remark_sessions(compare) < 0)
@@ -308,7 +309,8 @@ static struct figure find_figure(const struct wm_compare *compare, size_t sessio
     const struct wm_region_usage *block = NULL;
     struct figure figure = { .value = { .known = false } };
 
-    if (item < WM_COMPARE_TIME && wm_block_analysis_lack(analysis, item))
+    if (item < WM_COMPARE_TIME && !compare->as_gpu_tracker &&
+        wm_block_analysis_lack(analysis, item))
         return figure;
     if (group != WM_COMPARE_OVERALL) {
         block = compare->groups[group].blocks[session];

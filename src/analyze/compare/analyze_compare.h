@@ -43,6 +43,7 @@ struct wm_compare {
     const struct wm_compare_session *sessions; /* borrowed */
     size_t session_count;
     enum wm_block_figure statistic;
+    bool as_gpu_tracker; /* which has 0 where no GPU was measured */
     struct wm_compare_group *groups;
     size_t group_count, group_room;
     struct wm_remarks remarks;

@@ -13,12 +13,6 @@
 #include "record/run/record_writer.h"
 #include "wattmeter/report.h"
 
-/* How much of a file has to be known to tell what it is. */
-enum { HEAD_SIZE = 64 };
-
-/* A result of a thousand blocks takes 2 MB. */
-#define MOST_JSON ((size_t)1 << 30)
-
 struct wm_comparison {
     struct wm_compare_session *sessions;
     size_t count;
@@ -97,57 +91,32 @@ static int analyze(struct wm_compare_session *session,
     return status;
 }
 
-static int read_json(struct wm_compare_session *session,
-                     const struct wm_analysis_input *input, struct wm_error *err)
-{
-    size_t length;
-    char *text;
-
-    if (input->sub_tracking_count > 0)
-        return wm_fail(err, WM_EINVAL,
-                       "%s: is the JSON of an analysis, which has its calls already",
-                       wm_text_path(input->tracking));
-    int status = wm_file_slurp(input->tracking, MOST_JSON, &text, &length, err);
-    if (status < 0)
-        return status;
-    status =
-        wm_block_analysis_parse(text, length, input->tracking, &session->analysis, err);
-    free(text);
-    return status;
-}
-
 /* Python's pickles of protocol 2 and later begin with its number; earlier ones look like
  * any text, but are called so. */
-static bool is_pickle(const char *path, const char *head, size_t length)
+static bool is_pickle(const char *path)
 {
     const char *dot = strrchr(path, '.');
+    char head[2];
+    size_t length;
 
-    if (length >= 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
+    /* What is no file may be the URL of a recording, or the folder of one. */
+    if (wm_file_head(path, head, sizeof(head), &length, NULL) < 0 || length == 0)
+        return false;
+    if (length == 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
         return true;
-    return dot && length > 0 && head[0] != '{' &&
-           (strcmp(dot, ".pkl") == 0 || strcmp(dot, ".pickle") == 0);
+    return dot && (strcmp(dot, ".pkl") == 0 || strcmp(dot, ".pickle") == 0) &&
+           !wm_block_analysis_is_json(path);
 }
 
 static int load(struct wm_compare_session *session, const struct wm_analysis_input *input,
                 struct wm_error *err)
 {
-    char head[HEAD_SIZE];
-    size_t length = 0, start = 0;
-
-    /* What is no file may be the URL of a recording, or the folder of one. */
-    if (wm_file_head(input->tracking, head, sizeof(head), &length, NULL) < 0)
-        length = 0;
-    start = wm_text_mark(head, length);
-    while (start < length && strchr(" \t\r\n", head[start]))
-        start++;
-    if (is_pickle(input->tracking, head + start, length - start))
+    if (is_pickle(input->tracking))
         return wm_fail(err, WM_EFORMAT,
                        "%.90s: a pickle is a program, and is not read; make JSON of it: "
                        "gpu-tracker sub-track analyze --tf=... --stf=... --format=json "
                        "--output=FILE",
                        wm_text_path(input->tracking));
-    if (start < length && head[start] == '{')
-        return read_json(session, input, err);
     return analyze(session, input, err);
 }
 

@@ -18,8 +18,9 @@
 struct wm_block_analysis {
     struct wm_static_data static_data;
     enum wm_origin gpu_origin; /* measured: all GPUs were; so it is in gpu_tracker's */
-    uint64_t timepoints;       /* 0 in gpu_tracker's JSON, which lacks it */
-    uint64_t stray;            /* stops without a start; likewise */
+    bool is_told_less;         /* gpu_tracker's JSON does not have the next two: 0 */
+    uint64_t timepoints;
+    uint64_t stray; /* stops without a start */
     struct wm_block_figures overall[WM_MEASUREMENT_COUNT];
     struct wm_region_usage *blocks; /* in the order of their names */
     size_t count;
@@ -27,7 +28,8 @@ struct wm_block_analysis {
     struct wm_report *report;  /* of a recording, where it was asked for; else NULL */
 };
 
-/* wm_block_analysis_new(), which may have the report of a recording, too. */
+/* wm_block_analysis_new(), which may have the report of a recording, too. The JSON of an
+ * analysis has none. */
 int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
                            struct wm_block_analysis **ret_analysis, struct wm_error *err);
 
@@ -57,6 +59,9 @@ void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin);
 /* gpu_tracker's structure, with null for what is not known; with `details` ours, which has
  * more beside it (docs/analysis.md). The caller's; NULL when out of memory. */
 json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details);
+
+/* Whether the file begins with a brace, a byte order mark and blanks aside. */
+bool wm_block_analysis_is_json(const char *path);
 
 /* Reads both, and gpu_tracker's own files, in which NaN may stand. Blocks are put in the
  * order of their names. WM_EFORMAT says what is missing; `name` is what it calls the

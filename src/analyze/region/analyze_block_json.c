@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_file.h"
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
@@ -195,6 +196,16 @@ static json_t *json_remarks(const struct wm_remarks *remarks)
     return json;
 }
 
+static void put_total(struct writer *writer, json_t **root, const char *key, uint64_t count)
+{
+    if (!writer->results->is_told_less) {
+        put_count(root, key, count);
+        return;
+    }
+    wm_json_set(root, key, json_null());
+    put_why(writer, "", key, "gpu_tracker's JSON does not tell");
+}
+
 json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details)
 {
     struct writer writer = { .results = results, .details = details };
@@ -202,11 +213,12 @@ json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool det
 
     if (details) {
         writer.why = json_object();
-        put_count(&root, "num_timepoints", results->timepoints);
-        put_count(&root, "num_stray_stops", results->stray);
+        put_total(&writer, &root, "num_timepoints", results->timepoints);
+        put_total(&writer, &root, "num_stray_stops", results->stray);
     }
     wm_json_set(&root, "overall", json_usage(&writer, results->overall));
-    put_usage_why(&writer, results->overall, results->timepoints, "", "overall");
+    put_usage_why(&writer, results->overall,
+                  results->is_told_less ? UINT64_MAX : results->timepoints, "", "overall");
     wm_json_set(&root, "static_data", json_static_data(&writer));
     for (size_t i = 0; i < results->count && blocks; i++)
         wm_json_add(&blocks, json_block(&writer, &results->blocks[i], i));
@@ -247,6 +259,18 @@ static uint64_t read_count(struct reader *reader, const json_t *object, const ch
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         fail(reader, WM_EFORMAT, key);
     return (uint64_t)json_integer_value(value);
+}
+
+/* False where it is not told. */
+static bool read_total(struct reader *reader, const json_t *root, const char *key,
+                       uint64_t *ret_count)
+{
+    const json_t *value = json_object_get(root, key);
+
+    if (!value || json_is_null(value))
+        return false;
+    *ret_count = read_count(reader, root, key, false);
+    return true;
 }
 
 static struct wm_known read_number(struct reader *reader, const json_t *object,
@@ -465,8 +489,9 @@ static void read_results(struct reader *reader, const json_t *root,
     if (!json_is_object(root))
         fail(reader, WM_EFORMAT, "no object");
     read_usage(reader, root, "overall", results->overall);
-    results->timepoints = read_count(reader, root, "num_timepoints", true);
-    results->stray = read_count(reader, root, "num_stray_stops", true);
+    results->is_told_less =
+        !read_total(reader, root, "num_timepoints", &results->timepoints);
+    read_total(reader, root, "num_stray_stops", &results->stray);
     read_static_data(reader, root, &results->static_data);
     read_blocks(reader, root, results);
     if (reader->status < 0)
@@ -500,6 +525,19 @@ static char *without_nan(const char *text, size_t length, size_t *ret_length)
     }
     *ret_length = used;
     return copy;
+}
+
+bool wm_block_analysis_is_json(const char *path)
+{
+    char head[64];
+    size_t length;
+
+    if (wm_file_head(path, head, sizeof(head), &length, NULL) < 0)
+        return false;
+    size_t start = wm_text_mark(head, length);
+    while (start < length && strchr(" \t\r\n", head[start]))
+        start++;
+    return start < length && head[start] == '{';
 }
 
 int wm_block_analysis_parse(const char *text, size_t length, const char *name,

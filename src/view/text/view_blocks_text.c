@@ -176,7 +176,7 @@ void wm_view_blocks_text(const struct wm_block_analysis *results, FILE *out)
     char fact[64];
 
     snprintf(fact, sizeof(fact), "%" PRIu64, results->timepoints);
-    print_fact(&text, "Timepoints", fact);
+    print_fact(&text, "Timepoints", results->is_told_less ? "n/a" : fact);
     snprintf(fact, sizeof(fact), "%zu", results->count);
     print_fact(&text, "Blocks", fact);
     if (results->stray > 0) {
@@ -186,7 +186,7 @@ void wm_view_blocks_text(const struct wm_block_analysis *results, FILE *out)
     }
     for (size_t i = 0; i < results->remarks.count; i++)
         print_fact(&text, "Note", results->remarks.all[i]);
-    if (results->timepoints > 0)
+    if (results->timepoints > 0 || results->is_told_less)
         print_usage(&text, results->overall);
     for (size_t i = 0; i < results->count; i++)
         print_block(&text, &results->blocks[i]);

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of tracking and sub-tracking files, and what is wrong with such a file."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator
+
+from wattmeter import _core
+
+_KINDS: dict[str, type[Exception]] = {
+    "ENOENT": FileNotFoundError,
+    "EACCES": PermissionError,
+    "EIO": OSError,
+}
+
+
+def check_name(path: str) -> None:
+    """:raises ValueError: it ends neither in .csv nor in .sqlite"""
+    if not path.endswith((".csv", ".sqlite")):
+        raise ValueError(
+            f'Invalid file name: "{path}". Valid file extensions are ".csv" and '
+            '".sqlite".'
+        )
+
+
+def builtin_error(error: _core.Error, target: str = "") -> Exception:
+    """The same as one of Python's own; of a `target` that exists with gpu_tracker's
+    sentence."""
+    if error.status == "EEXIST":
+        return FileExistsError(
+            f"File {target} already exists. Set overwrite to True to overwrite the "
+            "existing file."
+        )
+    return _KINDS.get(error.status, ValueError)(str(error))
+
+
+@contextlib.contextmanager
+def errors(target: str = "") -> Iterator[None]:
+    """The library's errors become Python's own."""
+    try:
+        yield
+    except _core.Error as error:
+        raise builtin_error(error, target) from None
