@@ -281,7 +281,7 @@ class Channel(NamedTuple):
     period: Optional[float]
     sensor: Optional[str]
 
-class Reading(NamedTuple):
+class SourceReading(NamedTuple):
     value: Optional[float]
     state: str
     why: Optional[str]
@@ -289,7 +289,7 @@ class Reading(NamedTuple):
 
 class Source:
     def __new__(cls, name: str, gpus: Optional[str] = None) -> Source: ...
-    def read(self) -> List[Reading]: ...
+    def read(self) -> List[SourceReading]: ...
     @property
     def channels(self) -> List[Channel]: ...
     @property

@@ -53,7 +53,8 @@ class _Fields:
 
     def why(self, name: str) -> str | None:
         """Why that value is missing: "not supported by this GPU"; None where it is not."""
-        return self._values[name].why
+        why: str | None = self._values[name].why
+        return why
 
     @property
     def values(self) -> Values:

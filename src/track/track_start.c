@@ -226,7 +226,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
                           tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
                           &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
-        status = wm_account_expect_command(tracker->account, tracker->wake_fd, err);
+        status = wm_account_expect(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, err);
     if (status == WM_OK)
@@ -308,7 +308,7 @@ static int open_tree(struct wm_tracker *tracker, const char *procfs, const pid_t
     for (size_t i = 1; i < count && status == WM_OK; i++)
         status = wm_tree_add(tracker->tree, pids[i], err);
     if (status == WM_OK)
-        wm_tree_refresh(tracker->tree);
+        wm_tree_find_all(tracker->tree);
     return status;
 }
 
@@ -329,9 +329,11 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
         tracker->end_fd = count > 1 ? -1 : tracker->pid_fd;
     }
 
-    int status = open_tree(tracker, procfs, pids, count, err);
+    int status = wm_account_new(&tracker->account, err);
+    if (status == WM_OK && tracker->self)
+        status = wm_account_expect(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
-        status = wm_account_new(&tracker->account, err);
+        status = open_tree(tracker, procfs, pids, count, err);
     if (status < 0)
         return status;
     wm_account_start_tree(tracker->account, tracker->tree, own);

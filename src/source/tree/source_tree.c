@@ -124,6 +124,11 @@ static void refresh_details(struct wm_tree *tree, int64_t now_ns)
     }
 }
 
+void wm_tree_find_all(struct wm_tree *tree)
+{
+    wm_tree_set_refresh(&tree->set, wm_clock_monotonic_ns());
+}
+
 void wm_tree_refresh(struct wm_tree *tree)
 {
     int64_t now_ns = wm_clock_monotonic_ns();

@@ -39,7 +39,11 @@ void wm_tree_set_reaper(struct wm_tree *tree, pid_t reaper);
 /* Tells that the root has just executed another program. */
 void wm_tree_executed(struct wm_tree *tree);
 
-/* Looks at all processes, finds new ones, forgets dead ones. */
+/* Finds new processes and forgets dead ones, without a look at their memory, which takes
+ * the most time. */
+void wm_tree_find_all(struct wm_tree *tree);
+
+/* The same with their memory. */
 void wm_tree_refresh(struct wm_tree *tree);
 
 size_t wm_tree_channels(const struct wm_tree *tree, const struct wm_channel **ret_channels);

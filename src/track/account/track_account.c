@@ -27,7 +27,7 @@
  * used since the last exact reading; they interrupt nobody. */
 #define EXACT_PERIOD_NS (9 * WM_NS_PER_MS)
 
-/* How long a command waits for its counter at most: where it takes longer it takes a
+/* How long a start waits for its counter at most: where it takes longer it takes a
  * hundred times as long, and the counter comes later. */
 #define PATIENCE_NS (200 * 1000)
 
@@ -41,6 +41,8 @@ enum { COUNTER_MAX = 1024 };
 
 static const char by_perf[] = "perf task clock, inherited";
 static const char by_cgroup[] = "cgroup cpu.stat";
+static const char by_sampling[] =
+    "sampling; short children, and those nobody waited for, are missing";
 static const char by_waiting[] =
     "wait4 and sampling; children nobody waited for are missing";
 
@@ -51,9 +53,9 @@ static const char by_waiting[] =
 /*
  * On a machine where no program counts anything just then, the kernel switches its
  * counting on with the first counter of all, and waits for every CPU before it returns:
- * some 10 to 25 ms, which a command should not have to wait for. So the first one is
- * opened aside, by a probe, and closed again; for a second from then on others come at
- * once.
+ * some 10 to 25 ms, for which neither a command nor a program that measures itself should
+ * have to wait. So the first one is opened aside, by a probe, and closed again; for a
+ * second from then on others come at once.
  */
 struct probe {
     atomic_int users; /* the owner and the thread; the last one frees it */
@@ -141,7 +143,7 @@ struct host_time {
 };
 
 struct wm_account {
-    struct probe *probe; /* of a command only */
+    struct probe *probe; /* NULL: whoever starts waits for the counters */
     bool is_late;        /* it has not answered; until then we sample */
     int64_t begun_ns;
     int counters[COUNTER_MAX]; /* perf descriptors; their sum is the tree's time */
@@ -202,7 +204,7 @@ static struct host_time read_host_time(void)
     return (struct host_time) { (double)stat.busy / ticks, (double)stat.stolen / ticks };
 }
 
-int wm_account_expect_command(struct wm_account *account, int wake_fd, struct wm_error *err)
+int wm_account_expect(struct wm_account *account, int wake_fd, struct wm_error *err)
 {
     int status = probe_new(wake_fd, &account->probe, err);
 
@@ -295,6 +297,14 @@ static int open_counters(struct wm_account *account, const struct wm_tree *tree)
 void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tree, bool own)
 {
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    account->begun_ns = wm_clock_monotonic_ns();
+    account->is_late =
+        account->probe && probe_answer(account->probe, PATIENCE_NS) == UNKNOWN;
+    if (account->is_late) {
+        account->base_ns = wm_tree_cpu_ns(tree);
+        set_method(account, by_sampling);
+        return;
+    }
     int status = own ? open_counters(account, tree) : -ENOTSUP;
     set_method(account, by_perf);
     if (status == 0)

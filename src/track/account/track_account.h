@@ -27,8 +27,7 @@ int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
 /* What can be done before there is a process: begins to find out whether perf is to be
  * had, as that may take a while. Once that is known `wake_fd`, an eventfd, is written to.
  */
-int wm_account_expect_command(struct wm_account *account, int wake_fd,
-                              struct wm_error *err);
+int wm_account_expect(struct wm_account *account, int wake_fd, struct wm_error *err);
 
 /* Attaches to a process that has no children or threads yet and waits at its
  * gate. Its time counts from now. Where perf is not ready, the third way is taken
@@ -45,7 +44,8 @@ void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree);
 void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree);
 
 /* Attaches to a tree that runs already; `own` says that its pids are those of
- * our own system calls. */
+ * our own system calls. Where perf was expected and is not ready, the tree is sampled until
+ * it is. */
 void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tree,
                            bool own);
 
