@@ -119,10 +119,14 @@ class track:
 
     @property
     def report(self) -> Report:
-        """The Report. While it runs it is a ValueError."""
-        if self._report is None:
-            self._report = Report(self._tracker.report())
-        return self._report
+        """The Report; while it runs, of what has been sampled so far. Before the start it
+        is a ValueError."""
+        if self._report is not None:
+            return self._report
+        report = Report(self._tracker.report())
+        if self._tracker.state == "stopped":
+            self._report = report
+        return report
 
     def __enter__(self) -> track:
         return self.start()
