@@ -343,4 +343,6 @@ def test_a_thousand_cycles_leak_nothing():
         cycle()
     gc.collect()
     assert held()[:2] == (threads, files)
-    assert held()[2] - memory < 1_500_000
+    # A sanitizer keeps what is freed for a while.
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):
+        assert held()[2] - memory < 1_500_000
