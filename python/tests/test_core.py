@@ -305,5 +305,8 @@ def test_a_notebook(tmp_path, monkeypatch):
     shell.run_cell_magic("wattmeter", "-i 0.02 -o cost", "x = 1 + 1")
     assert shell.user_ns["x"] == 2
     assert shell.user_ns["cost"].time.value > 0
+    with pytest.raises(ZeroDivisionError):
+        shell.run_cell_magic("wattmeter", "-o failed", "1 / 0")
+    assert shell.user_ns["failed"].time.value > 0
     shell.run_cell_magic("wattmeter", "--nonsense", "y = 1")
     assert "y" not in shell.user_ns

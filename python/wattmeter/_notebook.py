@@ -75,7 +75,8 @@ def load(shell: Any) -> None:
 
         %%wattmeter [-i SECONDS] [-r FILE [--overwrite]] [--gpu GPUS] [-o NAME]
 
-        NAME is a variable that gets the report.
+        NAME is a variable that gets the report. What the cell raises is raised again,
+        after the report.
         """
         from IPython.display import display
         from wattmeter import track
@@ -88,9 +89,11 @@ def load(shell: Any) -> None:
         with track(
             options.record, mode=mode, interval=options.interval, gpus=options.gpu
         ) as tracking:
-            shell.run_cell(cell)
+            result = shell.run_cell(cell)
         if options.output:
             shell.user_ns[options.output] = tracking.report
         display(tracking.report)
+        # Otherwise a notebook that is run as a whole would go on after it.
+        result.raise_error()
 
     shell.register_magic_function(wattmeter, "cell", "wattmeter")
