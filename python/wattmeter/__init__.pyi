@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any, List
+from typing import Any
 
 from wattmeter._compare import compare as compare
 from wattmeter._core import Error as Error, region as region
@@ -11,6 +11,18 @@ from wattmeter._report import Figure as Figure, Report as Report
 from wattmeter._track import run as run, track as track
 
 __version__: str
-__all__: List[str]
+__all__ = [
+    "Error",
+    "Figure",
+    "Report",
+    "compare",
+    "doctor",
+    "gpus",
+    "measure",
+    "read",
+    "region",
+    "run",
+    "track",
+]
 
 def load_ipython_extension(shell: Any) -> None: ...

@@ -60,6 +60,9 @@ def compare(
     runs        a dict of names and recordings, tracking files, or analyses in JSON
     statistic   "min", "max", "mean", "std" or "total"
     watch       metrics in which alone `worst` is looked for: ["cpu_time"]
+
+    Raises ValueError for a metric or a statistic that is not known, Error where a file
+    cannot be read.
     """
     core = _core.Comparison()
     for name, path in runs.items():

@@ -40,5 +40,7 @@ class Findings:
 
 
 def doctor(duration: float = 3.0) -> Findings:
-    """Looks at every source for `duration` seconds. It changes nothing."""
+    """The Findings of all sources, which are watched for `duration` seconds, 0 to 3600:
+    ValueError for others. It changes nothing, and what is not there is no error.
+    """
     return Findings(duration)

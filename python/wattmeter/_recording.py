@@ -37,6 +37,7 @@ class Column:
 
     @property
     def unit(self) -> str:
+        """Of its values, as above."""
         return self.channel.unit
 
     def state(self, place: int) -> str:
@@ -59,8 +60,7 @@ class Column:
 class Recording:
     """A run of a recording: columns by name, and what was computed of it.
 
-    times    a memoryview of int64: nanoseconds since 1970 of each sample
-    seconds  the same since the first one, as a memoryview of float64
+    run_count  how many runs the recording has
     """
 
     def __init__(
@@ -107,6 +107,7 @@ class Recording:
 
     @property
     def times(self) -> memoryview:
+        """A memoryview of int64, an item per sample: nanoseconds since 1970."""
         if not self._times:
             return self._times
         shift = self.report.info["start_unix_ns"] - self._times[0]
@@ -114,6 +115,7 @@ class Recording:
 
     @property
     def seconds(self) -> memoryview:
+        """A memoryview of float64, an item per sample: seconds since the first one."""
         first = self._times[0] if self._times else 0
         return self._shifted("d", lambda time: (time - first) / 1e9)
 
@@ -123,6 +125,7 @@ class Recording:
         return dict(self._columns)
 
     def keys(self) -> KeysView[str]:
+        """The names of the columns."""
         return self._columns.keys()
 
     def __getitem__(self, name: str) -> Column:
@@ -143,7 +146,7 @@ class Recording:
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame, with the time (UTC) as its index and units in
-        `frame.attrs["units"]`."""
+        `frame.attrs["units"]`; what is missing is NaN. ImportError without pandas."""
         import numpy
         import pandas
 
@@ -154,7 +157,8 @@ class Recording:
         return frame
 
     def to_polars(self) -> Any:
-        """A polars.DataFrame with a column "time" (UTC); what is missing is null."""
+        """A polars.DataFrame with a column "time" (UTC); what is missing is null.
+        ImportError without polars."""
         import polars
 
         times = polars.Series("time", list(self.times), dtype=polars.Int64)
@@ -168,12 +172,16 @@ class Recording:
 
     def export(self, path: Path, mode: str = "new") -> None:
         """Writes the run in the format that the suffix names: .sqlite, .csv, .json,
-        .aipm; or to postgresql://..."""
+        .aipm; or to postgresql://...
+
+        mode: "new" leaves a file that is there alone (Error "EEXIST"), "overwrite",
+        "append" (SQLite only). ValueError for a suffix that names no format.
+        """
         _core.Recording(self._path, self._run).export(path, mode)
 
     def export_sub_tracking(self, path: Path, mode: str = "new") -> int:
-        """Writes its regions as gpu_tracker's sub-tracking file; how many calls without
-        an end are not in it."""
+        """Writes its regions as gpu_tracker's sub-tracking file (.csv, .sqlite); how many
+        calls without an end are not in it. Error "ENODEV": there are no regions."""
         return _core.Recording(self._path, self._run).export_sub_tracking(path, mode)
 
 
@@ -184,6 +192,7 @@ def read(path: Path, run: int | None = None, *, meter: Path | None = None) -> Re
     run     its number, from 0; None: the newest
     meter   the CSV file of an external power meter, whose columns are added
 
-    Raises Error with the status "ENOENT", "EFORMAT", ...
+    Raises Error with the status "ENOENT" (no such file), "EFORMAT" (no recording), ...;
+    ValueError where there is no such run.
     """
     return Recording(path, run, meter)

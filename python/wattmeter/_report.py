@@ -196,6 +196,7 @@ class Region(_Part):
 
     @property
     def exclusive(self) -> _Part:
+        """Its figures without the regions inside."""
         return _Part(self._core, self._place[0], self._place[1], "exclusive")
 
     def __repr__(self) -> str:
@@ -349,7 +350,9 @@ class Report(_Part):
         return json.loads(self.to_json(**style))
 
     def write_codecarbon(self, path: Path, mode: str = "new", **style: Any) -> None:
-        """Adds a row to what CodeCarbon calls emissions.csv."""
+        """Adds a row to what CodeCarbon calls emissions.csv: kWh, and kg of CO2e with
+        carbon_g_per_kwh=. mode: "new" leaves a file that is there alone (Error
+        "EEXIST"), "overwrite", "append" (ValueError for other columns)."""
         self._core.write_codecarbon(path, mode, **style)
 
     def __str__(self) -> str:

@@ -50,7 +50,7 @@ class track:
     interval    seconds between two samples, 0.001 to 3600
     gpus        which GPUs, "visible", "0,GPU-7c1f" and so on; None: all
     pid         another process that runs already
-    cores       what percent of the hardware is a part of; None: all cores
+    cores       how many cores are 100 % of the hardware's CPU use; None: all
     cpu_watts   "IDLE:MAX" of the CPUs, where nothing measures them
     notes       a dict that is kept with the run
     experiment  (target, name): the run is one more of that experiment
