@@ -28,6 +28,7 @@ struct core_slot {
     const char *what;         /* for errors: "tracker" */
     pid_t owner;              /* the process that it belongs to; 0: it may be forked */
     int users;                /* calls that are at work on it, without the GIL as a rule */
+    bool is_entered;          /* by one of them, with core_object_enter() */
     int state;                /* the type's own */
     struct core_slot *before; /* in the list of those that are freed at the end */
     struct core_slot *after;
@@ -51,13 +52,15 @@ PyObject *core_object_new(PyTypeObject *type, const char *what, void *handle,
 void core_object_dealloc(PyObject *self);
 PyObject *core_object_no_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
 
-/* The handle of `self` for a call during which nobody else uses it; NULL, and an exception,
- * where it is closed, in use, or another process's. core_object_leave() ends the call. */
+/* The handle of `self` for a call during which there is no other such call; NULL, and an
+ * exception, where there is one, it is closed, or another process's. core_object_leave()
+ * ends the call. */
 void *core_object_enter(PyObject *self);
 void core_object_leave(PyObject *self);
 
-/* The same for functions that several threads may call at once. */
+/* The same for functions that any thread may call at any time. */
 void *core_object_enter_shared(PyObject *self);
+void core_object_leave_shared(PyObject *self);
 
 /* The handle, which the object has no longer: its caller frees it. NULL where there is
  * none, or this is another process; an exception is set where it is in use. */

@@ -116,7 +116,7 @@ static PyObject *meter_start(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
         status = wm_meter_start(meter, name, &id, &err);
     Py_END_ALLOW_THREADS
-    core_object_leave(self);
+    core_object_leave_shared(self);
     return core_check(status, &err) < 0 ? NULL : PyLong_FromUnsignedLongLong(id);
 }
 
@@ -191,13 +191,13 @@ static PyObject *meter_stop(PyObject *self, PyObject *number)
     size_t count = wm_meter_device_count(meter);
     struct wm_meter_energy *devices = calloc(count + 1, sizeof(*devices));
     if (!devices) {
-        core_object_leave(self);
+        core_object_leave_shared(self);
         return PyErr_NoMemory();
     }
     Py_BEGIN_ALLOW_THREADS
         status = wm_meter_stop(meter, id, &reading, devices, &err);
     Py_END_ALLOW_THREADS
-    core_object_leave(self);
+    core_object_leave_shared(self);
     PyObject *result =
         status >= 0 || status == WM_EIO ? reading_new(&reading, devices, count) : NULL;
     free(devices);
@@ -232,7 +232,7 @@ static PyObject *meter_run(PyObject *self, PyObject *args, PyObject *keywords)
         Py_BEGIN_ALLOW_THREADS
             status = wm_meter_run(meter, text, core_ns(interval), &err);
         Py_END_ALLOW_THREADS
-        core_object_leave(self);
+        core_object_leave_shared(self);
         status = core_check(status, &err);
     }
     Py_DECREF(path);
@@ -256,7 +256,7 @@ static PyObject *meter_halt(PyObject *self, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS
         status = wm_meter_halt(meter, &err);
     Py_END_ALLOW_THREADS
-    core_object_leave(self);
+    core_object_leave_shared(self);
     if (core_check(status, &err) < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -309,7 +309,7 @@ static PyObject *meter_devices(PyObject *self, void *unused)
     for (size_t i = 0; list && i < wm_meter_device_count(meter); i++)
         if (!core_append(list, device_new(wm_meter_device(meter, i))))
             Py_CLEAR(list);
-    core_object_leave(self);
+    core_object_leave_shared(self);
     return list;
 }
 
@@ -320,7 +320,7 @@ static PyObject *meter_remark(PyObject *self, void *unused)
     (void)unused;
     if (!meter)
         return NULL;
-    core_object_leave(self);
+    core_object_leave_shared(self);
     return core_text(wm_meter_remark(meter));
 }
 

@@ -135,19 +135,22 @@ static struct core_slot *usable(PyObject *self)
     return NULL;
 }
 
-static bool refuse_in_use(const struct core_slot *slot)
+static void fail_in_use(const struct core_slot *slot)
 {
-    if (slot->users == 0)
-        return false;
     PyErr_Format(PyExc_ValueError, "another thread is at work on this %s", slot->what);
-    return true;
 }
 
 void *core_object_enter(PyObject *self)
 {
     struct core_slot *slot = usable(self);
 
-    return slot && !refuse_in_use(slot) ? core_object_enter_shared(self) : NULL;
+    if (slot && slot->is_entered) {
+        fail_in_use(slot);
+        return NULL;
+    }
+    if (slot)
+        slot->is_entered = true;
+    return slot ? core_object_enter_shared(self) : NULL;
 }
 
 void *core_object_enter_shared(PyObject *self)
@@ -162,6 +165,12 @@ void *core_object_enter_shared(PyObject *self)
 
 void core_object_leave(PyObject *self)
 {
+    core_slot_of(self)->is_entered = false;
+    core_object_leave_shared(self);
+}
+
+void core_object_leave_shared(PyObject *self)
+{
     core_slot_of(self)->users--;
 }
 
@@ -170,8 +179,12 @@ void *core_object_take(PyObject *self)
     struct core_slot *slot = core_slot_of(self);
     void *handle = slot->handle;
 
-    if (!handle || !is_ours(slot) || refuse_in_use(slot))
+    if (!handle || !is_ours(slot))
         return NULL;
+    if (slot->users > 0) {
+        fail_in_use(slot);
+        return NULL;
+    }
     unlist(slot);
     slot->handle = NULL;
     return handle;

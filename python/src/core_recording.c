@@ -456,7 +456,7 @@ static PyObject *region_file_write(PyObject *self, PyObject *args, PyObject *key
         status = wm_region_file_write(file, name, is_stop,
                                       when == Py_None ? NULL : &seconds, &err);
     Py_END_ALLOW_THREADS
-    core_object_leave(self);
+    core_object_leave_shared(self);
     if (core_check(status, &err) < 0)
         return NULL;
     Py_RETURN_NONE;

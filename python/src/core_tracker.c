@@ -380,7 +380,13 @@ static PyObject *tracker_signal(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "i:signal", &number))
         return NULL;
     struct wm_tracker *tracker = core_object_enter_shared(self);
-    return tracker ? leave(self, wm_tracker_signal(tracker, number), &gone) : NULL;
+    if (!tracker)
+        return NULL;
+    int status = wm_tracker_signal(tracker, number);
+    core_object_leave_shared(self);
+    if (core_check(status, &gone) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(stop_doc,
@@ -418,18 +424,22 @@ PyDoc_STRVAR(report_doc,
 
 static PyObject *tracker_report(PyObject *self, PyObject *unused)
 {
-    struct wm_tracker *tracker = core_object_enter_shared(self);
     struct wm_report *report;
     struct wm_error err = { 0 };
     int status;
 
     (void)unused;
+    if (core_slot_of(self)->state == WM_TRACKER_NEW) { /* maybe it is being started */
+        core_fail(WM_EINVAL, "there is no report before the tracker's start");
+        return NULL;
+    }
+    struct wm_tracker *tracker = core_object_enter_shared(self);
     if (!tracker)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
         status = wm_tracker_report(tracker, &report, &err);
     Py_END_ALLOW_THREADS
-    core_object_leave(self);
+    core_object_leave_shared(self);
     return core_check(status, &err) < 0 ? NULL : core_report_new(report);
 }
 

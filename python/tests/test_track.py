@@ -139,6 +139,24 @@ def test_states_and_their_order():
     assert repr(t) == "<wattmeter.track: stopped>"
 
 
+def test_a_report_that_is_asked_for_is_in_nobody_s_way():
+    t = wattmeter.track(interval=0.01).start()
+    ends = threading.Event()
+
+    def ask():
+        while not ends.is_set():
+            assert t.report
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(0.1)
+    try:
+        assert float(t.stop().time) >= 0.1
+    finally:
+        ends.set()
+        thread.join()
+
+
 def test_another_process():
     with subprocess.Popen(
         [sys.executable, "-c", "import time; time.sleep(60)"]
