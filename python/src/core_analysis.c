@@ -32,6 +32,7 @@ static int session_init(struct session *session, PyObject *sub_tracking, PyObjec
         session_release(session);
         return -1;
     }
+    core_share_sqlite();
     session->input.tracking = PyBytes_AsString(session->tracking);
     session->input.sub_tracking = session->sub_tracking.texts;
     session->input.sub_tracking_count = session->sub_tracking.count;
@@ -196,6 +197,7 @@ static PyObject *comparison_add(PyObject *self, PyObject *args)
     PyObject *result = NULL;
     if (comparison) {
         const char *text = PyBytes_AsString(path);
+        core_share_sqlite();
         Py_BEGIN_ALLOW_THREADS
             status = wm_comparison_add(comparison, name, text, &err);
         Py_END_ALLOW_THREADS
@@ -406,6 +408,7 @@ static PyObject *combine(PyObject *module, PyObject *args)
     FILE *remarks = open_memstream(&text, &size);
     if (remarks) {
         const char *path = PyBytes_AsString(target);
+        core_share_sqlite();
         Py_BEGIN_ALLOW_THREADS
             status = wm_sub_tracking_combine(paths.texts, paths.count, path, keep_remark,
                                              remarks, NULL, &err);
@@ -454,6 +457,7 @@ static PyObject *list_runs(PyObject *module, PyObject *args)
     PyObject *list = format < 0 ? NULL : Py_BuildValue("[O]", path);
     PyObject *result = NULL;
     if (list && core_texts_init(&table.paths, list, "the paths") == 0) {
+        core_share_sqlite();
         result = core_print(print_list, &table);
         core_texts_release(&table.paths);
     }
@@ -482,6 +486,7 @@ static PyObject *table_of_runs(PyObject *module, PyObject *args)
     table.run = table_run(run);
     if (PyErr_Occurred() || core_texts_init(&table.paths, sequence, "the paths") < 0)
         return NULL;
+    core_share_sqlite();
     PyObject *result = core_print(print_csv, &table);
     core_texts_release(&table.paths);
     return result;

@@ -394,8 +394,10 @@ static PyObject *list_experiments(PyObject *module, PyObject *args)
         return NULL;
     int format = core_choice(word, core_report_formats, "format");
     struct listing listing = { PyBytes_AsString(target), (enum wm_report_format)format };
-    if (format >= 0)
+    if (format >= 0) {
+        core_share_sqlite();
         result = core_print(print_experiments, &listing);
+    }
     Py_DECREF(target);
     return result;
 }
