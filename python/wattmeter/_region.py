@@ -100,7 +100,9 @@ def _async_generator(name: str, function: Callable[..., Any]) -> Callable[..., A
         except StopAsyncIteration:
             pass
         finally:
-            await steps.aclose()
-            region_stop(number)
+            try:
+                await steps.aclose()
+            finally:
+                region_stop(number)
 
     return wrapper
