@@ -13,8 +13,9 @@ Power Capping", over wattmeter's meter.
 The CSV files have the columns and units that their documentation names, and no header. A
 row is in the file as soon as it is made; the original writes them at its end. An empty
 cell is a value that is not known, and never 0: a machine without a GPU, or whose CPU
-has no counter that may be read, is measured without it, and a warning says why. CPU energy is of all packages,
-whose counters may run over any number of times; the original's is of the first.
+has no counter that may be read, is measured without it, and a warning says why. CPU
+energy is of all packages, whose counters may run over any number of times; the
+original's is of the first.
 """
 
 from __future__ import annotations
