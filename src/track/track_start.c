@@ -300,7 +300,7 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
 }
 
 /* In another /proc than our own the pid is not one we could wait for; there
- * the ticks tell when the target is gone. */
+ * each tick finds out whether the target is gone. */
 static int start_running(struct wm_tracker *tracker, pid_t pid, const char *mode,
                          struct wm_error *err)
 {
