@@ -310,7 +310,7 @@ static void print_once(const struct wm_text_view *view, char *const *notes, size
         if (before > 0)
             continue;
         char text[2048], others[32] = "";
-        if (more > 0)
+        if (more > 0 && tail > notes[i])
             snprintf(others, sizeof(others), " and %zu more", more);
         snprintf(text, sizeof(text), "%.*s%s%s", (int)(tail - notes[i]), notes[i], others,
                  tail);
