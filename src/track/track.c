@@ -124,6 +124,18 @@ static void note_remedy(struct wm_run *run, const char *name)
         run->sources[run->source_count - 1].remedy = strdup(command);
 }
 
+/* GPUs that nobody knows of are in no sum; one that is denied is reported as such. */
+static void note_trouble(struct wm_run *run, const char *name, const struct wm_error *why)
+{
+    char text[1200];
+
+    run->gpus_unknown = true;
+    if (why->status == WM_EACCES)
+        return;
+    snprintf(text, sizeof(text), "those of %s are not measured: %s", name, why->text);
+    wm_run_add_gpu_remark(run, text, NULL);
+}
+
 int wm_track_note_source(struct wm_tracker *tracker, const char *name, int status,
                          const struct wm_error *why, struct wm_error *err)
 {
@@ -134,7 +146,7 @@ int wm_track_note_source(struct wm_tracker *tracker, const char *name, int statu
             note_remedy(&tracker->run, name);
         if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
             wm_source_traits(name)->has_gpus)
-            tracker->run.gpus_unknown = true;
+            note_trouble(&tracker->run, name, why);
         return wm_fail(err, status, "%s", why->text);
     }
     status = note_source(&tracker->run, tracker->sources, err);
