@@ -93,12 +93,14 @@ static bool have_answered(const struct wm_tracker *tracker, int64_t deadline_ns)
 }
 
 /* What is measured before the start is measured whole. To connect to a server may take
- * seconds, in which no tick could be taken. */
+ * seconds, in which no tick could be taken. A program that measures itself may change its
+ * folder before the recording is made. */
 int wm_track_await_late(struct wm_tracker *tracker, struct wm_error *err)
 {
     int64_t asked_ns = wm_source_set_pending_since(tracker->sources);
-    bool has_server = tracker->record_target && wm_url_is_postgres(tracker->record_target);
-    bool waits = tracker->baseline_ns > 0 || has_server;
+    const char *target = tracker->record_target;
+    bool opens_now = target && (tracker->self || wm_url_is_postgres(target));
+    bool waits = tracker->baseline_ns > 0 || opens_now;
 
     if (asked_ns == 0 || !have_answered(tracker, waits ? asked_ns + OPEN_NS : 0))
         return WM_OK;
