@@ -291,8 +291,8 @@ const struct cmd cmd_info = {
     .summary = "Show what the GPUs say of themselves.",
     .details =
         "Everything that the drivers of all vendors report: memory, use, temperatures, "
-        "PCI, "
-        "clocks, power, processes and more. What is missing is n/a, and the end of each "
+        "PCI, clocks, power, processes and more. What is missing is n/a, and the end of "
+        "each "
         "GPU "
         "says why. GPU is an index, a UUID or the beginning of one, a label or a PCI "
         "address; without one all are shown.\n"

@@ -97,8 +97,7 @@ enum wm_gpu_field {
 
     /* WM_GPU_MEMORY */
     WM_GPU_MEMORY_TOTAL,
-    WM_GPU_MEMORY_USED, /* without what the driver reserves for itself, where that is known
-                         */
+    WM_GPU_MEMORY_USED, /* without what the driver reserves, where that is known */
     WM_GPU_MEMORY_FREE,
     WM_GPU_MEMORY_RESERVED,
     WM_GPU_MEMORY_BAR1_TOTAL,

@@ -232,7 +232,8 @@ static bool write_all(struct wm_recorder *recorder)
 static bool is_much(const struct wm_recorder *recorder)
 {
     return recorder->queue.length >= recorder->queue.batch_max ||
-           recorder->waiting.call_count >= CALLS_MAX / 2;
+           recorder->waiting.call_count >= CALLS_MAX / 2 ||
+           recorder->gap_count >= recorder->gap_room / 2;
 }
 
 static void wait_for_more(struct wm_recorder *recorder, bool failed)
@@ -339,6 +340,8 @@ void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap)
         recorder->gaps[recorder->gap_count++] = *gap;
     else
         recorder->lost_gaps++;
+    if (recorder->gap_count == recorder->gap_room / 2)
+        pthread_cond_signal(&recorder->wake);
     pthread_mutex_unlock(&recorder->lock);
 }
 
@@ -379,7 +382,8 @@ bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls)
 bool wm_recorder_has_tick_room(struct wm_recorder *recorder)
 {
     pthread_mutex_lock(&recorder->lock);
-    bool has_room = recorder->queue.spare_count > 0;
+    bool has_room =
+        recorder->queue.spare_count > 0 && recorder->gap_count < recorder->gap_room / 2;
     pthread_mutex_unlock(&recorder->lock);
     return has_room;
 }

@@ -55,7 +55,7 @@ void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_ba
  * does. */
 bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls);
 
-/* The same for a tick. */
+/* The same for a tick, and for a gap of each channel. */
 bool wm_recorder_has_tick_room(struct wm_recorder *recorder);
 
 /* Writes out the queue, stops the thread, and puts what was lost, and why, into

@@ -37,7 +37,7 @@ void wm_advice_add(struct wm_advice *advice, const char *problem, const char *co
 /* Files that a source cannot do without. */
 enum wm_source_file_kind {
     WM_SOURCE_FILE,    /* below sysfs, for everybody to read */
-    WM_SOURCE_COUNTER, /* the same, but it tells some who ought not to know */
+    WM_SOURCE_COUNTER, /* a file below sysfs that reveals what others are doing */
     WM_SOURCE_DEVICE,  /* below /dev, to read and write */
 };
 
@@ -47,8 +47,8 @@ struct wm_source_file {
 };
 
 /* For each file that fits the pattern (it and `sysfs` may have links in them), and is there
- * but refuses us: how to get at it. What tells some who ought not to know is opened to this
- * user alone, or to the group that may read it already. */
+ * but refuses us: how to get at it. A WM_SOURCE_COUNTER is opened to this user alone, or to
+ * the group that may read it already. */
 void wm_permission_files(struct wm_advice *advice, const char *sysfs,
                          const struct wm_source_file *file);
 

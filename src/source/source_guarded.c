@@ -51,10 +51,10 @@ struct part {
     int64_t asked_ns;    /* for what is copied here; 0: never answered */
     struct wm_gpu_process *processes;
     size_t process_count, process_room;
-    unsigned version, told_version; /* of the processes: here, and where they are told */
-    size_t told_at;
-    bool is_listed; /* else there was no memory for the processes */
-    bool is_stale;  /* told so by the last collect */
+    unsigned version, told_version; /* of the processes: here, and in the list of all */
+    size_t told_at;                 /* where they begin in the list of all */
+    bool is_listed;                 /* else there was no memory for the processes */
+    bool is_stale;                  /* reported so by the last collect */
 };
 
 struct channel_copy {
@@ -73,7 +73,7 @@ struct wm_guarded {
     int64_t round_ns;        /* when the last one began */
     struct wm_error failure; /* to begin one; its text is empty where it went well */
 
-    /* What the last collect told. */
+    /* The processes of all parts, as reported by the last collect. */
     struct wm_gpu_process *told;
     size_t told_count, told_room;
     size_t device_count; /* room for so many is always there */
@@ -135,7 +135,7 @@ static void call_driver(void *context, size_t part)
             driver->ops->open(driver->state, &driver->config, &driver->found, &driver->err);
 }
 
-/* Tells GPUs apart, whose channels stand together. */
+/* Whether this is the first channel of a GPU, whose channels stand together. */
 static bool begins_gpu(const struct wm_channel *channels, size_t first, size_t index)
 {
     const struct wm_channel *channel = &channels[index];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source_kernel_text.c - parsers of /proc. A tick calls them once per process,
- * so they go over the text once and look at no field they do not need.
+ * so they go over the text once and parse no field that they do not need.
  */
 #include "source/source_kernel_text.h"
 

@@ -74,7 +74,7 @@ struct wm_source_ops {
      * open(), read_part() and close() are then called in threads that can be left
      * behind, and the tick goes on without them. A part is what can be read while
      * another part hangs, such as one GPU; what read_part() changes belongs to that
-     * part alone, with what why() and gpu_processes() tell of it. It fills in the
+     * part alone, with what why() and gpu_processes() report of it. It fills in the
      * readings of that part's channels, readings[0] for the first of them. */
     void (*read_part)(void *state, size_t part, struct wm_reading *readings);
 
@@ -103,9 +103,9 @@ WM_SOURCES(WM_SOURCE_DECLARED)
 /* Which GPUs it was to read and cannot, and why; NULL: none. */
 const char *wm_source_left_out(const struct wm_source *source);
 
-/* wm_source_open() in two steps, of which the first does not wait for a driver that may
- * hang; the second gives 1 where that has not answered by `deadline_ns`, and can be called
- * again. After a failure of the second wm_source_close() is due. */
+/* wm_source_open() in two steps. The first does not wait for a driver that may hang. The
+ * second returns 1 where the driver has not answered by `deadline_ns`, and can be called
+ * again; after a failure of it wm_source_close() is due. */
 int wm_source_open_begin(const char *name, const struct wm_source_config *config,
                          struct wm_source **ret_source, struct wm_error *err);
 int wm_source_open_end(struct wm_source *source, int64_t deadline_ns, struct wm_error *err);

@@ -43,7 +43,7 @@ int wm_proc_file_read(struct wm_proc_file *file);
 int wm_proc_file_fail_format(struct wm_proc_file *file);
 
 /* Reads /proc/stat. cpus[0..*room), which grows to hold all that are online, has
- * what the cores did; where `cpus` is NULL only the sums are told. */
+ * what the cores did; where `cpus` is NULL only the sums are read. */
 int wm_proc_file_read_stat(struct wm_proc_file *file, struct wm_cpu_ticks **cpus,
                            size_t *room, struct wm_proc_stat *ret_stat);
 

@@ -13,11 +13,11 @@
 #define ONE(name) +1
 enum { SOURCES = 0 WM_SOURCES(ONE) };
 
-/* A source whose driver has been asked. */
+/* A source whose driver was asked to start. */
 struct pending {
     struct wm_source_member member;
     int64_t asked_ns;
-    int status; /* of its opening; 1: it has not answered */
+    int status; /* of its opening; 1: the driver has not answered */
     struct wm_error err;
 };
 
@@ -72,7 +72,7 @@ void wm_source_set_close(struct wm_source_set *set)
     free(set);
 }
 
-/* Whether each source can be told the words as they are. */
+/* Whether each source can be given the words as they are. */
 static bool is_plain(const char *words)
 {
     return !words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0;
@@ -107,7 +107,7 @@ static void append(struct wm_source_set *set, const struct wm_source_member *mem
     set->channel_count += wm_source_channel_count(added->source);
 }
 
-/* Asks the driver, if it has one. */
+/* Asks the driver, if the source has one, to start. */
 static int begin_open(struct wm_source_set *set, const char *name,
                       struct pending *ret_pending, struct wm_error *err)
 {
@@ -139,7 +139,7 @@ static void end_open(const struct wm_source_set *set, struct pending *pending,
         pending->status = pending->err.status = WM_EIO;
 }
 
-/* Adds the source where it is open; else it goes. */
+/* Adds the source to the set where it is open, and closes it where it is not. */
 static int take(struct wm_source_set *set, const struct pending *pending,
                 struct wm_error *err)
 {
@@ -155,16 +155,13 @@ static int take(struct wm_source_set *set, const struct pending *pending,
 
 int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err)
 {
-    struct pending pending = { 0 };
+    int64_t deadline_ns = wm_clock_monotonic_ns() + WM_SOURCE_OPEN_S * WM_NS_PER_S;
 
-    int status = begin_open(set, name, &pending, err);
-    if (status < 0)
+    int status = wm_source_set_open_until(set, name, deadline_ns, err);
+    if (status <= 0)
         return status;
-    end_open(set, &pending, pending.asked_ns + WM_SOURCE_OPEN_S * WM_NS_PER_S);
-    if (pending.status > 0)
-        pending.status = wm_fail(&pending.err, WM_EIO,
-                                 "the driver has not answered for %d s", WM_SOURCE_OPEN_S);
-    return take(set, &pending, err);
+    wm_source_close(set->pending[--set->pending_count].member.source);
+    return wm_fail(err, WM_EIO, "the driver has not answered for %d s", WM_SOURCE_OPEN_S);
 }
 
 int wm_source_set_open_until(struct wm_source_set *set, const char *name,

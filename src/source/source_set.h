@@ -34,39 +34,38 @@ int wm_source_open_within(const char *name, const struct wm_source_config *confi
 
 struct wm_source_set;
 
-/* What `config`, which is copied, says is told to each source, with its GPUs in words of
- * wm_gpu_select(): one choice over the GPUs of all vendors, of which each source is told
- * its own. For "visible" the environment of process `viewer` decides, or our own where
- * that is 0. */
+/* `config` is copied, and goes to each source, with its GPUs in words of wm_gpu_select():
+ * one choice over the GPUs of all vendors, of which each source is given its own. For
+ * "visible" the environment of process `viewer` decides, or our own where that is 0. */
 int wm_source_set_new(const struct wm_source_config *config, pid_t viewer,
                       struct wm_source_set **ret_set, struct wm_error *err);
 
 /* Closes all sources. Accepts NULL. */
 void wm_source_set_close(struct wm_source_set *set);
 
-/* Chooses the GPUs, where that takes a look at all of them. The first opening does it,
- * if nobody has. WM_EINVAL: a word is wrong. */
+/* Chooses the GPUs, where all of them have to be listed for that. The first opening does
+ * it, if nobody has. WM_EINVAL: a word is wrong. */
 int wm_source_set_choose(struct wm_source_set *set, struct wm_error *err);
 
 /* Opens the source called so and adds it. WM_EEXIST: it is in the set already; else as
  * wm_source_open() fails, or for the reason why none of its GPUs is chosen. */
 int wm_source_set_open(struct wm_source_set *set, const char *name, struct wm_error *err);
 
-/* The same, but its driver is waited for until CLOCK_MONOTONIC reaches `deadline_ns`. 1: it
- * has not answered, and the source is pending. */
+/* The same, but its driver is waited for until CLOCK_MONOTONIC reaches `deadline_ns`. 1:
+ * the driver has not answered, and the source is pending. */
 int wm_source_set_open_until(struct wm_source_set *set, const char *name,
                              int64_t deadline_ns, struct wm_error *err);
 
-/* When the first of the pending sources was asked; 0: none is pending. */
+/* When the driver of the first pending source was asked to start; 0: none is pending. */
 int64_t wm_source_set_pending_since(const struct wm_source_set *set);
 
-/* Waits until `deadline_ns` for the pending sources. Whether all have answered. */
+/* Waits until `deadline_ns` for the drivers of the pending sources, and returns whether all
+ * have answered. */
 bool wm_source_set_await(struct wm_source_set *set, int64_t deadline_ns);
 
-/* Takes the first of the pending sources, and adds it to the set behind the others. Fails
- * as wm_source_open() does where that is what it has answered; 1: it has not, and is given
- * up.
- */
+/* Adds the first of the pending sources to the set, behind the others; `ret_name` is set in
+ * any case. Fails as wm_source_open() does, with which the source is gone. 1: its driver
+ * had not answered when it was last waited for, and the source is closed. */
 int wm_source_set_take_pending(struct wm_source_set *set, const char **ret_name,
                                struct wm_error *err);
 
@@ -97,8 +96,8 @@ bool wm_source_set_has_cpu_energy(const struct wm_source_set *set);
 
 /* GPUs. */
 struct wm_source_gpu_count {
-    size_t read;  /* by the sources, */
-    size_t there; /* of so many in the machine, as far as these sources know */
+    size_t read;  /* by the sources */
+    size_t there; /* in the machine, as far as these sources know */
 };
 
 /* By one source; and by all of them, where after a choice GPUs of a source count that has

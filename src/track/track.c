@@ -79,7 +79,7 @@ void wm_tracker_free(struct wm_tracker *tracker)
     wm_track_forget_target(tracker);
     wm_analysis_free(tracker->analysis);
     wm_track_forget_channels(tracker);
-    wm_track_late_free(tracker->late);
+    free(tracker->late);
     wm_source_set_close(tracker->sources);
     if (tracker->wake_fd >= 0)
         close(tracker->wake_fd);
@@ -126,6 +126,18 @@ static void note_remedy(struct wm_run *run, const char *name)
         run->sources[run->source_count - 1].remedy = strdup(command);
 }
 
+/* GPUs that nobody knows of are in no sum; one that is denied is reported as such. */
+static void note_trouble(struct wm_run *run, const char *name, const struct wm_error *why)
+{
+    char text[1200];
+
+    run->gpus_unknown = true;
+    if (why->status == WM_EACCES)
+        return;
+    snprintf(text, sizeof(text), "those of %s are not measured: %s", name, why->text);
+    wm_run_add_gpu_remark(run, text, NULL);
+}
+
 int wm_track_note_source(struct wm_tracker *tracker, const char *name, int status,
                          const struct wm_error *why, struct wm_error *err)
 {
@@ -136,7 +148,7 @@ int wm_track_note_source(struct wm_tracker *tracker, const char *name, int statu
             note_remedy(&tracker->run, name);
         if (status != WM_ENODEV && status != WM_EINVAL && status != WM_EEXIST &&
             wm_source_traits(name)->has_gpus)
-            tracker->run.gpus_unknown = true;
+            note_trouble(&tracker->run, name, why);
         return wm_fail(err, status, "%s", why->text);
     }
     status = note_source(&tracker->run, tracker->sources, err);
@@ -145,7 +157,7 @@ int wm_track_note_source(struct wm_tracker *tracker, const char *name, int statu
     return status;
 }
 
-/* `deadline_ns` is for its driver; 0: as long as one may ever take. */
+/* Waits for its driver until `deadline_ns`; 0: as long as any is waited for. */
 static int add(struct wm_tracker *tracker, const char *name, int64_t deadline_ns,
                struct wm_error *err)
 {
@@ -167,14 +179,11 @@ int wm_tracker_add(struct wm_tracker *tracker, const char *name, struct wm_error
     return add(tracker, name, 0, err);
 }
 
-/* What is measured before the start is measured whole. */
-static int64_t find_deadline(const struct wm_tracker *tracker, int64_t begun_ns)
+static int64_t find_deadline(int64_t begun_ns)
 {
     int64_t all_ns = begun_ns + PATIENCE_NS;
     int64_t least_ns = wm_clock_monotonic_ns() + LEAST_PATIENCE_NS;
 
-    if (tracker->baseline_ns > 0)
-        return 0;
     return all_ns > least_ns ? all_ns : least_ns;
 }
 
@@ -187,7 +196,7 @@ int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
         if (wm_source_traits(name)->cpu_sensor == WM_SENSOR_MODEL &&
             !tracker->wants_estimate && wm_source_set_has_cpu_energy(tracker->sources))
             continue;
-        int status = add(tracker, name, find_deadline(tracker, begun_ns), err);
+        int status = add(tracker, name, find_deadline(begun_ns), err);
         if (status == WM_EINVAL || status == WM_ENOMEM)
             return status;
     }

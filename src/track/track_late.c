@@ -3,11 +3,12 @@
  * track_late.c - sources whose drivers take long to start, and join a run that has begun.
  *
  * Analysis and recorder take the channels once and for all, and nobody knows those of a
- * driver that has not answered. So what the other sources tell meanwhile is kept here; when
- * the driver has answered, or is given up, analysis and recorder are made, and get it with
- * a gap where the late channels are.
+ * driver that has not answered. So the readings of the other sources are kept here; when
+ * the driver has answered, or is given up, analysis and recorder are made, and get them
+ * with a gap where the late channels are.
  */
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,14 @@
 
 #define OPEN_NS (WM_SOURCE_OPEN_S * WM_NS_PER_S)
 
-/* For ticks: with a short interval and many channels a driver is given up sooner. */
+/* A driver is given up sooner where the ticks take more, as with a short interval and many
+ * channels. */
 #define KEPT_BYTES ((size_t)32 << 20)
 
-/* Ticks that are not by the interval: the first, the last, some to spare. */
+/* Ticks beside those of the interval: the first, the last, some to spare. */
 enum { MORE_TICKS = 8 };
 
-/* How long a slow disk may hold up the handing out of what was kept. */
+/* How long a slow disk may hold up the handing out of the ticks that were kept. */
 #define HOLD_NS (2 * WM_NS_PER_S)
 
 struct kept_tick {
@@ -37,22 +39,22 @@ struct wm_late {
     bool own_numbers; /* of wm_track_make_channels() */
     size_t width;     /* readings of a tick */
     size_t tick_size, room, count;
-    char *ticks;
+    max_align_t ticks[];
 };
 
-static struct kept_tick *tick_at(const struct wm_late *late, size_t index)
+static struct kept_tick *tick_at(struct wm_late *late, size_t index)
 {
-    return (struct kept_tick *)(void *)(late->ticks + index * late->tick_size);
+    return (struct kept_tick *)(void *)((char *)late->ticks + index * late->tick_size);
 }
 
-/* For one tick more, and the last one. */
+/* Whether there is room for one tick more and the last one. */
 static bool has_room(const struct wm_tracker *tracker)
 {
     return tracker->late->count + 1 < tracker->late->room &&
            (!tracker->regions || wm_track_regions_has_room(tracker->regions));
 }
 
-/* Why a driver that has not answered is given up. */
+/* Says why a driver that has not answered is given up. */
 static int give_up(const struct wm_tracker *tracker, int64_t asked_ns,
                    struct wm_error *ret_why)
 {
@@ -65,6 +67,7 @@ static int give_up(const struct wm_tracker *tracker, int64_t asked_ns,
                    has_ended ? "the run ended" : "no more samples could be kept", seconds);
 }
 
+/* Adds the pending sources that have answered, and gives up the others. */
 static int settle(struct wm_tracker *tracker, struct wm_error *err)
 {
     struct wm_source_set *sources = tracker->sources;
@@ -89,40 +92,34 @@ static bool have_answered(const struct wm_tracker *tracker, int64_t deadline_ns)
                wm_source_set_pending_since(tracker->sources) + OPEN_NS;
 }
 
-/* To connect to a server may take seconds, in which no tick could be taken. */
+/* What is measured before the start is measured whole. To connect to a server may take
+ * seconds, in which no tick could be taken. A program that measures itself may change its
+ * folder before the recording is made. */
 int wm_track_await_late(struct wm_tracker *tracker, struct wm_error *err)
 {
     int64_t asked_ns = wm_source_set_pending_since(tracker->sources);
-    bool has_server = tracker->record_target && wm_url_is_postgres(tracker->record_target);
+    const char *target = tracker->record_target;
+    bool opens_now = target && (tracker->self || wm_url_is_postgres(target));
+    bool waits = tracker->baseline_ns > 0 || opens_now;
 
-    if (asked_ns == 0 || !have_answered(tracker, has_server ? asked_ns + OPEN_NS : 0))
+    if (asked_ns == 0 || !have_answered(tracker, waits ? asked_ns + OPEN_NS : 0))
         return WM_OK;
     return settle(tracker, err);
 }
 
 int wm_track_begin_late(struct wm_tracker *tracker, bool own_numbers, struct wm_error *err)
 {
-    struct wm_late *late = calloc(1, sizeof(*late));
+    size_t width = tracker->channel_count;
+    size_t tick_size = sizeof(struct kept_tick) + width * sizeof(struct wm_reading);
+    size_t room = (size_t)(OPEN_NS / tracker->interval_ns) + MORE_TICKS;
 
-    if (!late)
+    if (room > KEPT_BYTES / tick_size)
+        room = KEPT_BYTES / tick_size;
+    tracker->late = malloc(sizeof(*tracker->late) + room * tick_size);
+    if (!tracker->late)
         return wm_fail_memory(err, "tracker");
-    tracker->late = late;
-    late->own_numbers = own_numbers;
-    late->width = tracker->channel_count;
-    late->tick_size = sizeof(struct kept_tick) + late->width * sizeof(struct wm_reading);
-    late->room = (size_t)(OPEN_NS / tracker->interval_ns) + MORE_TICKS;
-    if (late->room > KEPT_BYTES / late->tick_size)
-        late->room = KEPT_BYTES / late->tick_size;
-    late->ticks = malloc(late->room * late->tick_size);
-    return late->ticks ? WM_OK : wm_fail_memory(err, "tracker");
-}
-
-void wm_track_late_free(struct wm_late *late)
-{
-    if (!late)
-        return;
-    free(late->ticks);
-    free(late);
+    *tracker->late = (struct wm_late) { own_numbers, width, tick_size, room, .count = 0 };
+    return WM_OK;
 }
 
 void wm_track_keep_tick(struct wm_late *late, const struct wm_tick *tick)
@@ -150,7 +147,7 @@ static bool is_late(const struct wm_tracker *tracker, const struct wm_late *late
                                                channel < tracker->first_tree_channel);
 }
 
-static void begin_gaps(struct wm_tracker *tracker, const struct wm_late *late)
+static void begin_gaps(struct wm_tracker *tracker, struct wm_late *late)
 {
     for (size_t i = 0; i < tracker->channel_count; i++) {
         if (is_late(tracker, late, i))
@@ -172,7 +169,7 @@ static void await_room(struct wm_recorder *recorder, int64_t deadline_ns)
         nanosleep(&moment, NULL);
 }
 
-static void hand_out(struct wm_tracker *tracker, const struct wm_late *late)
+static void hand_out(struct wm_tracker *tracker, struct wm_late *late)
 {
     int64_t deadline_ns = wm_clock_monotonic_ns() + HOLD_NS;
 
@@ -193,9 +190,9 @@ static void hand_out(struct wm_tracker *tracker, const struct wm_late *late)
 }
 
 /* A recording that cannot be opened any more is one that has failed during the run. */
-int wm_track_join_late(struct wm_tracker *tracker, struct wm_error *err)
+static int make_whole(struct wm_tracker *tracker, struct wm_error *err)
 {
-    struct wm_late *late = tracker->late;
+    struct wm_result *result = &tracker->result;
     struct wm_error why = { 0 };
 
     wm_source_set_await(tracker->sources, 0);
@@ -203,7 +200,7 @@ int wm_track_join_late(struct wm_tracker *tracker, struct wm_error *err)
     if (status < 0)
         return status;
     wm_track_forget_channels(tracker);
-    status = wm_track_make_channels(tracker, late->own_numbers, err);
+    status = wm_track_make_channels(tracker, tracker->late->own_numbers, err);
     if (status == WM_OK)
         status = wm_track_describe_gpus(tracker, err);
     if (status < 0)
@@ -211,11 +208,23 @@ int wm_track_join_late(struct wm_tracker *tracker, struct wm_error *err)
     status = wm_track_make_takers(tracker, &why);
     if (!tracker->analysis)
         return wm_fail(err, status, "%s", why.text);
-    snprintf(tracker->result.recording_trouble, sizeof(why.text), "%s", why.text);
+    snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s", why.text);
+    return WM_OK;
+}
 
+int wm_track_join_late(struct wm_tracker *tracker, struct wm_error *err)
+{
+    struct wm_late *late = tracker->late;
+
+    int status = make_whole(tracker, err);
+    if (status < 0) {
+        wm_track_forget_target(tracker);
+        tracker->state = WM_TRACKER_STOPPED;
+        return status;
+    }
     tracker->late = NULL;
     wm_track_take_regions(tracker);
     hand_out(tracker, late);
-    wm_track_late_free(late);
+    free(late);
     return WM_OK;
 }

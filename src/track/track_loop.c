@@ -33,7 +33,7 @@ enum { PEAK_MAX = 100 };
  * takes several times as much. */
 #define NOTICEABLE_SECONDS 50e-6
 
-/* How often it is seen whether a late driver has answered, where ticks are seldom. */
+/* How often it is checked whether a late driver has answered, where ticks are seldom. */
 #define LATE_STEP_NS (100 * WM_NS_PER_MS)
 
 /* How long regions are taken at a time. */
@@ -148,7 +148,7 @@ static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
     wm_track_hand_out(tracker, when_ns);
 }
 
-/* Until then regions are taken without a look at the time, and at whether the target has
+/* How long regions are taken at a time: then a tick may be due, or the target may have
  * ended. */
 static int64_t drain_until(const struct wm_tracker *tracker, int64_t now_ns)
 {
@@ -162,7 +162,7 @@ static int64_t patience(const struct wm_tracker *tracker, int64_t most_ns)
     return half_ns < most_ns ? half_ns : most_ns;
 }
 
-/* With a tick at once, as the next one may be far. */
+/* A tick follows at once, as the next one may be far. */
 static int join_late(struct wm_tracker *tracker, struct wm_error *err)
 {
     int status = wm_track_join_late(tracker, err);
@@ -515,7 +515,6 @@ static int finish(struct wm_tracker *tracker, struct wm_error *err)
     tracker->state = WM_TRACKER_STOPPED;
     int status = tracker->late ? wm_track_join_late(tracker, err) : WM_OK;
     if (status < 0) {
-        wm_track_forget_target(tracker);
         wm_track_end_work(tracker);
         return status;
     }

@@ -48,19 +48,19 @@ struct wm_track_regions {
     struct wm_recorder *recorder; /* NULL: none */
 
     struct wm_region_edge *kept;
-    size_t kept_count, kept_room, kept_done; /* those before `kept_done` are handed out */
+    size_t kept_count, kept_room, kept_done; /* `kept_done` of them have been handed out */
 
     struct wm_region_record batch[BATCH_MAX];
     size_t count;
     bool has_room;           /* for that batch */
-    uint32_t paths, threads; /* that the recorder has been told of */
+    uint32_t paths, threads; /* how many the recorder has been given */
 
     int64_t held_ns;     /* since when the recording has had no room, or 0 */
     int64_t hold_max_ns; /* how long that is borne */
-    bool is_holding;     /* the last draining stopped for it, */
-    bool has_more;       /* or for the time */
+    bool is_holding;     /* the last draining stopped for want of that room */
+    bool has_more;       /* the last draining stopped at its deadline */
 
-    int64_t looked_ns; /* at the rings, the last time */
+    int64_t looked_ns; /* when the rings were last drained */
     int idle_ticks;    /* since the last draining */
 };
 
@@ -173,6 +173,7 @@ static const struct wm_region_path *find_path(const void *calls, uint32_t path)
     return wm_region_calls_path(calls, path);
 }
 
+/* WM_EIO: the recording has to be waited for, and the same edge comes again. */
 static int hand_out(struct wm_track_regions *regions, const struct wm_region_edge *edge)
 {
     const struct wm_region_paths paths = { .find = find_path, .context = regions->calls };
@@ -222,7 +223,6 @@ static int hand_out_kept(struct wm_track_regions *regions, int64_t until_ns)
 {
     int status = WM_OK;
 
-    regions->is_holding = false;
     while (status == WM_OK && regions->kept_done < regions->kept_count &&
            regions->kept[regions->kept_done].when_ns <= until_ns) {
         status = hand_out(regions, &regions->kept[regions->kept_done]);
@@ -345,7 +345,7 @@ static void remark_rings(const struct wm_track_regions *regions, struct wm_resul
 
 void wm_track_regions_catch_up(struct wm_track_regions *regions, int64_t when_ns)
 {
-    while (hand_out_kept(regions, when_ns) < 0 && regions->is_holding)
+    while (hand_out_kept(regions, when_ns) == WM_EIO)
         wait_a_moment();
 }
 

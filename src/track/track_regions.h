@@ -28,19 +28,20 @@ const char *wm_track_regions_path(const struct wm_track_regions *regions);
 /* Has the calling process's own regions come here, until these are freed. */
 int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err);
 
-/* Makes ready to take them from the rings. */
+/* Opens the rings, from which regions are then taken. */
 int wm_track_regions_open(struct wm_track_regions *regions, struct wm_error *err);
 
-/* Where regions go to; both outlive them. `recorder` may be NULL. What was taken before is
- * kept until then, and is handed out with the next draining. */
+/* Where regions go to; both outlive them. `recorder` may be NULL. Regions that were drained
+ * before are kept until then, and are handed out with the next draining. */
 int wm_track_regions_set_takers(struct wm_track_regions *regions,
                                 struct wm_analysis *analysis, struct wm_recorder *recorder,
                                 struct wm_error *err);
 
-/* Whether more can be kept. */
+/* Whether more regions can be kept. */
 bool wm_track_regions_has_room(const struct wm_track_regions *regions);
 
-/* Hands out what was kept of up to `when_ns`, before a later tick comes. */
+/* Hands out the regions up to `when_ns` that were kept, before the analysis gets a later
+ * tick. */
 void wm_track_regions_catch_up(struct wm_track_regions *regions, int64_t when_ns);
 
 /* Takes what is in the rings, or of that what can be had up to `deadline_ns`. Without rings

@@ -313,7 +313,7 @@ static int open_tree(struct wm_tracker *tracker, const char *procfs, const pid_t
 }
 
 /* In another /proc than our own the pid is not one we could wait for, and of several one
- * is not all; there the ticks tell when the target is gone. */
+ * is not all; there each tick finds out whether the target is gone. */
 static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t count,
                          const char *mode, struct wm_error *err)
 {

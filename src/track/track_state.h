@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * track_state.h - the tracker itself, for the files that its functions are in:
- * track.c (what is to be measured), track_start.c (on which
- * target), track_tick.c (all sources, read together), track_late.c (those that join later),
- * track_loop.c (the ticks, to the end, and what came of it).
+ * track.c (what is to be measured), track_start.c (on which target), track_tick.c (all
+ * sources, read together), track_late.c (sources that join later), track_loop.c (the ticks,
+ * to the end, and what came of it).
  */
 #ifndef WM_TRACK_STATE_H
 #define WM_TRACK_STATE_H
@@ -33,7 +33,7 @@ struct wm_channel_gap {
 struct wm_tracker {
     enum wm_tracker_state state;
     bool own_process, self;
-    bool wants_estimate; /* of the CPUs, as its watts were told */
+    bool wants_estimate; /* the user gave watts for the estimate of the CPUs */
     int64_t baseline_ns;
 
     char *record_target;
@@ -50,7 +50,8 @@ struct wm_tracker {
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
     struct wm_track_regions *regions; /* NULL: they are not to be had */
-    struct wm_late *late; /* NULL: no driver is waited for, and the two above are there */
+    struct wm_late *late; /* ticks kept for recorder and analysis, which are made when it
+                           * goes; NULL: they are there */
 
     /* Of all sources that are there, in one list: first the tracker's own (CPU time of
      * the tree, and what it has of each GPU), then the tree's, then source by source. */
@@ -60,20 +61,20 @@ struct wm_tracker {
     size_t channel_count;
     size_t first_share_channel, first_tree_channel, first_source_channel;
     struct wm_shares *shares;
-    int64_t round_ns;                 /* when the drivers were asked for this tick, */
-    int64_t before_ns;                /* and for the one before */
-    double main_cpu, descendants_cpu; /* seconds, what was told last */
+    int64_t round_ns;                 /* when the drivers were asked for this tick */
+    int64_t before_ns;                /* when they were asked for the tick before it */
+    double main_cpu, descendants_cpu; /* seconds, as in the last tick */
 
     pid_t pid;
     int pid_fd;  /* of the target; -1: this kernel has none, or it is not ours */
-    int end_fd;  /* readable when the target has ended; -1: ticks tell */
+    int end_fd;  /* readable when the target has ended; -1: each tick finds out */
     int wake_fd; /* an eventfd that ends the thread's waiting */
 
     int64_t interval_ns;
     int64_t start_ns;     /* of the first tick */
     int64_t due_ns;       /* of the next one */
-    int64_t cost_ns;      /* CPU time in functions of the tracker that have returned, */
-    int64_t begun_ns;     /* and the thread's CPU clock when the one now at work began */
+    int64_t cost_ns;      /* CPU time in functions of the tracker that have returned */
+    int64_t begun_ns;     /* the thread's CPU clock when the one now at work began */
     int64_t self_base_ns; /* the cost when the CPU time of "self" began to count */
     pid_t owner;          /* a child that the program forks is not to touch it */
 
@@ -101,34 +102,35 @@ int64_t wm_track_cost_ns(const struct wm_tracker *tracker);
 double wm_track_own_seconds(const struct wm_tracker *tracker);
 
 /* Makes the list of channels. `own_numbers`: the tree's pids are those of our own pid
- * namespace. The sources stay as they are from here. What the tree has of GPUs is among
- * them only where no source is pending. */
+ * namespace. What the tree has of GPUs is among them only where no source is pending. No
+ * source is added after it, unless the channels are forgotten first. */
 int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
                            struct wm_error *err);
 void wm_track_forget_channels(struct wm_tracker *tracker);
 
-/* Notes what came of opening a source: it is now the last of the set, or `why` not. */
+/* Notes in the run that a source was opened, as the last of the set, or why it was not.
+ * Returns `status`, or why it could not be noted. */
 int wm_track_note_source(struct wm_tracker *tracker, const char *name, int status,
                          const struct wm_error *why, struct wm_error *err);
 
-/* What stands in the run of the GPUs that there are. */
+/* Notes in the run how many GPUs there are. */
 int wm_track_describe_gpus(struct wm_tracker *tracker, struct wm_error *err);
 
-/* Makes what the ticks go to, analysis and recorder, or after them the regions. */
+/* Makes analysis and recorder, to which the ticks go. The analysis is there where only the
+ * recorder has failed. */
 int wm_track_make_takers(struct wm_tracker *tracker, struct wm_error *err);
+
+/* Has the regions go to these two. */
 void wm_track_take_regions(struct wm_tracker *tracker);
 
-/* Sources whose drivers have not answered when the target starts, in track_late.c. */
+/* Late sources, whose drivers have not answered when the target starts; in track_late.c. */
 
-/* Before the channels are made: adds those that have answered by now. */
+/* Adds the pending sources where all have answered, or where the run cannot begin without
+ * them; before the channels are made. */
 int wm_track_await_late(struct wm_tracker *tracker, struct wm_error *err);
 
-/* With the channels of the others, where there are still pending sources: ticks are kept
- * from here on. */
+/* Keeps the ticks from here on, with the channels that there are. */
 int wm_track_begin_late(struct wm_tracker *tracker, bool own_numbers, struct wm_error *err);
-
-/* Accepts NULL. */
-void wm_track_late_free(struct wm_late *late);
 
 /* Keeps a tick. */
 void wm_track_keep_tick(struct wm_late *late, const struct wm_tick *tick);
@@ -136,8 +138,8 @@ void wm_track_keep_tick(struct wm_late *late, const struct wm_tick *tick);
 /* Whether the drivers have answered, or are to be given up. */
 bool wm_track_late_is_over(const struct wm_tracker *tracker);
 
-/* Adds those that have answered, gives up the others, and hands out the ticks that were
- * kept. WM_ENOMEM, after which nothing but the same again makes sense. */
+/* Adds the sources that have answered, gives up the others, and hands out the ticks that
+ * were kept. WM_ENOMEM: the tracker is stopped, as after a start that fails. */
 int wm_track_join_late(struct wm_tracker *tracker, struct wm_error *err);
 
 /* A tick: the drivers that may hang are asked; the tree is read; then all else,

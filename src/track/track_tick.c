@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* track_tick.c - reads every source once, and what only all of them together can
- * tell. */
+ * show. */
 #include <stdlib.h>
 
 #include "base/base_clock.h"
@@ -109,7 +109,7 @@ void wm_track_begin_round(struct wm_tracker *tracker)
     tracker->round_ns = wm_source_set_begin(tracker->sources);
 }
 
-/* A driver that takes longer than our patience is told of late, each reading at
+/* The readings of a driver that takes longer than our patience come late, each with
  * its own time: its last ones stand until the next are there. They may have been
  * made for the tick before; then a GPU that hangs may have kept the others waiting,
  * until the first tick in which that was seen. */

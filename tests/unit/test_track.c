@@ -477,6 +477,33 @@ static void test_ticks_allocate_nothing(void **state)
     wm_tracker_free(tracker);
 }
 
+/* Where memory runs out when a late driver joins, the tracker is stopped. */
+static void test_late_allocation_failure(void **state)
+{
+    static const char slow[] = "{\"gpus\": [{}], \"faults\": ["
+                               "{\"call\": \"nvmlInit*\", \"delay_ms\": 1000}]}";
+    const char *dir = *state;
+    char scenario[256];
+
+    snprintf(scenario, sizeof(scenario), "%s/slow.json", dir);
+    test_write_file(dir, "slow.json", slow);
+    setenv("FAKE_NVML_SCENARIO", scenario, 1);
+    setenv("WATTMETER_NVML", test_build_path("tests/fake/libnvidia-ml.so.1"), 1);
+    for (long nth = 12; nth <= 18; nth += 6) { /* in the channels and in the analysis */
+        struct wm_tracker *tracker = new_tracker(MILLISECOND);
+        assert_int_equal(wm_tracker_add_all(tracker, NULL), WM_OK);
+        assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+        usleep(300000);
+        test_fail_allocation(nth);
+        assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_ENOMEM);
+        test_fail_allocation(-1);
+        assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+        wm_tracker_free(tracker);
+    }
+    unsetenv("WATTMETER_NVML");
+    unsetenv("FAKE_NVML_SCENARIO");
+}
+
 /* Whatever allocation fails, the command has not run or its report comes. */
 static void test_allocation_failure(void **state)
 {
@@ -572,6 +599,8 @@ int main(void)
         cmocka_unit_test(test_poll_is_interrupted),
         cmocka_unit_test(test_ticks_allocate_nothing),
         cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_late_allocation_failure, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_recording_has_the_same_report, test_make_dir,
                                         test_remove_dir),

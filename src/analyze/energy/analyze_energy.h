@@ -39,11 +39,11 @@
 #define WM_ENERGY_UNSEEN_TIMES 6.0
 
 struct wm_energy_suspect {
-    double watts;  /* the power that the jump implies */
-    double joules; /* of the jump */
-    double fill;   /* J by the integral of power in that time */
-    double seconds,
-        covered_s; /* length of the jump, and how much of it the integral covers */
+    double watts;     /* the power that the jump implies */
+    double joules;    /* of the jump */
+    double fill;      /* J by the integral of power in that time */
+    double seconds;   /* length of the jump */
+    double covered_s; /* how much of it the integral covers */
 };
 
 /* Where counting begins. The counter stands then for a moment of up to a period ago. */

@@ -39,8 +39,7 @@ void wm_region_folder_remove_stale(void);
 enum { WM_REGION_SLOTS = 128 };
 
 struct wm_region_source {
-    struct wm_ring
-        *ring; /* mapped; read and written by the kernel for us (base_shared.h) */
+    struct wm_ring *ring; /* mapped; the kernel reads and writes it (base_shared.h) */
     const struct wm_ring_event *events; /* mapped, and read likewise */
     size_t bytes;                       /* bytes that are mapped */
     uint32_t number;                    /* of the ring, and of the thread */

@@ -424,8 +424,7 @@ static void advise_powercap(const struct wm_source_case *asked, const char *prog
 {
     static const char problem[] =
         "the energy counters of the CPU in powercap are for root alone, as they reveal "
-        "much "
-        "of what is computed; rapl-permissions.sh opens them to a group for good";
+        "much of what is computed; rapl-permissions.sh opens them to a group for good";
     char script[PATH_SIZE], user[WM_PERMISSION_NAME_SIZE];
 
     if (!wm_permission_is_refused(asked->config->sysfs, "class/powercap/*:*/energy_uj"))

@@ -39,8 +39,7 @@ struct wm_gpus {
     size_t present_count;
     size_t *chosen; /* indices in `present` */
     size_t chosen_count;
-    struct wm_gpu_place
-        *places; /* places of the GPUs present, where the choice is "visible" */
+    struct wm_gpu_place *places; /* of the GPUs present, where the choice is "visible" */
 
     char *sysfs;
 

@@ -31,8 +31,7 @@ void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
 enum wm_gpu_list { WM_GPU_PROCESS_LIST, WM_GPU_MIG_LIST, WM_GPU_LISTS };
 
 struct wm_gpu_value wm_gpu_number(double number);
-struct wm_gpu_value
-wm_gpu_words(const char *text); /* not reported where it is NULL or empty */
+struct wm_gpu_value wm_gpu_words(const char *text); /* NULL or "": not reported */
 struct wm_gpu_value wm_gpu_missing(enum wm_reading_state state, const char *why);
 
 /* The instances (MIG) of a process on a GPU that is whole. */

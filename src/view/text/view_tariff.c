@@ -97,11 +97,12 @@ struct wm_quantity wm_tariff_text(const struct wm_tariff *tariff,
                                   const struct wm_value *joules, double ratio)
 {
     double amount = wm_tariff_amount(tariff, joules, kind->per_kwh).number;
-    const char *about = wm_view_about(ratio), *blank = kind->unit[0] ? " " : "";
+    const char *about = joules->why ? "at least " : wm_view_about(ratio);
+    const char *blank = kind->unit[0] ? " " : "";
     struct wm_quantity text;
 
     if (kind->has_prefix)
-        snprintf(text.text, sizeof(text.text), "%s%.40s", about,
+        snprintf(text.text, sizeof(text.text), "%s%.38s", about,
                  wm_view_approximate(amount, ratio, kind->unit).text);
     else if (amount > 0 && amount < LEAST_MONEY)
         snprintf(text.text, sizeof(text.text), "under 0.000001%s%s", blank, kind->unit);

@@ -190,7 +190,10 @@ static void print_line(const struct wm_text_view *view, const struct wm_figure_r
         line->add(view, &detail);
     wm_line_add_origin(&detail, found.origin);
     wm_line_print(view, row->label,
-                  wm_line_figure(&found.value, row->unit, view->units).text, detail.text);
+                  row->unit == WM_UNIT_JOULES
+                      ? wm_line_joules(&found.value).text
+                      : wm_line_figure(&found.value, row->unit, view->units).text,
+                  detail.text);
 }
 
 static bool has_line(const struct wm_figure_row *row)
@@ -310,7 +313,7 @@ static void print_once(const struct wm_text_view *view, char *const *notes, size
         if (before > 0)
             continue;
         char text[2048], others[32] = "";
-        if (more > 0)
+        if (more > 0 && tail > notes[i])
             snprintf(others, sizeof(others), " and %zu more", more);
         snprintf(text, sizeof(text), "%.*s%s%s", (int)(tail - notes[i]), notes[i], others,
                  tail);

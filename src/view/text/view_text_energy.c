@@ -37,11 +37,6 @@ void wm_line_add_gpu_use(const struct wm_text_view *view, struct wm_detail *deta
                 wm_line_percent(&view->report->gpu_percentages.max_hardware).text);
 }
 
-static struct wm_quantity joules_text(const struct wm_value *joules)
-{
-    return wm_line_figure(joules, WM_UNIT_JOULES, NULL);
-}
-
 struct wm_value wm_line_gpu_watts(const struct wm_gpu_usage *gpu)
 {
     const struct wm_energy_figure *figure = &gpu->figure;
@@ -67,7 +62,7 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
         wm_line_add(&detail, "; ", "peak %s",
                     wm_line_number(&gpu->temperature.max, 1, " °C").text);
     wm_line_add_origin(&detail, gpu->origin);
-    wm_line_print(view, label, joules_text(&gpu->figure.energy).text, detail.text);
+    wm_line_print(view, label, wm_line_joules(&gpu->figure.energy).text, detail.text);
 
     detail.text[0] = '\0';
     wm_line_clean(name, sizeof(name), gpu->name);
@@ -105,7 +100,7 @@ static void print_split(const struct wm_text_view *view, const struct wm_energy_
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (parts[i].value->known)
-            wm_line_add(&detail, ", ", "%s %s", joules_text(parts[i].value).text,
+            wm_line_add(&detail, ", ", "%s %s", wm_line_joules(parts[i].value).text,
                         parts[i].name);
     }
     if (detail.text[0])
@@ -158,7 +153,7 @@ static void print_device(const struct wm_text_view *view,
         wm_line_add(&detail, "", "(%s)", figure->energy.why);
     }
     wm_line_add_origin(&detail, device->origin);
-    wm_line_print(view, label, joules_text(&figure->energy).text, detail.text);
+    wm_line_print(view, label, wm_line_joules(&figure->energy).text, detail.text);
 }
 
 static void print_devices(const struct wm_text_view *view, enum wm_device_kind from,

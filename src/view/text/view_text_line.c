@@ -297,6 +297,15 @@ struct wm_quantity wm_line_figure(const struct wm_value *value, enum wm_figure_u
     return wm_line_count(value);
 }
 
+struct wm_quantity wm_line_joules(const struct wm_value *joules)
+{
+    struct wm_quantity text, number = prefixed(joules, "J");
+
+    snprintf(text.text, sizeof(text.text), "%s%.38s",
+             joules->known && joules->why ? "at least " : "", number.text);
+    return text;
+}
+
 void wm_line_key(FILE *out, const char *key, int width)
 {
     char label[64];

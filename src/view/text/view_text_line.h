@@ -75,6 +75,9 @@ void wm_line_note(const struct wm_text_view *view, const char *label, const char
 struct wm_quantity wm_line_figure(const struct wm_value *value, enum wm_figure_unit unit,
                                   const struct wm_units *units);
 
+/* Energy, which is "at least" so much where more than a little of the time is missing. */
+struct wm_quantity wm_line_joules(const struct wm_value *joules);
+
 struct wm_quantity wm_line_bytes(const struct wm_value *value, const struct wm_unit *unit);
 
 struct wm_quantity wm_line_seconds(const struct wm_value *value);
