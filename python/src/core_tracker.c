@@ -254,8 +254,11 @@ static pid_t *parse_pids(PyObject *args, size_t *ret_count)
     if (!pids)
         PyErr_NoMemory();
     for (size_t i = 0; pids && i < count; i++) {
-        long pid = PyLong_AsLong(PyTuple_GetItem(args, (Py_ssize_t)i));
-        pids[i] = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : -1;
+        PyObject *given = PyTuple_GetItem(args, (Py_ssize_t)i);
+        long pid = PyLong_AsLong(given);
+        pids[i] = (pid_t)pid;
+        if (!PyErr_Occurred() && (pid <= 0 || pid > INT32_MAX))
+            PyErr_Format(PyExc_ValueError, "%S is no process", given);
         if (PyErr_Occurred()) {
             PyMem_Free(pids);
             pids = NULL;
