@@ -80,7 +80,7 @@ static PyGetSetDef members[] = {
 PyDoc_STRVAR(doctor_doc,
              "Doctor(duration=0.0)\n--\n\n"
              "What can be measured on this machine, what not and why, and which command\n"
-             "changes that: a look at all sources for `duration` seconds; 0: three.");
+             "changes that. All sources are watched for `duration` seconds; 0: three.");
 
 static PyType_Slot slots[] = {
     { Py_tp_new, doctor_new },         { Py_tp_dealloc, core_object_dealloc },

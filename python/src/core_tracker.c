@@ -254,8 +254,11 @@ static pid_t *parse_pids(PyObject *args, size_t *ret_count)
     if (!pids)
         PyErr_NoMemory();
     for (size_t i = 0; pids && i < count; i++) {
-        long pid = PyLong_AsLong(PyTuple_GetItem(args, (Py_ssize_t)i));
-        pids[i] = pid > 0 && pid <= INT32_MAX ? (pid_t)pid : -1;
+        PyObject *given = PyTuple_GetItem(args, (Py_ssize_t)i);
+        long pid = PyLong_AsLong(given);
+        pids[i] = (pid_t)pid;
+        if (!PyErr_Occurred() && (pid <= 0 || pid > INT32_MAX))
+            PyErr_Format(PyExc_ValueError, "%S is no process", given);
         if (PyErr_Occurred()) {
             PyMem_Free(pids);
             pids = NULL;
@@ -288,7 +291,7 @@ static PyObject *tracker_start_pid(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(start_command_doc,
              "start_command($self, argv, /)\n--\n\n"
-             "Starts a command, whose first word is looked up in PATH, and the ticks.\n\n"
+             "Starts a command, whose first word is looked up in PATH, and sampling.\n\n"
              "Raises Error, \"ENOENT\" where there is no such command and \"EACCES\"\n"
              "where it cannot be executed; on any failure it has not run.");
 
@@ -312,10 +315,9 @@ static PyObject *tracker_start_command(PyObject *self, PyObject *words)
     return result;
 }
 
-PyDoc_STRVAR(run_thread_doc,
-             "run_thread($self, /)\n--\n\n"
-             "Takes the ticks in a thread of the library's own, which never\n"
-             "needs the GIL, until stop().");
+PyDoc_STRVAR(run_thread_doc, "run_thread($self, /)\n--\n\n"
+                             "Samples in a thread of the library's own, which never\n"
+                             "needs the GIL, until stop().");
 
 static PyObject *tracker_run_thread(PyObject *self, PyObject *unused)
 {
@@ -331,11 +333,12 @@ static PyObject *tracker_run_thread(PyObject *self, PyObject *unused)
     return leave(self, status, &err);
 }
 
-PyDoc_STRVAR(poll_doc,
-             "poll($self, timeout=None)\n--\n\n"
-             "Waits for the next tick that is due, the end of the target, a signal or\n"
-             "`timeout` seconds (None: no limit), whichever is first, and takes the tick.\n"
-             "False when the target has ended, so that stop() is due.");
+PyDoc_STRVAR(
+    poll_doc,
+    "poll($self, timeout=None)\n--\n\n"
+    "Waits for the next sample that is due, the end of the target, a signal or\n"
+    "`timeout` seconds (None: no limit), whichever is first, and takes the sample.\n"
+    "False when the target has ended, so that stop() is due.");
 
 static PyObject *tracker_poll(PyObject *self, PyObject *args, PyObject *keywords)
 {
@@ -391,7 +394,7 @@ static PyObject *tracker_signal(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(stop_doc,
              "stop($self, /)\n--\n\n"
-             "Takes the last tick and ends the recording. Once more it does nothing.\n\n"
+             "Takes the last sample and ends the recording. Once more it does nothing.\n\n"
              "Raises Error with the status \"EIO\" when the recording lacks something;\n"
              "the report is whole, and says so.");
 
@@ -528,7 +531,7 @@ PyDoc_STRVAR(
     "A run: what a process tree uses, sampled from start to stop.\n\n"
     "interval: seconds between two samples, 0.001 to 3600.\n"
     "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"
-    "cores: what percent of the hardware is a part of; 0: all cores.\n"
+    "cores: how many cores are 100 % of the hardware's CPU use; 0: all.\n"
     "baseline: seconds for which the idle machine is measured before a command starts.\n"
     "cpu_watts: \"IDLE:MAX\", for the estimate where nothing measures the CPUs.\n"
     "visible_to: the process whose environment decides what \"visible\" means; 0: this.\n\n"

@@ -58,7 +58,12 @@ int64_t core_ns(double seconds)
 
 size_t core_run_number(PyObject *run)
 {
-    return run == Py_None ? WM_LAST_RUN : PyLong_AsSize_t(run);
+    if (run == Py_None)
+        return WM_LAST_RUN;
+    size_t number = PyLong_AsSize_t(run);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError))
+        PyErr_Format(PyExc_ValueError, "there is no run %S", run);
+    return number;
 }
 
 struct core_struct core_struct_begin(PyTypeObject *type)

@@ -89,6 +89,15 @@ def test_what_cannot_be_compared(data):
         wattmeter.compare({"a": source, "b": source}, watch=["nonsense"])
     with pytest.raises(wattmeter.Error):
         wattmeter.compare({"a": source, "b": "nonexistent.sqlite"})
+    with pytest.raises(TypeError, match="a dict of names and recordings"):
+        wattmeter.compare([source])
+    with pytest.raises(TypeError, match="not one text"):
+        wattmeter.compare({"a": source}, watch="time")
+
+
+def test_a_run_alone_has_no_worst_figure(data):
+    result = wattmeter.compare({"a": data / "recordings" / "v1.sqlite"})
+    assert repr(result) == "<Comparison: worst +0.0% (no figure increased)>"
 
 
 def test_what_cannot_be_read(tmp_path):
@@ -101,6 +110,12 @@ def test_what_cannot_be_read(tmp_path):
         wattmeter.read(broken)
     with pytest.raises(TypeError):
         wattmeter.read(5)
+
+
+@pytest.mark.parametrize("run", [-1, 99])
+def test_a_run_that_is_not_there(data, run):
+    with pytest.raises(ValueError, match=f"there is no run {run}"):
+        wattmeter.read(data / "recordings" / "v1.sqlite", run)
 
 
 def test_a_killed_tracker_s_recording_ends_where_it_ends(data):

@@ -84,6 +84,9 @@ WRONG = [
     ({"interval": "x"}, TypeError, None),
     ({"cores": -1}, ValueError, "no number of cores"),
     ({"gpus": "nonsense"}, ValueError, "nonsense"),
+    ({"gpus": [0]}, TypeError, "gpus must be a text"),
+    ({"experiment": "x.sqlite"}, ValueError, "its recording and its name"),
+    ({"experiment": ("x.sqlite", "a"), "record": "x.csv"}, ValueError, "not both"),
     ({"mode": "maybe", "record": "x.csv"}, ValueError, "new, overwrite or append"),
     ({"record": "run.txt"}, ValueError, "run.txt"),
     ({"record": "run.json"}, ValueError, "export"),
@@ -96,6 +99,12 @@ WRONG = [
 def test_wrong_arguments_are_refused_before_anything_is_measured(options, error, text):
     with pytest.raises(error, match=text):
         wattmeter.track(**options)
+
+
+@pytest.mark.parametrize("pid", [0, -1])
+def test_a_number_that_is_no_process_is_named(pid):
+    with pytest.raises(ValueError, match=f"^{pid} is no process"):
+        wattmeter.track(pid=pid).start()
 
 
 def test_a_recording_has_what_the_report_has(tmp_path):
@@ -281,6 +290,16 @@ def test_the_environment_is_as_it_was(monkeypatch):
     with wattmeter.track():
         assert os.environ[name] == "mine.csv"
     assert os.environ[name] == "mine.csv"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0)])
+def test_the_environment_is_as_it_was_after_trackers_that_overlap(monkeypatch, order):
+    name = "WATTMETER_REGIONS"
+    monkeypatch.delenv(name, raising=False)
+    trackers = [wattmeter.track().start() for _ in order]
+    for place in order:
+        trackers[place].stop()
+    assert name not in os.environ
 
 
 ENDS = [

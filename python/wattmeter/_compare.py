@@ -42,7 +42,8 @@ class Comparison:
         return self._text
 
     def __repr__(self) -> str:
-        return f"<Comparison: worst {self.worst:+.1%} ({self.worst_figure})>"
+        figure = self.worst_figure or "no figure increased"
+        return f"<Comparison: worst {self.worst:+.1%} ({figure})>"
 
     def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html
@@ -64,6 +65,10 @@ def compare(
     Raises ValueError for a metric or a statistic that is not known, Error where a file
     cannot be read.
     """
+    if not hasattr(runs, "items"):
+        raise TypeError("the runs must be a dict of names and recordings")
+    if isinstance(watch, str):
+        raise TypeError("metrics to watch must be a list, not one text")
     core = _core.Comparison()
     for name, path in runs.items():
         core.add(name, path)

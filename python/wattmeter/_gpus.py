@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     Values = Dict[str, _core.GpuValue]
 
 
+def check_words(gpus: object) -> None:
+    """TypeError for what is no choice of GPUs."""
+    if gpus is not None and not isinstance(gpus, str):
+        kind = type(gpus).__name__
+        raise TypeError(f"gpus must be a text such as '0,1' or 'visible', not {kind}")
+
+
 class _Group:
     """The fields of a group as attributes: gpu.power.limit."""
 
@@ -95,6 +102,7 @@ class Gpus:
     """The chosen GPUs, in a list-like object; str() is a block for each."""
 
     def __init__(self, words: str | None = None) -> None:
+        check_words(words)
         self._words = words
         self._open()
 

@@ -7,6 +7,7 @@ import os
 from threading import Lock
 
 from wattmeter import _core
+from wattmeter._gpus import check_words
 from wattmeter._report import Figure
 
 TYPE_CHECKING = False
@@ -95,6 +96,7 @@ class measure:
         estimate: bool = True,
         cpu_watts: str | None = None,
     ) -> None:
+        check_words(gpus)
         self._options = (gpus, bool(estimate), cpu_watts)
         self._number: int | None = None
         self._pid = 0

@@ -245,7 +245,7 @@ class Parts:
             return [self[i] for i in range(*which.indices(len(self)))]
         place = which + len(self) if which < 0 else which
         if not 0 <= place < len(self):
-            raise IndexError(f"there are {len(self)}")
+            raise IndexError(f"there is no {which} among {len(self)}")
         return self._make(self._core, self._kind, place)
 
     def __iter__(self) -> Iterator[Any]:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from wattmeter import _core
+from wattmeter._gpus import check_words
 from wattmeter._report import Report
 
 TYPE_CHECKING = False
@@ -24,11 +25,16 @@ def _tracker(
     metrics: Path | None,
     options: dict[str, Any],
 ) -> _core.Tracker:
+    check_words(options["gpus"])
     tracker = _core.Tracker(**options)
     tracker.add_all()
     for key, value in (notes or {}).items():
         tracker.note(str(key), str(value))
     if experiment is not None:
+        if record is not None:
+            raise ValueError("a run has a record or an experiment, not both")
+        if isinstance(experiment, str) or len(experiment) != 2:
+            raise ValueError("an experiment is a pair: its recording and its name")
         target, name = experiment
         tracker.experiment(target, name)
     elif record is not None:
@@ -142,16 +148,26 @@ class _Environment:
     """Processes that are started anew find here where their regions go."""
 
     NAME = "WATTMETER_REGIONS"
+    _set: list[_Environment] = []
 
     def __init__(self, value: str | None) -> None:
         self._before = os.environ.get(self.NAME)
         self._value = value
         if value is not None:
             os.environ[self.NAME] = value
+            self._set.append(self)
 
     def restore(self) -> None:
-        """Unless somebody else has set it since."""
-        if self._value is None or os.environ.get(self.NAME) != self._value:
+        """Unless somebody else has set it since: a tracker that was started later puts
+        back what was there before this one."""
+        if self not in self._set:
+            return
+        self._set.remove(self)
+        for later in self._set:
+            if later._before == self._value:
+                later._before = self._before
+                return
+        if os.environ.get(self.NAME) != self._value:
             return
         if self._before is None:
             del os.environ[self.NAME]
