@@ -138,8 +138,7 @@ def test_a_process_of_ours(machine: Machine) -> None:
         " for p in igpu.get_device(0).processes]",
     )
     child.communicate("")
-    name = os.path.basename(os.path.realpath(sys.executable))
-    assert told[0][0] == child.pid and told[0][1] in (name, name[:15], "python"), told
+    assert told[0][0] == child.pid and told[0][1].startswith("python"), told
     assert told[0][2:4] == [pwd.getpwuid(os.getuid()).pw_name, os.getpid()]
     assert len(told[0][4]) == len("2020-04-17 03:41:27") and told[0][5] == 1024
     assert len(told) == 1, "one that draws is not among them"

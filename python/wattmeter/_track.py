@@ -129,8 +129,9 @@ class track:
         is a ValueError."""
         if self._report is not None:
             return self._report
+        is_last = self._tracker.state == "stopped"
         report = Report(self._tracker.report())
-        if self._tracker.state == "stopped":
+        if is_last:
             self._report = report
         return report
 
