@@ -31,6 +31,7 @@ check:
 bench: all
 	@ninja -C build bench-programs
 	@python3 bench/bench.py
+	@python3 bench/python.py
 
 # The prefix is known to what is built only after ninja has run again.
 install: build/build.ninja

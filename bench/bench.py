@@ -148,21 +148,26 @@ def find_peers():
     else:
         peers.append((GNU_TIME, None, "it is not installed"))
 
-    home = BUILD / "bench" / "gpu_tracker"
-    program, ready = home / "bin" / "gpu-tracker", home / "ready"
+    home, why = install("gpu_tracker", GPU_TRACKER)
+    peers.append(("gpu_tracker", [str(home / "bin" / "gpu-tracker")] if home else None, why))
+    return peers
+
+
+def install(name, *requirements):
+    """An environment of Python under build/bench, once; or None and why not."""
+    home = BUILD / "bench" / name
+    ready = home / "ready"
     if not ready.exists():
-        print(f"installing {GPU_TRACKER} under build/bench, once", flush=True)
+        print(f"installing {' '.join(requirements) or name} under build/bench, once", flush=True)
         shutil.rmtree(home, ignore_errors=True)
-        for argv in ([sys.executable, "-m", "venv", str(home)],
-                     [str(home / "bin" / "pip"), "install", "-q", GPU_TRACKER]):
+        pip = [str(home / "bin" / "python3"), "-m", "pip", "install", "-q", *requirements]
+        for argv in ([sys.executable, "-m", "venv", str(home)], pip if requirements else ["true"]):
             result = subprocess.run(argv, check=False, capture_output=True, text=True)
             if result.returncode != 0:
                 lines = (result.stderr or result.stdout).strip().split("\n")
-                peers.append(("gpu_tracker", None, lines[-1] if lines[-1] else "no venv"))
-                return peers
+                return None, lines[-1] or "no venv"
         ready.touch()
-    peers.append(("gpu_tracker", [str(program)], None))
-    return peers
+    return home, None
 
 
 def with_gpu_tracker(prefix, argv):

@@ -179,6 +179,9 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
     const char *words[] = { NULL, NULL, NULL, "usage", output->path, NULL };
     if (printed == CMD_DONE && output->path)
         gpu_tracker_pickle(output, io, words, &printed);
+    else if (output->pickle && !output->path)
+        gpu_tracker_warn(io, "A pickle is written to a file, which --output names. The "
+                             "results are printed as JSON instead.");
     warn_of_report(report, settings->disable_logs, without_gpus, io);
     wm_report_free(report);
     return code == CMD_DONE ? printed : code;

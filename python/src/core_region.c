@@ -48,26 +48,33 @@ static PyObject *encode(PyObject *name)
     return bytes;
 }
 
+/* Lets other threads run meanwhile, where the call may wait. That is seldom so, and the
+ * lock costs more than the call otherwise. */
+static PyThreadState *release(void)
+{
+    return wm_region_may_wait() ? PyEval_SaveThread() : NULL;
+}
+
+static void restore(PyThreadState *saved)
+{
+    if (saved)
+        PyEval_RestoreThread(saved);
+}
+
 static void begin_region(const char *name)
 {
-    if (!wm_region_may_wait()) {
-        wm_region_begin(name);
-        return;
-    }
-    Py_BEGIN_ALLOW_THREADS
-        wm_region_begin(name);
-    Py_END_ALLOW_THREADS
+    PyThreadState *saved = release();
+
+    wm_region_begin(name);
+    restore(saved);
 }
 
 static void end_region(void)
 {
-    if (!wm_region_may_wait()) {
-        wm_region_end();
-        return;
-    }
-    Py_BEGIN_ALLOW_THREADS
-        wm_region_end();
-    Py_END_ALLOW_THREADS
+    PyThreadState *saved = release();
+
+    wm_region_end();
+    restore(saved);
 }
 
 static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -375,7 +382,9 @@ static PyObject *start(PyObject *module, PyObject *name)
     (void)module;
     if (!bytes)
         return NULL;
+    PyThreadState *saved = release();
     uint64_t id = wm_region_start(PyBytes_AsString(bytes));
+    restore(saved);
     Py_DECREF(bytes);
     return PyLong_FromUnsignedLongLong(id);
 }
@@ -387,7 +396,9 @@ static PyObject *stop(PyObject *module, PyObject *id)
     (void)module;
     if (PyErr_Occurred())
         return NULL;
+    PyThreadState *saved = release();
     wm_region_stop(number);
+    restore(saved);
     Py_RETURN_NONE;
 }
 

@@ -233,6 +233,24 @@ def test_threads_lose_no_regions():
     assert t.report["dropped_events"].value == 0
 
 
+def test_threads_report_and_stop_at_once():
+    t = wattmeter.track(interval=0.001).start()
+    times = []
+
+    def report():
+        for _ in range(50):
+            times.append(t.report.time.value)
+
+    threads = [threading.Thread(target=report) for _ in range(3)]
+    threads += [threading.Thread(target=t.stop) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    t.stop()
+    for thread in threads:
+        thread.join()
+    assert len(times) == 150 and t.report is t.stop()
+
+
 def test_a_forked_child_is_not_the_parent_s_tracker():
     with wattmeter.track() as t:
         child = os.fork()

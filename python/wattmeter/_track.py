@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from threading import RLock
 
 from wattmeter import _core
 from wattmeter._gpus import check_words
@@ -93,6 +94,7 @@ class track:
         self._tracker = _tracker(record, mode, experiment, notes, metrics, options)
         self._pid = pid
         self._owner = os.getpid()
+        self._lock = RLock()  # stop() waits for a report that is being made
         self._report: Report | None = None
         self._regions: _Environment | None = None
 
@@ -120,8 +122,9 @@ class track:
             return None
         if self._regions:
             self._regions.restore()
-        self._tracker.stop()
-        return self.report
+        with self._lock:
+            self._tracker.stop()
+            return self.report
 
     @property
     def report(self) -> Report:
@@ -129,10 +132,12 @@ class track:
         is a ValueError."""
         if self._report is not None:
             return self._report
-        is_last = self._tracker.state == "stopped"
-        report = Report(self._tracker.report())
-        if is_last:
-            self._report = report
+        if self._owner != os.getpid():
+            raise ValueError("this tracker belongs to the process that made it")
+        with self._lock:
+            report = Report(self._tracker.report())
+            if self._tracker.state == "stopped":
+                self._report = report
         return report
 
     def __enter__(self) -> track:

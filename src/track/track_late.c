@@ -63,8 +63,9 @@ static int give_up(const struct wm_tracker *tracker, int64_t asked_ns,
 
     if (!has_ended && (!tracker->late || has_room(tracker)))
         return wm_fail(ret_why, WM_EIO, "the driver has not answered for %.0f s", seconds);
-    return wm_fail(ret_why, WM_EIO, "the driver had not answered when %s, after %.1f s",
-                   has_ended ? "the run ended" : "no more samples could be kept", seconds);
+    return wm_fail(
+        ret_why, WM_EIO, "the driver had not answered when %s, after %.1f s",
+        has_ended ? "the run ended" : "no more samples and regions could be kept", seconds);
 }
 
 /* Adds the pending sources that have answered, and gives up the others. */

@@ -367,6 +367,8 @@ def _(folder):
     assert "overall" in json.loads((folder / "my-results.pkl").read_text())
     done = gpu_tracker(folder, "-e", "true", *output, env=without)
     assert done.returncode == 0 and "as JSON instead" in done.stderr, done
+    done = gpu_tracker(folder, "-e", "true", "--format=pickle")
+    assert done.returncode == 0 and "as JSON instead" in done.stderr, done
     (folder / "real.pkl").write_bytes(b"\x80\x04N.")
     done = gpu_tracker(folder, "sub-track", "compare", "-m", "A=real.pkl", env=without)
     assert done.returncode == 1 and "a pickle is a program" in done.stderr, done
