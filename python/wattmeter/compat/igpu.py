@@ -161,7 +161,7 @@ class GPUUtilizationInfo:
 @dataclass(frozen=True, eq=False)
 class GPUPCIInfo:
     """Where the GPU is plugged in, hexadecimal; generations of the link ("3") and lanes
-    ("16x"), now and at most."""
+    ("16x"), current and maximum."""
 
     bus: str
     bus_id: str
@@ -202,8 +202,8 @@ class GPUPCIInfo:
 
 @dataclass(frozen=True, eq=False)
 class GPUClockInfo:
-    """The clocks of the shaders, the multiprocessors and the memory, now and at most, in
-    `unit`."""
+    """The clocks of the shaders, the multiprocessors and the memory, current and
+    maximum, in `unit`."""
 
     graphics: float
     sm: float

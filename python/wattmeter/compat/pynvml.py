@@ -369,7 +369,7 @@ def nvmlDeviceGetClockInfo(handle: _Device, type: int) -> int:
 
 
 def nvmlDeviceGetMaxClockInfo(handle: _Device, type: int) -> int:
-    """The same at most."""
+    """The maximum of that clock, in MHz."""
     return _clock(handle, type, "max_")
 
 
