@@ -309,10 +309,11 @@ int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_r
     pthread_mutex_lock(lock);
     bool is_stopped = tracker->state == WM_TRACKER_STOPPED;
     if (tracker->result.ticks == 0)
-        status = wm_fail(err, WM_EINVAL,
-                         tracker->late ? "there is no report before the drivers of the GPUs "
-                                         "have started, or are given up"
-                                       : "there is no report before the tracker's start");
+        status =
+            wm_fail(err, WM_EINVAL,
+                    tracker->late ? "there is no report before the drivers of the GPUs "
+                                    "have started, or are given up"
+                                  : "there is no report before the tracker's start");
     else
         status = wm_analysis_report(tracker->analysis, is_stopped ? &tracker->result : NULL,
                                     ret_report, err);
