@@ -24,7 +24,7 @@ FILE = re.compile(r"^#+ [^\n]*`([\w/]+\.c)`\n(?:(?!^#).)*?^```c\n(/\* SPDX.*?)^`
 CHANGE = re.compile(r"^```diff\n\+\+\+ (\S+)\n (.*?)\n((?:\+.*\n)+)```$", re.MULTILINE)
 # What the product is made of; the rest of the tree would only take time.
 PARTS = ["LICENSE", "meson.build", "meson_options.txt", "bench", "cli", "contrib", "docs", "fuzz", "include",
-         "nvtx", "src", "tests/meson.build"]
+         "nvtx", "python/meson.build", "src", "tests/meson.build"]
 
 scratch = Path(tempfile.mkdtemp(prefix="wm-walkthroughs-"))
 tree = scratch / "tree"
@@ -63,7 +63,7 @@ def _(_folder):
         files, changes = follow(page)
         assert files == least_files and changes >= least_changes, f"{page}: {files} files, {changes} changes"
     run("meson", "setup", tree / "build", tree, "--werror", "-Dtests=disabled", "-Ddocs=disabled",
-        "-Doptimization=0", "-Ddebug=false")
+        "-Dpython=disabled", "-Doptimization=0", "-Ddebug=false")
     run("ninja", "-C", tree / "build", "wattmeter")
 
 
