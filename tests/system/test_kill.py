@@ -297,7 +297,7 @@ def wait_for_prompt(terminal, is_alone=False):
     wait_for(is_there, "the prompt")
 
 
-@case("Ctrl-C in a shell's loop ends the loop")
+@case("Ctrl-C in a shell's loop ends the loop", tries=3)
 def _(folder):
     for shell in ("bash --norc", "sh"):
         if not shutil.which(shell.split()[0]):
