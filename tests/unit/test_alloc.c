@@ -30,15 +30,16 @@ static bool fail_threads;
 static bool fails(void)
 {
     long number = __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
-    return fail_from >= 0 && number >= fail_from;
+    long from = __atomic_load_n(&fail_from, __ATOMIC_RELAXED);
+
+    return from >= 0 && number >= from;
 }
 
 long test_fail_allocation(long nth)
 {
-    long count = made;
+    long count = __atomic_exchange_n(&made, 0, __ATOMIC_RELAXED);
 
-    made = 0;
-    fail_from = nth;
+    __atomic_store_n(&fail_from, nth, __ATOMIC_RELAXED);
     return count;
 }
 

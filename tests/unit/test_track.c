@@ -493,7 +493,7 @@ static void test_late_allocation_failure(void **state)
         struct wm_tracker *tracker = new_tracker(MILLISECOND);
         assert_int_equal(wm_tracker_add_all(tracker, NULL), WM_OK);
         assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
-        usleep(300000);
+        usleep(1000000); /* so that the driver's thread is done */
         test_fail_allocation(nth);
         assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_ENOMEM);
         test_fail_allocation(-1);
