@@ -58,6 +58,9 @@ PyObject *core_object_no_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 void *core_object_enter(PyObject *self);
 void core_object_leave(PyObject *self);
 
+/* Ends such a call that came to `status`: None, or NULL and the exception for it. */
+PyObject *core_object_return(PyObject *self, int status, const struct wm_error *err);
+
 /* The same for functions that any thread may call at any time. */
 void *core_object_enter_shared(PyObject *self);
 void core_object_leave_shared(PyObject *self);
@@ -104,6 +107,11 @@ extern const char *const core_device_kinds[];
 
 /* Seconds as nanoseconds. What the library would refuse stays out of range. */
 int64_t core_ns(double seconds);
+
+/* Parses "path, run=None" by a `format` that ends with the function's name: the path, which
+ * the caller releases, and the run; NULL and an exception. */
+PyObject *core_parse_run(PyObject *args, PyObject *keywords, const char *format,
+                         size_t *ret_run);
 
 /* None is WM_LAST_RUN; an exception is set for what is no number from 0. */
 size_t core_run_number(PyObject *run);

@@ -169,15 +169,6 @@ static PyObject *comparison_new(PyTypeObject *type, PyObject *args, PyObject *ke
     return core_object_new(type, "comparison", comparison, free_comparison, CORE_MAY_FORK);
 }
 
-/* Of calls that change it. */
-static PyObject *leave(PyObject *self, int status, const struct wm_error *err)
-{
-    core_object_leave(self);
-    if (core_check(status, err) < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
 PyDoc_STRVAR(add_doc,
              "add($self, name, path, /)\n--\n\n"
              "Adds a session: a recording, a tracking file, or the JSON that an\n"
@@ -201,7 +192,7 @@ static PyObject *comparison_add(PyObject *self, PyObject *args)
         Py_BEGIN_ALLOW_THREADS
             status = wm_comparison_add(comparison, name, text, &err);
         Py_END_ALLOW_THREADS
-        result = leave(self, status, &err);
+        result = core_object_return(self, status, &err);
     }
     Py_DECREF(path);
     return result;
@@ -230,7 +221,7 @@ static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject
         Py_BEGIN_ALLOW_THREADS
             status = wm_comparison_add_session(comparison, name, &session.input, &err);
         Py_END_ALLOW_THREADS
-        result = leave(self, status, &err);
+        result = core_object_return(self, status, &err);
     }
     session_release(&session);
     return result;
@@ -249,7 +240,8 @@ static PyObject *comparison_watch(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "s:watch", &metric))
         return NULL;
     struct wm_comparison *comparison = core_object_enter(self);
-    return comparison ? leave(self, wm_comparison_watch(comparison, metric, &err), &err)
+    return comparison ? core_object_return(
+                            self, wm_comparison_watch(comparison, metric, &err), &err)
                       : NULL;
 }
 
@@ -281,7 +273,7 @@ static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywor
         status = wm_comparison_run(comparison, statistic, (enum wm_comparison_format)format,
                                    &err);
     Py_END_ALLOW_THREADS
-    return leave(self, status, &err);
+    return core_object_return(self, status, &err);
 }
 
 static int print_comparison(void *context, FILE *out, struct wm_error *err)

@@ -49,11 +49,16 @@ static int list(struct core_slot *slot)
     return 0;
 }
 
+static bool is_ours(const struct core_slot *slot)
+{
+    return slot->owner == 0 || slot->owner == getpid();
+}
+
 /* Not in a child, whose handle is a copy of what the parent has. */
 static void slot_free(struct core_slot *slot)
 {
     unlist(slot);
-    if (slot->handle && (slot->owner == 0 || slot->owner == getpid())) {
+    if (slot->handle && is_ours(slot)) {
         Py_BEGIN_ALLOW_THREADS
             slot->free(slot->handle);
         Py_END_ALLOW_THREADS
@@ -116,11 +121,6 @@ struct core_slot *core_slot_of(PyObject *self)
     return ((struct core_object *)self)->slot;
 }
 
-static bool is_ours(const struct core_slot *slot)
-{
-    return slot->owner == 0 || slot->owner == getpid();
-}
-
 static struct core_slot *usable(PyObject *self)
 {
     struct core_slot *slot = core_slot_of(self);
@@ -167,6 +167,14 @@ void core_object_leave(PyObject *self)
 {
     core_slot_of(self)->is_entered = false;
     core_object_leave_shared(self);
+}
+
+PyObject *core_object_return(PyObject *self, int status, const struct wm_error *err)
+{
+    core_object_leave(self);
+    if (core_check(status, err) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 void core_object_leave_shared(PyObject *self)

@@ -37,20 +37,15 @@ static void free_recording(void *handle)
 
 static PyObject *recording_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "path", "run", NULL };
     struct wm_recording *recording;
     struct wm_error err = { 0 };
-    PyObject *path, *run = Py_None;
+    PyObject *path;
+    size_t number;
     int status;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|O:Recording", names,
-                                     PyUnicode_FSConverter, &path, &run))
+    path = core_parse_run(args, keywords, "O&|O:Recording", &number);
+    if (!path)
         return NULL;
-    size_t number = core_run_number(run);
-    if (PyErr_Occurred()) {
-        Py_DECREF(path);
-        return NULL;
-    }
     const char *text = PyBytes_AsString(path);
     core_share_sqlite();
     Py_BEGIN_ALLOW_THREADS

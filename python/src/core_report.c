@@ -72,22 +72,17 @@ PyDoc_STRVAR(from_recording_doc,
 
 static PyObject *from_recording(PyObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "path", "run", NULL };
     struct wm_recording *recording = NULL;
     struct wm_report *report = NULL;
     struct wm_error err = { 0 };
-    PyObject *path, *run = Py_None;
+    PyObject *path;
+    size_t number;
     int status;
 
     (void)type;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|O:from_recording", names,
-                                     PyUnicode_FSConverter, &path, &run))
+    path = core_parse_run(args, keywords, "O&|O:from_recording", &number);
+    if (!path)
         return NULL;
-    size_t number = core_run_number(run);
-    if (PyErr_Occurred()) {
-        Py_DECREF(path);
-        return NULL;
-    }
     const char *text = PyBytes_AsString(path);
     core_share_sqlite();
     Py_BEGIN_ALLOW_THREADS

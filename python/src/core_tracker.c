@@ -54,14 +54,6 @@ static struct wm_tracker *enter(PyObject *self)
     return tracker;
 }
 
-static PyObject *leave(PyObject *self, int status, const struct wm_error *err)
-{
-    core_object_leave(self);
-    if (core_check(status, err) < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
 PyDoc_STRVAR(add_doc,
              "add($self, source, /)\n--\n\n"
              "Adds a source by its name (\"nvml\", \"rapl\", ...), before the start.\n\n"
@@ -83,7 +75,7 @@ static PyObject *tracker_add(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
         status = wm_tracker_add(tracker, name, &err);
     Py_END_ALLOW_THREADS
-    return leave(self, status, &err);
+    return core_object_return(self, status, &err);
 }
 
 PyDoc_STRVAR(
@@ -104,7 +96,7 @@ static PyObject *tracker_add_all(PyObject *self, PyObject *unused)
     Py_BEGIN_ALLOW_THREADS
         status = wm_tracker_add_all(tracker, &err);
     Py_END_ALLOW_THREADS
-    return leave(self, status, &err);
+    return core_object_return(self, status, &err);
 }
 
 PyDoc_STRVAR(note_doc, "note($self, key, value, /)\n--\n\n"
@@ -118,7 +110,9 @@ static PyObject *tracker_note(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "ss:note", &key, &value))
         return NULL;
     struct wm_tracker *tracker = enter(self);
-    return tracker ? leave(self, wm_tracker_note(tracker, key, value, &err), &err) : NULL;
+    return tracker
+               ? core_object_return(self, wm_tracker_note(tracker, key, value, &err), &err)
+               : NULL;
 }
 
 PyDoc_STRVAR(record_doc,
@@ -148,7 +142,7 @@ static PyObject *tracker_record(PyObject *self, PyObject *args, PyObject *keywor
         Py_BEGIN_ALLOW_THREADS
             status = wm_tracker_record(tracker, text, (enum wm_record_mode)mode, &err);
         Py_END_ALLOW_THREADS
-        result = leave(self, status, &err);
+        result = core_object_return(self, status, &err);
     }
     Py_DECREF(target);
     return result;
@@ -182,7 +176,7 @@ static PyObject *tracker_experiment(PyObject *self, PyObject *args, PyObject *ke
         Py_BEGIN_ALLOW_THREADS
             status = wm_tracker_experiment(tracker, &setup, &err);
         Py_END_ALLOW_THREADS
-        result = leave(self, status, &err);
+        result = core_object_return(self, status, &err);
     }
     Py_XDECREF(path);
     Py_DECREF(target);
@@ -205,8 +199,8 @@ static PyObject *tracker_metrics(PyObject *self, PyObject *args)
     struct wm_tracker *tracker = enter(self);
     PyObject *result = NULL;
     if (tracker)
-        result =
-            leave(self, wm_tracker_metrics(tracker, PyBytes_AsString(path), &err), &err);
+        result = core_object_return(
+            self, wm_tracker_metrics(tracker, PyBytes_AsString(path), &err), &err);
     Py_DECREF(path);
     return result;
 }
@@ -215,7 +209,7 @@ static PyObject *leave_start(PyObject *self, int status, const struct wm_error *
 {
     if (status >= 0)
         core_slot_of(self)->state = WM_TRACKER_RUNNING;
-    return leave(self, status, err);
+    return core_object_return(self, status, err);
 }
 
 PyDoc_STRVAR(start_self_doc,
@@ -330,7 +324,7 @@ static PyObject *tracker_run_thread(PyObject *self, PyObject *unused)
     int status = wm_tracker_run_thread(tracker, &err);
     if (status >= 0)
         core_slot_of(self)->state = IN_THREAD;
-    return leave(self, status, &err);
+    return core_object_return(self, status, &err);
 }
 
 PyDoc_STRVAR(
@@ -417,7 +411,7 @@ static PyObject *tracker_stop(PyObject *self, PyObject *unused)
     Py_END_ALLOW_THREADS
     if (status != WM_EINVAL)
         slot->state = WM_TRACKER_STOPPED;
-    return leave(self, status, &err);
+    return core_object_return(self, status, &err);
 }
 
 PyDoc_STRVAR(report_doc,

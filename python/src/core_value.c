@@ -66,6 +66,21 @@ size_t core_run_number(PyObject *run)
     return number;
 }
 
+PyObject *core_parse_run(PyObject *args, PyObject *keywords, const char *format,
+                         size_t *ret_run)
+{
+    static char *names[] = { "path", "run", NULL };
+    PyObject *path, *run = Py_None;
+
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, format, names, PyUnicode_FSConverter,
+                                     &path, &run))
+        return NULL;
+    *ret_run = core_run_number(run);
+    if (PyErr_Occurred())
+        Py_CLEAR(path);
+    return path;
+}
+
 struct core_struct core_struct_begin(PyTypeObject *type)
 {
     return (struct core_struct) { .object = PyStructSequence_New(type) };
