@@ -663,7 +663,23 @@ static void read_where_forbidden(void **state)
     assert_false(has_result);
 }
 
-/* Leaves a database with a log. */
+/* How many ticks a recorder that is still at work has written. */
+static size_t count_written(const char *path)
+{
+    struct wm_recording *recording = NULL;
+    struct wm_error err = { 0 };
+    struct wm_tick tick;
+    size_t count = 0;
+
+    if (wm_recording_open(path, WM_LAST_RUN, &recording, &err) != 0)
+        return 0;
+    while (wm_recording_next(recording, &tick, &err) > 0)
+        count++;
+    wm_recording_close(recording);
+    return count;
+}
+
+/* Leaves a database with a log: the recorder is killed when its 30 ticks are written. */
 static void record_and_die(const char *path)
 {
     pid_t pid = fork();
@@ -672,9 +688,12 @@ static void record_and_die(const char *path)
         struct wm_recorder *recorder = open_recorder(path, WM_RECORD_NEW);
         for (size_t n = 0; n < 30; n++)
             record_tick(recorder, n);
-        sleep_ms(750);
-        kill(getpid(), SIGKILL);
+        for (;;)
+            pause();
     }
+    for (int i = 0; i < 3000 && count_written(path) < 30; i++)
+        sleep_ms(10);
+    assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
