@@ -12,6 +12,7 @@
 #include <structmember.h>
 
 static PyTypeObject *region_type, *function_type;
+static PyObject *method_type, *plain_function_type; /* of the interpreter */
 
 /* A region with a name. */
 struct region {
@@ -19,11 +20,19 @@ struct region {
     const char *text;
 };
 
+/* Of a network: the regions of its modules, and what calls a module in training. */
+struct layers {
+    PyObject *regions;     /* a dict: module to region */
+    PyObject *is_training; /* a function: whether gradients are recorded */
+    PyObject *train; /* a function (function, args, keywords) that marks the call itself */
+};
+
 /* A function whose calls are a region. It has attributes like any function. */
 struct function {
     PyObject_HEAD PyObject *function;
-    PyObject *name; /* bytes */
+    PyObject *name; /* bytes; NULL: that of the first argument, a module */
     const char *text;
+    struct layers layers; /* NULL: it is no layer's */
     PyObject *attributes;
     PyObject *references; /* weak ones */
 };
@@ -217,18 +226,33 @@ static PyType_Spec region_spec = {
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *given, *function;
+    struct layers layers = { 0 };
 
-    if (!PyArg_ParseTuple(args, "O!O:region_function", region_type, &given, &function))
+    if (!PyArg_ParseTuple(args, "OO|O!OO:region_function", &given, &function, &PyDict_Type,
+                          &layers.regions, &layers.is_training, &layers.train))
         return NULL;
     (void)keywords;
+    bool is_named = PyObject_TypeCheck(given, region_type);
+    if (!is_named && (given != Py_None || !layers.train)) {
+        PyErr_SetString(PyExc_TypeError, "region_function: a region is needed");
+        return NULL;
+    }
     struct function *self = (struct function *)PyType_GenericAlloc(type, 0);
     if (!self)
         return NULL;
     Py_INCREF(function);
     self->function = function;
-    self->name = ((struct region *)given)->name;
-    Py_INCREF(self->name);
-    self->text = ((struct region *)given)->text;
+    if (is_named) {
+        self->name = ((struct region *)given)->name;
+        Py_INCREF(self->name);
+        self->text = ((struct region *)given)->text;
+    }
+    if (layers.train) {
+        Py_INCREF(layers.regions);
+        Py_INCREF(layers.is_training);
+        Py_INCREF(layers.train);
+        self->layers = layers;
+    }
     return (PyObject *)self;
 }
 
@@ -238,6 +262,9 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg)
 
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(function->function);
+    Py_VISIT(function->layers.regions);
+    Py_VISIT(function->layers.is_training);
+    Py_VISIT(function->layers.train);
     Py_VISIT(function->attributes);
     return 0;
 }
@@ -247,6 +274,9 @@ static int function_clear(PyObject *self)
     struct function *function = (struct function *)self;
 
     Py_CLEAR(function->function);
+    Py_CLEAR(function->layers.regions);
+    Py_CLEAR(function->layers.is_training);
+    Py_CLEAR(function->layers.train);
     Py_CLEAR(function->attributes);
     return 0;
 }
@@ -264,14 +294,52 @@ static void function_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+static PyObject *call_within(const char *name, PyObject *function, PyObject *args,
+                             PyObject *keywords)
+{
+    begin_region(name);
+    PyObject *result = PyObject_Call(function, args, keywords);
+    end_region();
+    return result;
+}
+
+/* The name of a layer's region; NULL without an exception: the module is not measured, as
+ * a copy of one that is. */
+static const char *layer_name(const struct function *function, PyObject *args)
+{
+    if (function->text || PyTuple_Size(args) < 1)
+        return function->text;
+    PyObject *region =
+        PyDict_GetItemWithError(function->layers.regions, PyTuple_GetItem(args, 0));
+    return region && PyObject_TypeCheck(region, region_type)
+               ? ((struct region *)region)->text
+               : NULL;
+}
+
+static PyObject *call_layer(const struct function *function, PyObject *args,
+                            PyObject *keywords)
+{
+    const char *name = layer_name(function, args);
+
+    if (!name)
+        return PyErr_Occurred() ? NULL : PyObject_Call(function->function, args, keywords);
+    PyObject *is_training = PyObject_CallObject(function->layers.is_training, NULL);
+    if (!is_training)
+        return NULL;
+    Py_DECREF(is_training);
+    if (is_training != Py_True)
+        return call_within(name, function->function, args, keywords);
+    return PyObject_CallFunctionObjArgs(function->layers.train, function->function, args,
+                                        keywords ? keywords : Py_None, NULL);
+}
+
 static PyObject *function_call(PyObject *self, PyObject *args, PyObject *keywords)
 {
     const struct function *function = (struct function *)self;
 
-    begin_region(function->text);
-    PyObject *result = PyObject_Call(function->function, args, keywords);
-    end_region();
-    return result;
+    return function->layers.train
+               ? call_layer(function, args, keywords)
+               : call_within(function->text, function->function, args, keywords);
 }
 
 /* As a method of an object, unless it is called at once: then the interpreter saves the
@@ -283,11 +351,7 @@ static PyObject *function_bind(PyObject *self, PyObject *object, PyObject *type)
         Py_INCREF(self);
         return self;
     }
-    PyObject *module = PyImport_ImportModule("types");
-    PyObject *method =
-        module ? PyObject_CallMethod(module, "MethodType", "OO", self, object) : NULL;
-    Py_XDECREF(module);
-    return method;
+    return PyObject_CallFunctionObjArgs(method_type, self, object, NULL);
 }
 
 /* By name, as functions are pickled. */
@@ -299,8 +363,11 @@ static PyObject *function_reduce(PyObject *self, PyObject *unused)
 
 static PyObject *function_repr(PyObject *self)
 {
-    return PyUnicode_FromFormat("<region '%s' of %R>", ((struct function *)self)->text,
-                                ((struct function *)self)->function);
+    const struct function *function = (struct function *)self;
+
+    return function->text ? PyUnicode_FromFormat("<region '%s' of %R>", function->text,
+                                                 function->function)
+                          : PyUnicode_FromFormat("<layers of %R>", function->function);
 }
 
 static PyObject *function_attributes(PyObject *self, void *unused)
@@ -312,6 +379,20 @@ static PyObject *function_attributes(PyObject *self, void *unused)
         function->attributes = PyDict_New();
     Py_XINCREF(function->attributes);
     return function->attributes;
+}
+
+/* To who asks what it is. Where it has been given the code of the function that it stands
+ * in for it is one, as torch.jit and others look for that code in functions alone. */
+static PyObject *function_class(PyObject *self, void *unused)
+{
+    PyObject *attributes = ((struct function *)self)->attributes;
+    PyObject *class = attributes && PyDict_GetItemString(attributes, "__code__")
+                          ? plain_function_type
+                          : (PyObject *)Py_TYPE(self);
+
+    (void)unused;
+    Py_INCREF(class);
+    return class;
 }
 
 static PyMethodDef function_methods[] = {
@@ -327,6 +408,7 @@ static PyMemberDef function_places[] = {
 };
 
 static PyGetSetDef function_members[] = {
+    { "__class__", function_class, NULL, NULL, NULL },
     { "__dict__", function_attributes, NULL, NULL, NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
@@ -343,8 +425,12 @@ static PyType_Slot function_slots[] = {
     { Py_tp_members, function_places },
     { Py_tp_getset, function_members },
     { Py_tp_doc,
-      "region_function(region, function, /)\n--\n\nA function whose calls are a\n"
-      "region." },
+      "region_function(region, function, regions=None, is_training=None, train=None, /)\n"
+      "--\n\nA function whose calls are a region. With a dict of modules to regions it is\n"
+      "a layer's forward: where the region is None it is that of its first argument, and\n"
+      "none if it has none. While is_training() is True, train(function, args, keywords "
+      "or\n"
+      "None) is called in its place; then for a region of its own as well." },
     { 0, NULL },
 };
 
@@ -428,6 +514,15 @@ static PyMethodDef functions[] = {
 
 int core_add_region(PyObject *module)
 {
+    PyObject *types = PyImport_ImportModule("types");
+
+    if (!types)
+        return -1;
+    method_type = PyObject_GetAttrString(types, "MethodType");
+    plain_function_type = PyObject_GetAttrString(types, "FunctionType");
+    Py_DECREF(types);
+    if (!method_type || !plain_function_type)
+        return -1;
     region_type = core_add_type(module, &region_spec);
     function_type = core_add_type(module, &function_spec);
     return region_type && function_type ? PyModule_AddFunctions(module, functions) : -1;

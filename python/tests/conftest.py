@@ -14,6 +14,7 @@ import wattmeter
 from machine import Machine
 
 PACKAGE = pathlib.Path(wattmeter.__file__).resolve().parents[1]
+PYTHONPATH = os.pathsep.join([str(PACKAGE), os.environ.get("PYTHONPATH", "")])
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WM_BUILD_ROOT", SOURCE / "build"))
 DATA = SOURCE / "tests" / "data"
@@ -63,7 +64,7 @@ def python(tmp_path):
         done = subprocess.run(
             [sys.executable, "-X", "dev", str(script), *map(str, arguments)],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             universal_newlines=True,

@@ -25,7 +25,9 @@ class Machine:
         self.variables = {
             "WATTMETER_NVML": "/nonexistent",
             "WATTMETER_SYSFS": str(folder / "sys"),
-            "PYTHONPATH": str(Path(wattmeter.__file__).parents[1]),
+            "PYTHONPATH": os.pathsep.join(
+                [str(Path(wattmeter.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+            ),
         }
         (folder / "sys").mkdir()
 

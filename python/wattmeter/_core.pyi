@@ -162,7 +162,13 @@ class region:
 @final
 class region_function:
     def __new__(
-        cls, region: region, function: Callable[..., Any], /
+        cls,
+        region: Optional[region],
+        function: Callable[..., Any],
+        regions: Dict[Any, region] = ...,
+        is_training: Callable[[], bool] = ...,
+        train: Callable[..., Any] = ...,
+        /,
     ) -> region_function: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 

@@ -20,11 +20,12 @@ original's is of the first.
 
 from __future__ import annotations
 
+import csv
 import functools
 import os
 import warnings
 import weakref
-from typing import Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from wattmeter import _core
 
@@ -144,3 +145,57 @@ class AsynchronousMeasurementTool(_Tool):
         wattmeter.Error: rows could not be written.
         """
         self._meter.halt()
+
+
+class LayerwiseMeasurementTool:
+    """The energy of each layer of a PyTorch network, in training and inference.
+
+    out_file: a CSV file, which is overwritten at once and written by stop(), with a row for
+    each layer: the name of its class, and the joules of one call of it on average, forward
+    and backward. gpu_num: which GPU, by its number in nvidia-smi.
+
+    Layers are those that PyTorch defines, but for Sequential. One in which others lie, such
+    as MultiheadAttention, has the energy that it takes itself; the original counts that of
+    the inner ones twice. The energy is that of all sensors while the layer runs, where the
+    original takes the run's mean power. A layer that is not called has no energy, and an
+    empty cell is not known. The model is as before after stop(), and training may be mixed
+    with inference.
+    """
+
+    def __init__(
+        self, out_file: Union[str, "os.PathLike[str]"], gpu_num: int = 0
+    ) -> None:
+        self.out_file = os.path.abspath(out_file)
+        self._gpu = gpu_num
+        self._layers: Any = None
+        with open(out_file, "w"):
+            pass
+
+    def start(self, model: Any) -> Any:
+        """Begins; the result is the model.
+
+        TypeError: it is no torch.nn.Module. ValueError: it has no parameters, is measured
+        already, or there are GPUs but not that one.
+        """
+        from wattmeter.torch import layers
+
+        if self._layers is not None:
+            raise ValueError("it runs already")
+        measured = layers(model, gpus=str(self._gpu) if _core.Gpus().present else None)
+        self._layers = measured.start()
+        return model
+
+    def stop(self) -> None:
+        """Ends it and writes the file. ValueError: nothing was started."""
+        if self._layers is None:
+            raise ValueError("nothing was started")
+        table, self._layers = self._layers.stop(), None
+        if table.energy.value is None:
+            warnings.warn(f"energy is not measured: {table.energy.why}", stacklevel=2)
+        with open(self.out_file, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            for row in table:
+                if row.path and row.type != "Sequential" and row.is_pytorchs:
+                    joules = row.energy.value
+                    known = joules is not None and row.calls > 0
+                    writer.writerow([row.type, joules / row.calls if known else ""])

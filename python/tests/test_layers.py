@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wattmeter.torch.layers: what each layer costs, and what it must not disturb."""
+
+import copy
+import csv
+import inspect
+import io
+import json
+import pickle
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+import wattmeter.torch
+from wattmeter.compat.measurement import LayerwiseMeasurementTool
+
+X = torch.arange(2 * 3 * 8 * 8, dtype=torch.float32).reshape(2, 3, 8, 8) / 100
+
+
+class Net(nn.Module):
+    """With containers, an activation in place, and work of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2)
+        )
+        self.branches = nn.ModuleList([nn.Linear(64, 8), nn.Linear(64, 8)])
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x, scale=1.0):
+        y = self.features(x).flatten(1)
+        return self.head(torch.tanh(sum(b(y) for b in self.branches)) * scale)
+
+
+LAYERS = ["", "features", "features.0", "features.1", "features.2"]
+LAYERS += ["branches.0", "branches.1", "head"]
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    return Net()
+
+
+def step(model, x=X, **keywords):
+    model.zero_grad()
+    output = model(x, **keywords)
+    output.sum().backward()
+    return [output.detach(), *(p.grad.clone() for p in model.parameters())]
+
+
+def are_equal(some, others):
+    return all(torch.equal(a, b) for a, b in zip(some, others))
+
+
+def check_sums(table):
+    """Layers, what containers do themselves and the rest are the whole."""
+    parts = [table.leaves, table.containers, table.rest]
+    for i, whole in enumerate((table.time, table.energy)):
+        if whole.value is not None:
+            total = sum(part[i].value for part in parts)
+            assert total == pytest.approx(whole.value, rel=0.005)
+    assert table.rest[0].value >= 0
+
+
+def test_every_layer_has_its_calls_and_times(net):
+    expected = step(net)
+    with wattmeter.torch.layers(net) as m:
+        for _ in range(3):
+            assert are_equal(step(net), expected)
+        with torch.no_grad():
+            for _ in range(2):
+                net(X, scale=2.0)
+    assert [row.path for row in m.table] == LAYERS
+    for row in m.table:
+        assert row.calls == 5, row
+        assert 0 < row.own.value <= m.table.time.value
+        inner = [r for r in m.table if r.path.startswith(f"{row.path}.") and r.is_leaf]
+        if inner:
+            assert row.forward.value >= sum(r.forward.value for r in inner) * 0.999
+    assert not m.table["features"].is_leaf and m.table["head"].is_leaf
+    in_place = m.table["features.1"]
+    assert in_place.backward.value is None and "in place" in in_place.backward.why
+    for path in LAYERS:
+        if path != "features.1":
+            assert m.table[path].backward.value > 0, path
+    check_sums(m.table)
+    assert are_equal(step(net), expected)
+
+
+def test_inference_has_no_backward_pass(net):
+    with wattmeter.torch.layers(net) as m, torch.inference_mode():
+        net(X)
+    assert all(row.calls == 1 for row in m.table)
+    assert all(row.backward.value is None for row in m.table)
+    assert "backward" not in str(m)
+    check_sums(m.table)
+
+
+def test_the_model_is_put_back(net):
+    kinds = [type(one) for one in net.modules()]
+    attributes = [set(vars(one)) for one in net.modules()]
+    with wattmeter.torch.layers(net):
+        assert type(net.head) is not nn.Linear
+        assert net.head.__class__ is nn.Linear and isinstance(net.head, nn.Linear)
+        assert [set(vars(one)) for one in net.modules()] == attributes
+        assert "Linear(in_features=8, out_features=2, bias=True)" in repr(net)
+    assert [type(one) for one in net.modules()] == kinds
+    with pytest.raises(RuntimeError, match="mat1"):
+        with wattmeter.torch.layers(net) as m:
+            net.head(torch.zeros(1, 9))
+    assert [type(one) for one in net.modules()] == kinds
+    assert m.table["head"].calls == 1
+    assert are_equal(step(net), step(net))
+
+
+def test_copies_and_pickles_are_plain(net, python, tmp_path):
+    expected = step(net)
+    with wattmeter.torch.layers(net) as m:
+        shallow = copy.copy(net.head)
+        assert type(shallow) is nn.Linear
+        deep = copy.deepcopy(net)
+        again = pickle.loads(pickle.dumps(net))
+        for other in (deep, again):
+            assert [type(one) for one in other.modules()] == [
+                one.__class__ for one in net.modules()
+            ]
+            assert are_equal(step(other), expected)
+        torch.save(net.features, tmp_path / "features.pt")
+        torch.save(net.state_dict(), tmp_path / "state.pt")
+    assert m.table["head"].calls == 0  # the copies were not measured
+    python("""
+        import sys
+        sys.modules["wattmeter"] = None
+        import torch
+        options = {} if torch.__version__ < "2" else {"weights_only": False}
+        features = torch.load("features.pt", **options)
+        assert [type(one).__name__ for one in features] == ["Conv2d", "ReLU", "MaxPool2d"]
+        assert features(torch.zeros(1, 3, 8, 8)).shape == (1, 4, 4, 4)
+        assert "head.weight" in torch.load("state.pt")
+        """)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_takes_a_model_apart_sees_the_original(net):
+    expected = net(X)
+    with wattmeter.torch.layers(net) as m:
+        assert str(inspect.signature(net.forward)) == "(x, scale=1.0)"
+        assert inspect.getsource(type(net).forward).startswith("    def forward")
+        scripted = torch.jit.script(net.features)
+        traced = torch.jit.trace(net, (X,), check_trace=False)
+        graph = torch.fx.symbolic_trace(net.features)
+        assert torch.equal(scripted(X), net.features(X))
+        assert torch.equal(graph(X), net.features(X))
+        assert torch.equal(traced(X), expected)
+    assert m.table["features"].calls > 0
+    assert torch.equal(scripted(X), net.features(X))
+    assert torch.equal(traced(X), expected) and torch.equal(graph(X), scripted(X))
+
+
+def test_a_scripted_part_is_one_layer(net):
+    net.features = torch.jit.script(net.features)
+    expected = step(net)
+    attributes = dict(vars(net.features))
+    with wattmeter.torch.layers(net) as m:
+        assert are_equal(step(net), expected)
+    assert [row.path for row in m.table] == ["", "features", *LAYERS[5:]]
+    row = m.table["features"]
+    assert row.calls == 1 and "scripted" in row.note and row.is_leaf
+    assert vars(net.features) == attributes
+    assert are_equal(step(net), expected)
+
+
+def test_a_forward_of_its_own_is_measured_as_one(net):
+    plain = net.head.forward
+    net.head.forward = lambda x: plain(x) * 2
+    own = net.head.forward
+    with wattmeter.torch.layers(net) as m:
+        step(net)
+    assert m.table["head"].calls == 1 and "of its own" in m.table["head"].note
+    assert m.table["head"].backward.value > 0
+    assert net.head.forward is own
+
+
+def test_shared_and_repeated_layers():
+    shared = nn.Linear(4, 4)
+    model = nn.Sequential(shared, nn.ReLU(), shared)
+    with wattmeter.torch.layers(model) as m:
+        step(model, torch.ones(2, 4))
+    row = m.table["2"]
+    assert row.path == "0" and row.also == ["2"] and row.calls == 2
+    assert "0, 2" in str(m)
+    check_sums(m.table)
+
+
+def test_tuples_branches_checkpoints_and_two_passes():
+    from torch.utils.checkpoint import checkpoint
+
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.LSTM(4, 4)
+            self.a = nn.Linear(4, 4)
+            self.unused = nn.Linear(4, 4)
+
+        def forward(self, inputs):
+            out, (h, _) = self.rnn(inputs["x"])
+            return {"y": checkpoint(self.a, out + h, use_reentrant=True), "h": h}
+
+    model, inputs = Odd(), {"x": torch.ones(3, 2, 4, requires_grad=True)}
+    with wattmeter.torch.layers(model) as m:
+        got = model(inputs)
+        loss = got["y"].sum() + got["h"].sum()
+        loss.backward(retain_graph=True)
+        loss.backward()
+        (g,) = torch.autograd.grad(
+            model.a(inputs["x"]).pow(2).sum(), inputs["x"], create_graph=True
+        )
+        g.sum().backward()
+    assert m.table["a"].calls >= 2 and m.table["unused"].calls == 0
+    assert m.table["unused"].own.value == 0
+    assert m.table["rnn"].backward.value > 0
+    check_sums(m.table)
+
+
+def test_an_exception_in_the_backward_pass_leaves_nothing_open(net):
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise KeyError("on its way")
+
+    class Failing(nn.Module):
+        def forward(self, x):
+            return Fails.apply(x)
+
+    model = nn.Sequential(nn.Linear(4, 4), Failing(), nn.Linear(4, 4))
+    with wattmeter.torch.layers(model) as m:
+        with pytest.raises(KeyError):
+            model(torch.ones(2, 4)).sum().backward()
+        with torch.no_grad():
+            model(torch.ones(2, 4))
+    assert all(row.calls == 2 for row in m.table)
+    check_sums(m.table)
+
+
+def test_gradients_inside_a_forward():
+    class Force(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.energy = nn.Linear(4, 1)
+
+        def forward(self, x):
+            x = x.clone().requires_grad_()
+            energy = self.energy(x).pow(2).sum()
+            return torch.autograd.grad(energy, x, create_graph=True)[0]
+
+    model = Force()
+    with wattmeter.torch.layers(model) as m:
+        step(model, torch.ones(2, 4))
+        step(model, torch.ones(2, 4))
+    assert m.table[""].calls == m.table["energy"].calls == 2
+    check_sums(m.table)
+
+
+def test_several_models_at_once_and_one_twice(net):
+    other = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    with wattmeter.torch.layers(net) as first:
+        with wattmeter.torch.layers(other) as second:
+            with pytest.raises(ValueError, match="measured already"):
+                wattmeter.torch.layers(net).start()
+            with pytest.raises(ValueError, match="measured already"):
+                wattmeter.torch.layers(net.head).start()
+            step(net)
+            other(torch.ones(1, 8))
+        assert first.table["head"].calls == 1  # while it runs
+        step(net)
+    assert second.table["0"].calls == 1 and first.table["head"].calls == 2
+    with pytest.raises(ValueError, match="started once"):
+        first.start()
+    with wattmeter.torch.layers(net) as later:
+        step(net)
+    assert later.table["head"].calls == 1
+
+
+def test_threads_measure_their_own_stacks(net):
+    def work():
+        for _ in range(20):
+            net(X).sum().backward()
+
+    with wattmeter.torch.layers(net) as m:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert all(row.calls == 60 for row in m.table)
+    check_sums(m.table)
+
+
+def test_data_parallel_and_distributed(net, tmp_path):
+    expected = step(net)
+    with wattmeter.torch.layers(net) as m:
+        assert are_equal(step(nn.DataParallel(net)), expected)
+    assert m.table["head"].calls == 1
+    if not torch.distributed.is_available():
+        return
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{tmp_path}/ranks", rank=0, world_size=1
+    )
+    try:
+        with wattmeter.torch.layers(net) as m:
+            parallel = nn.parallel.DistributedDataParallel(net)
+            assert are_equal(step(parallel), expected)
+        parallel = nn.parallel.DistributedDataParallel(net)
+        with wattmeter.torch.layers(parallel) as outer:
+            assert are_equal(step(parallel), expected)
+    finally:
+        torch.distributed.destroy_process_group()
+    assert m.table["head"].calls == outer.table["module.head"].calls == 1
+
+
+def test_what_it_is_written_to(net, tmp_path):
+    with wattmeter.torch.layers(net) as m:
+        step(net)
+    m.table.to_csv(tmp_path / "layers.csv")
+    rows = list(csv.DictReader(open(tmp_path / "layers.csv")))
+    assert [row["path"] for row in rows] == LAYERS
+    assert float(rows[0]["forward_s"]) == pytest.approx(m.table[""].forward.value)
+    assert rows[3]["backward_s"] == ""
+    read = json.loads(m.table.to_json(tmp_path / "layers.json"))
+    assert read == json.load(open(tmp_path / "layers.json"))
+    assert read["layers"][0]["type"] == "Net"
+    assert read["total"]["time_s"] == m.report.time.value
+    lines = str(m).splitlines()
+    assert lines[0].split()[:3] == ["calls", "forward", "backward"]
+    assert lines[1].endswith("(model)") and any("(total)" in line for line in lines)
+    assert "<pre>" in m._repr_html_()
+
+
+def test_joules_follow_the_sensor(machine):
+    counter = machine.add_package()
+    process = machine.start("""
+        import sys, time, torch, wattmeter.torch
+
+        class Wait(torch.nn.Linear):
+            def forward(self, x):
+                print("layer", flush=True)
+                sys.stdin.readline()
+                return super().forward(x)
+
+        model = torch.nn.Sequential(Wait(2, 2), Wait(2, 2))
+        with wattmeter.torch.layers(model, interval=0.02) as m, torch.no_grad():
+            model(torch.ones(1, 2))
+        print([row.energy.value for row in m.table])
+        """)
+    from machine import set_counter
+    import time
+
+    joules = 1000.0
+    for watts in (40, 400):
+        assert process.stdout.readline() == "layer\n"
+        for _ in range(20):
+            time.sleep(0.02)
+            joules += watts * 0.02
+            set_counter(counter, joules)
+        process.stdin.write("\n")
+        process.stdin.flush()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    _, first, second = json.loads(out)
+    assert 5 < second / first < 20, (first, second)
+
+
+def test_without_a_sensor_joules_are_missing_and_never_0(machine):
+    out = machine.run(
+        """
+        import torch, wattmeter.torch
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+        with wattmeter.torch.layers(model) as m:
+            model(torch.ones(1, 2))
+        print(m)
+        print([row.energy.value for row in m.table], m.table.energy.why)
+        """,
+        WATTMETER_PROCFS="/nonexistent",
+    )
+    assert "0 J" not in out
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [
+        (None, TypeError, "torch.nn.Module is needed"),
+        (torch.tanh, TypeError, "torch.nn.Module is needed"),
+        (nn.ReLU(), ValueError, "no parameters"),
+        (nn.ModuleList(), ValueError, "no parameters"),
+        (nn.ParameterList([nn.Parameter(torch.ones(1))]), ValueError, "no layers"),
+    ],
+)
+def test_wrong_models(model, error, words):
+    with pytest.raises(error, match=words):
+        wattmeter.torch.layers(model)
+
+
+def test_layerwise_measurement_tool(net, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def train():
+        step(net)
+
+    num_epochs = 2
+    tracker = LayerwiseMeasurementTool("test_layerwise_measurement_tool.csv", 0)
+    model = tracker.start(net)
+    for epoch in range(num_epochs):
+        train()
+    with torch.no_grad():
+        model(X)
+    tracker.stop()
+    assert model is net
+    rows = list(csv.reader(open("test_layerwise_measurement_tool.csv")))
+    names = ["Conv2d", "ReLU", "MaxPool2d", "Linear", "Linear", "Linear"]
+    assert [row[0] for row in rows] == names
+    assert all(len(row) == 2 for row in rows)
+    assert all(row[1] == "" or float(row[1]) > 0 for row in rows)
+    with pytest.raises(ValueError, match="nothing was started"):
+        tracker.stop()
+    with pytest.raises(TypeError):
+        tracker.start(None)

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each layer of a PyTorch network is a region while it runs.
+
+A module that is measured has a class derived from its own for so long, whose `forward` is
+a call into C: no hook, which would put each call on PyTorch's slow path, and nothing in the
+module, so that copies, pickles and replicas of it are as if nobody measured. Modules that
+have a `forward` of their own, and scripted ones, have that wrapped instead.
+
+The backward pass of a layer lasts from the moment in which the gradient of its output is
+there to that in which the gradient of its input is, or in which that of a layer before it
+begins: the engine works off the operations of a layer one after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+import weakref
+
+import torch
+
+from wattmeter._core import region, region_function, region_start, region_stop
+from wattmeter._report import Figure, Region, Report
+from wattmeter._torch_modules import Layer, Row, Table, add, layers_of
+from wattmeter._track import track
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterator
+
+    from wattmeter._report import Path
+
+_FUNCTION = ("__code__", "__globals__", "__closure__", "__defaults__", "__kwdefaults__")
+_BACKWARD = " (backward)"
+
+_set_class = vars(object)["__class__"].__set__
+
+_entries: dict[Any, _Entry] = {}  # of each module that is measured
+_regions: dict[Any, region] = {}  # the same, for C
+_classes: dict[type, type] = {}  # what is derived for the time of a measurement
+_sessions: list[layers] = []
+_tracking: track | None = None  # that of all sessions
+_started = 0.0
+
+
+class _Entry:
+    """The regions of a layer, and what its module had before."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.forward = region(name)
+        self.backward = region(name + _BACKWARD)
+        self.attributes: dict[str, Any] = {}
+
+
+class _Call:
+    """A call of a layer in training, within another one; it is what has the gradient of its
+    output: its backward pass begins."""
+
+    __slots__ = ("entry", "parent", "thread", "number")
+
+    def __init__(self, entry: _Entry, parent: _Call | None) -> None:
+        self.entry = entry
+        self.parent = parent
+        self.thread = threading.get_ident()
+        self.number = 0  # of a region that is not of the thread's stack
+
+    def __call__(self, gradient: Any) -> None:
+        opened = _thread.open
+        if not opened:
+            torch.autograd.Variable._execution_engine.queue_callback(
+                functools.partial(_close, opened, 0)
+            )
+        if self.thread == threading.get_ident():
+            _open(opened, self)
+        else:
+            _start(opened, self)
+
+    def is_within(self, other: _Call) -> bool:
+        call: _Call | None = self
+        while call is not None and call is not other:
+            call = call.parent
+        return call is not None
+
+
+class _Thread(threading.local):
+    """call     the innermost layer that runs
+    output   the tensor that was marked last, weakly, and `marked` the call that gave it
+    open     calls whose backward pass is under way, each within the one before"""
+
+    def __init__(self) -> None:
+        self.call: _Call | None = None
+        self.output: Callable[[], Any] = lambda: None
+        self.marked: _Call | None = None
+        self.open: list[_Call] = []
+
+
+_thread = _Thread()
+
+
+class _End:
+    """Has the gradient of what a call was given: its backward pass is over."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: _Call) -> None:
+        self.call = call
+
+    def __call__(self, gradient: Any) -> None:
+        opened = _thread.open
+        if self.call in opened:
+            _close(opened, opened.index(self.call))
+
+
+def _open(opened: list[_Call], call: _Call) -> None:
+    """With those that it lies in, where they are not open yet."""
+    if call in opened:
+        return
+    outer: _Call | None = call
+    missing: list[_Call] = []
+    while outer is not None and outer not in opened:
+        missing.append(outer)
+        outer = outer.parent
+    _close(opened, 0 if outer is None else opened.index(outer) + 1)
+    for inner in reversed(missing):
+        opened.append(inner)
+        inner.entry.backward.__enter__()
+
+
+def _start(opened: list[_Call], call: _Call) -> None:
+    """In a thread of the engine, whose pass is seen to end by another."""
+    _close(opened, 0)
+    opened.append(call)
+    call.number = region_start(call.entry.backward.name)
+
+
+def _close(opened: list[_Call], depth: int) -> None:
+    """Down to so many. What lies on a thread's stack only that thread can close."""
+    while len(opened) > depth:
+        call = opened[-1]
+        if call.number:
+            region_stop(call.number)
+            call.number = 0
+        elif opened is _thread.open:
+            call.entry.backward.__exit__(None, None, None)
+        else:
+            return
+        opened.pop()
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+
+
+def _mark(thread: _Thread, call: _Call, given: list[Any], output: Any) -> None:
+    """Where the gradient of what it gave and was given is there, the call is told. A layer
+    that passes on what one inside it gave is opened by that one."""
+    last, inner = thread.output(), thread.marked
+    gave = []
+    for tensor in _tensors(output):
+        gave.append(tensor)
+        if not tensor.requires_grad or any(tensor is one for one in given):
+            continue
+        if tensor is not last or inner is None or not inner.is_within(call):
+            tensor.register_hook(call)
+            thread.output, thread.marked = weakref.ref(tensor), call
+
+
+def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
+    """A call while gradients are recorded."""
+    entry = _entries.get(module)
+    if entry is None:
+        return function(*args, **(keywords or {}))
+    thread = _thread
+    outer, opened, last = thread.call, thread.open, thread.output()
+    call = thread.call = _Call(entry, outer)
+    thread.open = []
+    entry.forward.__enter__()
+    try:
+        output = function(*args, **(keywords or {}))
+    finally:
+        if thread.open:
+            _close(thread.open, 0)
+        entry.forward.__exit__(None, None, None)
+        thread.call, thread.open = outer, opened
+    given = list(_tensors(args))
+    if keywords:
+        given += _tensors(keywords)
+    _mark(thread, call, given, output)
+    for tensor in given:
+        # The end of a layer is the beginning of that before it.
+        if tensor is not last and tensor.requires_grad and tensor is not output:
+            tensor.register_hook(_End(call))
+    return output
+
+
+def _train_method(function: Any, args: Any, keywords: Any) -> Any:
+    return _train(args[0], function, args, keywords)
+
+
+def _derive(cls: type) -> type:
+    """What a module of this class is of while it is measured."""
+    derived = _classes.get(cls)
+    if derived is not None:
+        return derived
+    original = cls.forward  # type: ignore[attr-defined]
+    forward = region_function(
+        None, original, _regions, torch.is_grad_enabled, _train_method
+    )
+    functools.update_wrapper(forward, original)
+    for name in _FUNCTION:
+        if hasattr(original, name):
+            setattr(forward, name, getattr(original, name))
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:
+        reduced = super(derived, self).__reduce_ex__(protocol)  # type: ignore
+        if not isinstance(reduced, tuple) or not reduced[1]:
+            return reduced
+        first = cls if reduced[1][0] is derived else reduced[1][0]
+        return (reduced[0], (first, *reduced[1][1:]), *reduced[2:])
+
+    body = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        "__slots__": (),
+        "__class__": property(lambda self: cls),
+        "__reduce_ex__": __reduce_ex__,
+        "forward": forward,
+    }
+    derived = type(cls)(cls.__name__, (cls,), body)
+    _classes[cls] = derived
+    return derived
+
+
+def _change_class(module: Any, entry: _Entry) -> None:
+    entry.attributes["__class__"] = type(module)
+    _set_class(module, _derive(type(module)))
+
+
+def _wrap_forward(module: Any, entry: _Entry) -> None:
+    """The one of the module itself."""
+    if "forward" in vars(module):
+        entry.attributes["forward"] = vars(module)["forward"]
+    original = module.forward
+    wrapped = region_function(
+        entry.forward,
+        original,
+        _regions,
+        torch.is_grad_enabled,
+        functools.partial(_train, module),
+    )
+    with contextlib.suppress(AttributeError):
+        functools.update_wrapper(wrapped, original)
+    vars(module)["forward"] = wrapped
+
+
+def _put_back(module: Any, entry: _Entry) -> None:
+    if "__class__" in entry.attributes:
+        _set_class(module, entry.attributes["__class__"])
+    else:
+        vars(module).pop("forward", None)
+        vars(module).update(entry.attributes)
+
+
+class layers:
+    """Measures each layer of a model, from start to stop.
+
+        with wattmeter.torch.layers(model) as m:
+            train(model)
+        print(m)
+
+    Forward and backward passes are told apart; what is called while no gradients are
+    recorded (torch.no_grad()) is inference and has no backward pass. Layers of which others
+    consist have their own part told apart, so that all of them and the rest add up to the
+    whole run. Nothing in the model changes: afterwards it is as it was, and copies that
+    were made meanwhile are plain ones.
+
+    m.table     a Table: rows by layer, sums, `to_csv`, `to_json`, `to_pandas`
+    m.report    the wattmeter.Report of the run
+    While it runs both are as of the last sample. The arguments are those of wattmeter.track(). Models
+    that are measured at the same time share a run, that of the first.
+
+    Raises TypeError for what is no torch.nn.Module, ValueError for a model without
+    parameters, and for one that is measured already.
+    """
+
+    def __init__(self, model: Any, record: Path | None = None, **options: Any) -> None:
+        self._layers = layers_of(model)
+        self._name = type(model).__name__
+        self._record = record
+        self._options = options
+        self._names: list[str] = []
+        self._report: Report | None = None
+        self._table: Table | None = None
+
+    def start(self) -> layers:
+        """Begins. ValueError: a layer of it is measured already."""
+        global _tracking, _started
+        if any(layer.module in _entries for layer in self._layers):
+            raise ValueError(f"the model ({self._name}) is measured already")
+        if self._report is not None:
+            raise ValueError("a measurement is started once")
+        if _tracking is None:
+            _tracking = track(self._record, **self._options).start()
+            _started = time.monotonic()
+        self._tracking = _tracking
+        _sessions.append(self)
+        taken = {name for one in _sessions for name in one._names}
+        prefix, number = self._name, 2
+        while prefix in taken:
+            prefix, number = f"{self._name} {number}", number + 1
+        for layer in self._layers:
+            name = f"{prefix}.{layer.path}" if layer.path else prefix
+            self._names.append(name)
+            entry = _Entry(name)
+            change = _wrap_forward if layer.is_whole else _change_class
+            change(layer.module, entry)
+            _entries[layer.module] = entry
+            _regions[layer.module] = entry.forward
+        return self
+
+    def stop(self) -> Table:
+        """Puts everything back; the result is the table. Once more it changes nothing."""
+        global _tracking
+        if self not in _sessions:
+            return self.table
+        _close(_thread.open, 0)
+        for layer in self._layers:
+            del _regions[layer.module]
+            _put_back(layer.module, _entries.pop(layer.module))
+        _sessions.remove(self)
+        if not _sessions:
+            _tracking = None
+            self._tracking.stop()
+        self._table = None
+        self._report = _report_until(self._tracking, time.monotonic() - _started)
+        return self.table
+
+    @property
+    def report(self) -> Report:
+        """The Report of the run; while it runs, as of its last sample."""
+        return self._report if self._report is not None else self._tracking.report
+
+    @property
+    def table(self) -> Table:
+        """The Table; while it runs, as of the last sample. Before the start it is a
+        ValueError."""
+        if not self._names:
+            raise ValueError("the measurement has not been started")
+        if self._table is None or self._report is None:
+            self._table = _make_table(self._layers, self._names, self.report)
+        return self._table
+
+    def __enter__(self) -> layers:
+        return self.start()
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    def __repr__(self) -> str:
+        return f"<wattmeter.torch.layers: {self._name}, {len(self._layers)} layers>"
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def _time_of(one: Region | None, why: str) -> Figure:
+    if one is None:
+        return Figure("time", None, "s", state="missing", why=why)
+    return one["time"]
+
+
+def _sum_of(passes: list[Region], key: str, whole: Figure) -> Figure:
+    """Without the layers inside. What was never called used nothing."""
+    if passes:
+        return add(key, (one.exclusive[key] for one in passes))
+    if whole.value is None:
+        return Figure(key, None, whole.unit, state="missing", why=whole.why)
+    return Figure(key, 0.0, whole.unit, origin=whole.origin)
+
+
+def _report_until(tracking: track, seconds: float) -> Report:
+    """While it runs, as of the first sample after that time."""
+    report = tracking.report
+    while float(report.time) < seconds and not report.info["is_complete"]:
+        time.sleep(0.005)
+        report = tracking.report
+    return report
+
+
+def _make_table(layers: list[Layer], names: list[str], report: Report) -> Table:
+    regions = {one.name: one for one in report.regions}
+    rows = []
+    for layer, name in zip(layers, names):
+        row = Row(layer)
+        forward, backward = regions.get(name), regions.get(name + _BACKWARD)
+        row.calls = forward.calls if forward else 0
+        row.forward = _time_of(forward, "it was not called")
+        row.backward = _time_of(backward, layer.why_no_backward)
+        passes = [one for one in (forward, backward) if one is not None]
+        row.own = _sum_of(passes, "time", report.time)
+        row.energy = _sum_of(passes, "energy", report.energy)
+        rows.append(row)
+    return Table(rows, report.time, report.energy, [])

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layers of a PyTorch model, and the table of what they cost."""
+
+from __future__ import annotations
+
+import torch
+
+from wattmeter._report import Figure, scaled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Iterator
+
+    from wattmeter._report import Path
+
+
+class Layer:
+    """A module of a model that does something when it is called.
+
+    path    its name in the model, "" for the model itself
+    module  what it is
+    also    further paths under which the model has it
+    parent  the layer that it lies in; None: it is the model
+    is_leaf whether no other layer lies in it
+    is_whole    whether what lies in it is not told apart
+    note    what there is to say of it; None: nothing
+    """
+
+    def __init__(self, path: str, module: Any, parent: Layer | None) -> None:
+        self.path = path
+        self.module = module
+        self.also: list[str] = []
+        self.parent = parent
+        self.is_leaf = True
+        self.note = why_whole(module)
+        self.is_whole = self.note is not None
+        self.why_no_backward = "no backward pass of it was seen"
+        if getattr(module, "inplace", False) is True:
+            self.why_no_backward = "in place: it is in that of the layer after it"
+
+    @property
+    def type(self) -> str:
+        return type(self.module).__name__
+
+
+def why_whole(module: Any) -> str | None:
+    """Why what lies in a module cannot be told apart; None: it can."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return "scripted: measured as one"
+    if type(module).__name__ == "OptimizedModule":
+        return "compiled: measured as one"
+    if isinstance(module, torch.nn.DataParallel) and module.device_ids:
+        return "runs on several devices: measured as one"
+    if "forward" in vars(module):
+        return "has a forward of its own: measured as one"
+    return None
+
+
+def _has_forward(module: Any) -> bool:
+    forward = getattr(type(module), "forward", None)
+    return forward is not torch.nn.Module.forward or "forward" in vars(module)
+
+
+def layers_of(model: Any) -> list[Layer]:
+    """Each before those inside it. ModuleList and the like, which are never called, are
+    none. TypeError: it is no module; ValueError: it has no parameters."""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"a torch.nn.Module is needed, not {type(model).__name__}")
+    if next(model.parameters(), None) is None:
+        raise ValueError(f"the model ({type(model).__name__}) has no parameters")
+    found: dict[Any, Layer] = {}
+
+    def visit(path: str, module: Any, parent: Layer | None) -> None:
+        if module in found:
+            found[module].also.append(path)
+            return
+        layer = parent
+        if _has_forward(module):
+            layer = found[module] = Layer(path, module, parent)
+            if parent:
+                parent.is_leaf = False
+            if layer.is_whole:
+                return
+        for name, child in module._modules.items():
+            if child is not None:
+                visit(f"{path}.{name}" if path else name, child, layer)
+
+    visit("", model, None)
+    if not found:
+        raise ValueError(f"the model ({type(model).__name__}) has no layers")
+    return list(found.values())
+
+
+def add(key: str, figures: Iterable[Figure], sign: Iterable[int] = ()) -> Figure:
+    """The sum of figures; missing where one of them is."""
+    given = list(figures)
+    signs = [*sign, *[1] * len(given)]
+    unit = given[0].unit if given else "s"
+    value, low, high = 0.0, 0.0, 0.0
+    is_bounded, state, origin = True, "known", "measured"
+    for figure, factor in zip(given, signs):
+        if figure.value is None:
+            return Figure(key, None, unit, state="missing", why=figure.why)
+        value += factor * figure.value
+        if figure.low is None or figure.high is None:
+            is_bounded = False
+        else:
+            bounds = (factor * figure.low, factor * figure.high)
+            low, high = low + min(bounds), high + max(bounds)
+        if figure.state == "at least":
+            state = "at least"
+        if figure.origin != "measured":
+            origin = figure.origin
+    if not is_bounded or low == high == 0:
+        return Figure(key, value, unit, state=state, origin=origin)
+    return Figure(key, value, unit, low, high, state, origin)
+
+
+class Row:
+    """What a layer costs.
+
+    path, also, type, is_leaf, note    as the model has it
+    is_pytorchs whether its class is PyTorch's own
+    calls       of forward, that ended
+    forward     seconds in it, with what lies in it
+    backward    the same of the backward pass; missing where there was none
+    own         seconds of both without the layers inside: these add up
+    energy      joules in that time
+    share       of the whole: of the energy where that is known, otherwise of the time
+    """
+
+    def __init__(self, layer: Layer) -> None:
+        self.path = layer.path
+        self.also = list(layer.also)
+        self.type = layer.type
+        self.is_pytorchs = layer.module.__class__.__module__.startswith("torch.nn.")
+        self.is_leaf = layer.is_leaf
+        self.note = layer.note
+        self.calls = 0
+        self.forward: Figure
+        self.backward: Figure
+        self.own: Figure
+        self.energy: Figure
+        self.share: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Row {self.path or '(model)'}: {self.own}, {self.energy}>"
+
+
+_COLUMNS = (
+    *("path", "type", "calls", "forward_s", "backward_s", "own_s", "energy_J"),
+    *("energy_low_J", "energy_high_J", "share", "is_leaf", "note"),
+)
+
+
+class Table:
+    """Rows of layers, in the order of the model, and what they come to.
+
+    rows        a Row for each layer
+    total       Figures of the whole run: `time`, `energy`
+    leaves, containers, rest    of these: what layers without others inside did, what the
+                others did themselves, and what lies in no layer; pairs of Figures
+    remarks     what a reader has to know of the figures
+    """
+
+    def __init__(
+        self, rows: list[Row], time: Figure, energy: Figure, remarks: list[str]
+    ) -> None:
+        self.rows = rows
+        self.time, self.energy = time, energy
+        self.remarks = remarks
+        whole = energy if energy.value else time
+        for row in rows:
+            part = row.energy if energy.value else row.own
+            if part.value is not None and whole.value:
+                row.share = part.value / whole.value
+
+    def _sum(self, rows: Iterable[Row], name: str) -> tuple[Figure, Figure]:
+        given = list(rows)
+        time = add(name, (row.own for row in given))
+        joules = add(name, (row.energy for row in given))
+        joules.unit = "J"
+        return time, joules
+
+    @property
+    def leaves(self) -> tuple[Figure, Figure]:
+        return self._sum((row for row in self.rows if row.is_leaf), "leaves")
+
+    @property
+    def containers(self) -> tuple[Figure, Figure]:
+        return self._sum((row for row in self.rows if not row.is_leaf), "containers")
+
+    @property
+    def rest(self) -> tuple[Figure, Figure]:
+        time, joules = self._sum(self.rows, "rest")
+        return (
+            add("rest", (self.time, time), (1, -1)),
+            add("rest", (self.energy, joules), (1, -1)),
+        )
+
+    @property
+    def coverage(self) -> float | None:
+        """The part of the whole that the layers account for, 0 to 1."""
+        covered, whole = self._sum(self.rows, "all")[0].value, self.time.value
+        return covered / whole if covered is not None and whole else None
+
+    def __getitem__(self, path: str) -> Row:
+        for row in self.rows:
+            if path == row.path or path in row.also:
+                return row
+        raise KeyError(path)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Plain dicts, None for what is missing: path, type, calls, forward_s, ..."""
+        return [
+            dict(
+                zip(
+                    _COLUMNS,
+                    (
+                        row.path,
+                        row.type,
+                        row.calls,
+                        row.forward.value,
+                        row.backward.value,
+                        row.own.value,
+                        row.energy.value,
+                        row.energy.low,
+                        row.energy.high,
+                        row.share,
+                        row.is_leaf,
+                        row.note,
+                    ),
+                )
+            )
+            for row in self.rows
+        ]
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame of the records."""
+        import pandas
+
+        return pandas.DataFrame(self.records(), columns=list(_COLUMNS))
+
+    def to_csv(self, path: Path) -> None:
+        """Writes the records, with their names first; an empty cell is missing."""
+        import csv
+
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.records())
+
+    def to_json(self, path: Path | None = None) -> str:
+        """The records, what they come to, and the remarks, as a JSON text; also written
+        into a file, if one is given."""
+        import json
+
+        sums = {
+            name: {"time_s": time.value, "energy_J": energy.value, "why": energy.why}
+            for name, (time, energy) in self._sums()
+        }
+        text = json.dumps(
+            {
+                "layers": self.records(),
+                **sums,
+                "coverage": self.coverage,
+                "remarks": self.remarks,
+            },
+            indent=2,
+        )
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        return text
+
+    def _sums(self) -> list[tuple[str, tuple[Figure, Figure]]]:
+        return [
+            ("leaves", self.leaves),
+            ("containers", self.containers),
+            ("rest", self.rest),
+            ("total", (self.time, self.energy)),
+        ]
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """The table for people, its heading first."""
+        has_backward = any(row.backward.value is not None for row in self.rows)
+        cells: list[tuple[str, ...]] = [
+            ("calls", "forward", "backward", "own", "J", "share", "type", "layer")
+        ]
+        for row in self.rows:
+            path = ", ".join([row.path or "(model)", *row.also])
+            cells.append(
+                (
+                    str(row.calls),
+                    _time(row.forward),
+                    _time(row.backward),
+                    _time(row.own),
+                    _joules(row.energy),
+                    "-" if row.share is None else f"{100 * row.share:.1f} %",
+                    row.type,
+                    path + (f" ({row.note})" if row.note else ""),
+                )
+            )
+        names = {"leaves": "(layers)", "containers": "(what containers do themselves)"}
+        names.update(rest="(outside of all layers)", total="(total)")
+        for name, (time, joules) in self._sums():
+            cells.append(
+                ("", "", "", _time(time), _joules(joules), "", "", names[name])
+            )
+        if not has_backward:
+            cells = [row[:2] + row[3:] for row in cells]
+        return cells
+
+    def __str__(self) -> str:
+        cells = self.lines()
+        last = len(cells[0]) - 2  # the first of two columns that are left-aligned
+        width = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines = []
+        for row in cells:
+            right = (row[i].rjust(width[i]) for i in range(last))
+            lines.append("  ".join([*right, row[last].ljust(width[last]), row[-1]]))
+        if self.energy.value is None:
+            lines.append(f"Energy is not measured: {self.energy.why}")
+        return "\n".join([*(line.rstrip() for line in lines), *self.remarks])
+
+    def _repr_html_(self) -> str:
+        from wattmeter._notebook import as_html
+
+        return as_html(str(self))
+
+
+def _time(figure: Figure) -> str:
+    return "-" if figure.value is None else scaled(figure.value, "s")
+
+
+def _joules(figure: Figure) -> str:
+    """As reports have it: nothing where the error is larger than the figure."""
+    if figure.value is None:
+        return "-"
+    error = figure.uncertainty
+    if error is not None and error > abs(figure.value):
+        return "-"
+    text = scaled(figure.value, "J")
+    if not error or not figure.value:
+        return text
+    return f"{text} ± {100 * error / abs(figure.value):.0f} %"
