@@ -146,6 +146,11 @@ static struct wm_report_figure make_figure(const struct wm_figure_row *row,
     put_value(&found.value, &figure);
     if (found.value.known && found.uncertainty.known)
         put_range(&found.uncertainty, &figure);
+    if (found.value.known && found.low.known && found.high.known) {
+        figure.has_range = true;
+        figure.low = found.low.number;
+        figure.high = found.high.number;
+    }
     return figure;
 }
 

@@ -89,6 +89,10 @@ static struct wm_value region_time(const void *of)
     }
 #define PERCENT(path_, member) ONE(WM_UNIT_PERCENT, path_, RUN(member))
 #define RAM(path_, member) ONE(WM_UNIT_RAM, path_, RUN(member))
+#define BOUND(path_, member) ONE(WM_UNIT_RAM, path_, RUN(member), .only_known = true)
+#define RUN_BETWEEN(rss)                                                                   \
+    RUN(rss.total), .low = offsetof(struct wm_report, rss.low),                            \
+                    .high = offsetof(struct wm_report, rss.high)
 #define GPU_RAM(path_, member)                                                             \
     ONE(WM_UNIT_GPU_RAM, path_, RUN(member), RUN_ORIGIN(gpu_energy.origin))
 
@@ -100,11 +104,16 @@ static const struct wm_figure_row rows[] = {
     RAM("max_ram.main.total_rss", ram_main.total),
     RAM("max_ram.main.private_rss", ram_main.private_),
     RAM("max_ram.main.shared_rss", ram_main.shared),
-    RAM("max_ram.descendants.total_rss", ram_descendants.total),
+    { .unit = WM_UNIT_RAM,
+      .run = { "max_ram.descendants.total_rss", RUN_BETWEEN(ram_descendants) } },
+    BOUND("max_ram.descendants.total_rss_low", ram_descendants.low),
+    BOUND("max_ram.descendants.total_rss_high", ram_descendants.high),
     RAM("max_ram.descendants.private_rss", ram_descendants.private_),
     RAM("max_ram.descendants.shared_rss", ram_descendants.shared),
     { .key = "memory", .unit = WM_UNIT_RAM, .label = "Memory",
-      .run = { "max_ram.combined.total_rss", RUN(ram_combined.total) } },
+      .run = { "max_ram.combined.total_rss", RUN_BETWEEN(ram_combined) } },
+    BOUND("max_ram.combined.total_rss_low", ram_combined.low),
+    BOUND("max_ram.combined.total_rss_high", ram_combined.high),
     RAM("max_ram.combined.private_rss", ram_combined.private_),
     RAM("max_ram.combined.shared_rss", ram_combined.shared),
 
@@ -342,6 +351,10 @@ struct wm_found wm_figure_of(const struct wm_figure_row *row, enum wm_report_kin
     found.value = find_value(place, report, of);
     if (place->uncertainty)
         found.uncertainty = *value_at(of, place->uncertainty);
+    if (place->low) {
+        found.low = *value_at(of, place->low);
+        found.high = *value_at(of, place->high);
+    }
     if (origin)
         memcpy(&found.origin, (const char *)origin_of + origin, sizeof(found.origin));
     return found;

@@ -39,6 +39,7 @@ struct wm_figure_place {
 
     /* Offsets of struct wm_value in what it is of, and of its enum wm_origin; 0: none. */
     size_t value, uncertainty, origin;
+    size_t low, high; /* in place of the uncertainty: between which it lies */
     struct wm_value (*compute)(const void *of); /* in place of `value` */
 
     /* In place of both: a number of that kind, and what has to be known for it. */
@@ -83,6 +84,7 @@ const struct wm_figure_place *wm_figure_place(const struct wm_figure_row *row,
 struct wm_found {
     struct wm_value value;
     struct wm_value uncertainty; /* ratio; not known, and without a reason: it has none */
+    struct wm_value low, high;   /* likewise */
     enum wm_origin origin;
 };
 

@@ -36,6 +36,7 @@ void wm_value_raise(struct wm_value *whole, const struct wm_value *part);
 
 struct wm_rss {
     struct wm_value total, private_, shared; /* bytes; maxima, each its own */
+    struct wm_value low, high; /* the total lies between them; not of the main process */
 };
 
 struct wm_percentages {

@@ -45,6 +45,8 @@ static struct wm_rss rss_of(struct wm_report_builder *builder, const char *label
         .total = max_of(builder, "tree", label, "memory_total"),
         .private_ = max_of(builder, "tree", label, "memory_private"),
         .shared = max_of(builder, "tree", label, "memory_shared"),
+        .low = max_of(builder, "tree", label, "memory_total_low"),
+        .high = max_of(builder, "tree", label, "memory_total_high"),
     };
 }
 
@@ -61,9 +63,17 @@ static void know_least(struct wm_value *value, const struct wm_value *least)
     wm_value_raise(value, least);
 }
 
+/* With the interval in which it lies. */
+static void raise_total(struct wm_rss *rss, const struct wm_value *least)
+{
+    know_least(&rss->total, least);
+    wm_value_raise(&rss->low, least);
+    wm_value_raise(&rss->high, &rss->total);
+}
+
 static void raise_to(struct wm_rss *whole, const struct wm_rss *part)
 {
-    know_least(&whole->total, &part->total);
+    raise_total(whole, &part->total);
     wm_value_raise(&whole->private_, &part->private_);
     wm_value_raise(&whole->shared, &part->shared);
 }
@@ -122,7 +132,7 @@ static void build_memory(struct wm_report_builder *builder)
     if (!peak.known)
         return;
     const struct wm_value seen = wm_value_known(peak.number);
-    know_least(&report->ram_combined.total, &seen);
+    raise_total(&report->ram_combined, &seen);
     if (report->result.peak_rss_is_main) {
         know_least(&report->ram_main.total, &seen);
         report->ram_main.total.why = NULL;

@@ -211,6 +211,39 @@ os.wait()
         near(ram[who]["total_rss"], 805e6, 15e6, who)
 
 
+@case("a parent of 200 MB that forks all the time: its memory is known at each sample")
+def _(folder):
+    program = """
+import os, time
+mb = 1 << 20
+block = bytearray(200 * mb)
+for i in range(0, len(block), 4096): block[i] = 1
+for i in range(20):
+    if os.fork() == 0:
+        own = bytearray(10 * mb)
+        for i in range(0, len(own), 4096): own[i] = 1
+        time.sleep(0.2); os._exit(0)
+    time.sleep(0.07)
+while True:
+    try: os.wait()
+    except ChildProcessError: break
+"""
+    recording = folder / "r.sqlite"
+    done = wattmeter("run", "-q", "-i", "20ms", "--record", recording, "--", PYTHON, "-c", program)
+    assert done.returncode == 0, done
+    with sqlite3.connect(recording) as database:
+        ticks = database.execute(
+            "SELECT main_memory_total_B, tree_memory_total_low_B, tree_memory_total_B, "
+            "tree_memory_total_high_B, tree_processes FROM sample WHERE tree_processes > 0"
+        ).fetchall()
+    assert max(tick[4] for tick in ticks) > 2, ticks
+    for main, low, total, high, processes in ticks:
+        assert main <= low <= total <= high, (main, low, total, high)
+
+        # Each has 10 MB of its own at most, and what it took to wake up.
+        assert total <= main + (processes - 1) * 13e6, (main, total, processes)
+
+
 @case("threads, processes and memory of what is alive together")
 def _(folder):
     program = """

@@ -28,6 +28,7 @@ struct made {
     int rss, file; /* statm */
     int uss, pss;  /* smaps_rollup; uss < 0: the file is not there */
     const char *children;
+    int image; /* where its stack begins; 0: not to be known */
 };
 
 /* The pages of statm, from MB, rounded down to what pages can say. */
@@ -48,8 +49,8 @@ static void write_stat(const char *dir, const struct made *p, const char *name)
     snprintf(path, sizeof(path), "%d/stat", p->pid);
     snprintf(text, sizeof(text),
              "%d (%s) %c %d 1 1 0 -1 4194304 100 0 0 0 7 3 20 10 20 0 %d 0 1000 1000 10 "
-             "18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n",
-             p->pid, name, p->state, p->parent, p->threads);
+             "18446744073709551615 0 0 %d 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n",
+             p->pid, name, p->state, p->parent, p->threads, p->image);
     test_write_file(dir, path, text);
 }
 
@@ -76,7 +77,7 @@ static void write_process(const char *dir, const struct made *p)
     }
 }
 
-enum { CHANNELS = 13 };
+enum { CHANNELS = 17 };
 
 static double value_of(const struct wm_reading *readings, const char *label,
                        const char *metric)
@@ -110,10 +111,17 @@ static void test_sums(void **state)
         int processes_in_tree, threads;
         int total, private_, shared, descendants;
     } cases[] = {
-        { "one process", { { 10, 1, 'S', 3, 100, 20, 70, 80, "" } }, 1, 3, 100, 70, 30, 0 },
+        { "one process",
+          { { 10, 1, 'S', 3, 100, 20, 70, 80, "", 0 } },
+          1,
+          3,
+          100,
+          70,
+          30,
+          0 },
         { "a fork shares all: counted once",
-          { { 10, 1, 'S', 1, 800, 0, 0, 400, "11 " },
-            { 11, 10, 'S', 1, 800, 0, 0, 400, "" } },
+          { { 10, 1, 'S', 1, 800, 0, 0, 400, "11 ", 0 },
+            { 11, 10, 'S', 1, 800, 0, 0, 400, "", 0 } },
           2,
           2,
           800,
@@ -121,8 +129,8 @@ static void test_sums(void **state)
           800,
           800 },
         { "nothing shared",
-          { { 10, 1, 'S', 1, 100, 0, 100, 100, "11 " },
-            { 11, 10, 'R', 2, 50, 0, 50, 50, "" } },
+          { { 10, 1, 'S', 1, 100, 0, 100, 100, "11 ", 0 },
+            { 11, 10, 'R', 2, 50, 0, 50, 50, "", 0 } },
           2,
           3,
           150,
@@ -130,10 +138,10 @@ static void test_sums(void **state)
           0,
           50 },
         { "two libraries, shared by two pairs: more than the largest one share",
-          { { 10, 1, 'S', 1, 40, 40, 0, 20, "11 12 13 " },
-            { 11, 10, 'S', 1, 40, 40, 0, 20, "" },
-            { 12, 10, 'S', 1, 40, 40, 0, 20, "" },
-            { 13, 10, 'S', 1, 40, 40, 0, 20, "" } },
+          { { 10, 1, 'S', 1, 40, 40, 0, 20, "11 12 13 ", 0 },
+            { 11, 10, 'S', 1, 40, 40, 0, 20, "", 0 },
+            { 12, 10, 'S', 1, 40, 40, 0, 20, "", 0 },
+            { 13, 10, 'S', 1, 40, 40, 0, 20, "", 0 } },
           4,
           4,
           80,
@@ -141,9 +149,9 @@ static void test_sums(void **state)
           80,
           60 },
         { "a grandchild",
-          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " },
-            { 11, 10, 'S', 1, 10, 0, 10, 10, "12 " },
-            { 12, 11, 'S', 1, 10, 0, 10, 10, "" } },
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 0, 10, 10, "12 ", 0 },
+            { 12, 11, 'S', 1, 10, 0, 10, 10, "", 0 } },
           3,
           3,
           30,
@@ -151,7 +159,8 @@ static void test_sums(void **state)
           0,
           20 },
         { "a zombie has no memory",
-          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " }, { 11, 10, 'Z', 1, 0, 0, -1, 0, "" } },
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 ", 0 },
+            { 11, 10, 'Z', 1, 0, 0, -1, 0, "", 0 } },
           1,
           1,
           10,
@@ -159,8 +168,8 @@ static void test_sums(void **state)
           0,
           0 },
         { "one that may not be examined: anonymous memory stands for private",
-          { { 10, 1, 'S', 1, 100, 20, 70, 80, "11 " },
-            { 11, 10, 'S', 1, 50, 10, -1, 0, "" } },
+          { { 10, 1, 'S', 1, 100, 20, 70, 80, "11 ", 0 },
+            { 11, 10, 'S', 1, 50, 10, -1, 0, "", 0 } },
           2,
           2,
           140,
@@ -168,10 +177,10 @@ static void test_sums(void **state)
           30,
           50 },
         { "no lists of children: found by their parents, in whatever order",
-          { { 10, 1, 'S', 1, 10, 0, 10, 10, NULL },
-            { 9, 12, 'S', 1, 10, 0, 10, 10, NULL },
-            { 12, 10, 'S', 1, 10, 0, 10, 10, NULL },
-            { 77, 1, 'S', 1, 10, 0, 10, 10, NULL } },
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, NULL, 0 },
+            { 9, 12, 'S', 1, 10, 0, 10, 10, NULL, 0 },
+            { 12, 10, 'S', 1, 10, 0, 10, 10, NULL, 0 },
+            { 77, 1, 'S', 1, 10, 0, 10, 10, NULL, 0 } },
           3,
           3,
           30,
@@ -179,8 +188,8 @@ static void test_sums(void **state)
           0,
           20 },
         { "a child that is listed but not there",
-          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 12 " },
-            { 12, 10, 'S', 1, 10, 0, 10, 10, "" } },
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 12 ", 0 },
+            { 12, 10, 'S', 1, 10, 0, 10, 10, "", 0 } },
           2,
           2,
           20,
@@ -188,8 +197,8 @@ static void test_sums(void **state)
           0,
           10 },
         { "a list of children that is no list",
-          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 banana " },
-            { 11, 10, 'S', 1, 10, 0, 10, 10, "" } },
+          { { 10, 1, 'S', 1, 10, 0, 10, 10, "11 banana ", 0 },
+            { 11, 10, 'S', 1, 10, 0, 10, 10, "", 0 } },
           1,
           1,
           10,
@@ -227,6 +236,120 @@ static void test_sums(void **state)
     }
 }
 
+/* What a forked process and its parent share is estimated while smaps_rollup is not read:
+ * here it may not be. Each row is the same tree some time later. */
+static void test_forks_are_estimated(void **state)
+{
+    static const struct {
+        const char *what;
+        struct made processes[4];
+        int total, private_, descendants, low;
+    } steps[] = {
+        { "alone", { { 10, 1, 'S', 1, 500, 0, 500, 500, "", 7 } }, 500, 500, 0, 500 },
+        { "a child that has grown by 50 already",
+          { { 10, 1, 'S', 1, 500, 0, -1, 0, "11 ", 7 },
+            { 11, 10, 'S', 1, 550, 0, -1, 0, "", 7 } },
+          550,
+          50,
+          550,
+          550 },
+        { "it grows on, and so does its parent",
+          { { 10, 1, 'S', 1, 520, 0, -1, 0, "11 ", 7 },
+            { 11, 10, 'S', 1, 600, 0, -1, 0, "", 7 } },
+          620,
+          120,
+          600,
+          620 },
+        { "another one, a copy of the larger parent, and one that executes a program",
+          { { 10, 1, 'S', 1, 520, 0, -1, 0, "11 12 13 ", 7 },
+            { 11, 10, 'S', 1, 600, 0, -1, 0, "", 7 },
+            { 12, 10, 'S', 1, 520, 0, -1, 0, "", 7 },
+            { 13, 10, 'S', 1, 30, 0, -1, 0, "", 8 } },
+          650,
+          130,
+          650,
+          600 },
+        { "the first one ends",
+          { { 10, 1, 'S', 1, 520, 0, -1, 0, "12 13 ", 7 },
+            { 11, 10, 'Z', 1, 0, 0, -1, 0, "", 7 },
+            { 12, 10, 'S', 1, 520, 0, -1, 0, "", 7 },
+            { 13, 10, 'S', 1, 30, 0, -1, 0, "", 8 } },
+          550,
+          30,
+          550,
+          520 },
+        { "the other one executes a program",
+          { { 10, 1, 'S', 1, 520, 0, -1, 0, "12 13 ", 7 },
+            { 11, 10, 'Z', 1, 0, 0, -1, 0, "", 7 },
+            { 12, 10, 'S', 1, 5, 0, -1, 0, "", 9 },
+            { 13, 10, 'S', 1, 30, 0, -1, 0, "", 8 } },
+          555,
+          555,
+          35,
+          520 },
+    };
+    const char *dir = *state;
+    struct wm_tree *tree = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        struct wm_reading readings[CHANNELS];
+        double rss = 0;
+
+        print_message("  %s\n", steps[i].what);
+        for (size_t k = 0; k < ARRAY_LEN(steps[i].processes); k++) {
+            const struct made *process = &steps[i].processes[k];
+            char path[512];
+            if (process->pid == 0)
+                continue;
+            snprintf(path, sizeof(path), "%s/%d/smaps_rollup", dir, process->pid);
+            unlink(path);
+            write_process(dir, process);
+            rss += process->rss * 1e6;
+        }
+        if (i == 0)
+            assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        usleep(20000); /* a search that would come too soon is put off */
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        assert_megabytes(value_of(readings, "tree", "memory_total"), steps[i].total);
+        assert_megabytes(value_of(readings, "tree", "memory_private"), steps[i].private_);
+        assert_megabytes(value_of(readings, "descendants", "memory_total"),
+                         steps[i].descendants);
+        double low = value_of(readings, "tree", "memory_total_low");
+        double high = value_of(readings, "tree", "memory_total_high");
+        print_message("    %.1f to %.1f MB\n", low / 1e6, high / 1e6);
+        assert_true(low >= steps[i].low * 1e6 - 20e3);
+        assert_true(low <= value_of(readings, "tree", "memory_total"));
+        assert_true(high >= value_of(readings, "tree", "memory_total"));
+        assert_true(high <= rss + 20e3);
+    }
+    wm_tree_close(tree);
+}
+
+/* An idle process whose memory is another one than when it was examined: it has run, at
+ * a moment that nobody saw. */
+static void test_idle_process_is_examined_again(void **state)
+{
+    const char *dir = *state;
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+
+    write_process(dir, &(struct made) { 10, 1, 'S', 1, 1, 0, 0, 0, "", 0 });
+    assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    assert_megabytes(value_of(readings, "tree", "memory_shared"), 1);
+    write_process(dir, &(struct made) { 10, 1, 'S', 1, 801, 0, 0, 400, "", 0 });
+    for (int i = 0; i < 1000 && value_of(readings, "tree", "memory_shared") < 800e6; i++) {
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        usleep(1000); /* as the budget allows */
+    }
+    assert_megabytes(value_of(readings, "tree", "memory_shared"), 801);
+    wm_tree_close(tree);
+}
+
 static void test_bad_files(void **state)
 {
     static const struct {
@@ -245,8 +368,8 @@ static void test_bad_files(void **state)
         { "smaps of words", "11/smaps_rollup", "Rss: lots\n", 2 },
         { "smaps without what is needed", "11/smaps_rollup", "Rss: 5 kB\n", 2 },
     };
-    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " };
-    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "" };
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 ", 0 };
+    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "", 0 };
     (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -272,8 +395,8 @@ static void test_bad_files(void **state)
 static void test_vanish_and_reuse(void **state)
 {
     const char *dir = *state;
-    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " };
-    struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "" };
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 ", 0 };
+    struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "", 0 };
     struct wm_reading readings[CHANNELS];
     struct wm_tree_census census;
     struct wm_tree *tree = NULL;
@@ -325,8 +448,8 @@ static void write_cpu(const char *dir, int pid, int parent, int ticks)
 static void test_descendants_time_never_falls(void **state)
 {
     const char *dir = *state;
-    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 " };
-    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "" };
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 ", 0 };
+    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "", 0 };
     struct wm_account *account = NULL;
     struct wm_tree *tree = NULL;
     double total, main;
@@ -374,7 +497,7 @@ static void test_no_such_process(void **state)
 static void test_allocation_failure(void **state)
 {
     const char *dir = *state;
-    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "" };
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "", 0 };
 
     write_process(dir, &root);
     for (long nth = 0;; nth++) {
@@ -404,9 +527,9 @@ static void test_no_room_for_more(void **state)
         size_t length = strlen(children);
         snprintf(children + length, sizeof(children) - length, "%d ", 100 + i);
     }
-    write_process(dir, &(struct made) { 10, 1, 'S', 1, 10, 0, 10, 10, children });
+    write_process(dir, &(struct made) { 10, 1, 'S', 1, 10, 0, 10, 10, children, 0 });
     for (int i = 0; i < 100; i++)
-        write_process(dir, &(struct made) { 100 + i, 10, 'S', 1, 1, 0, 1, 1, "" });
+        write_process(dir, &(struct made) { 100 + i, 10, 'S', 1, 1, 0, 1, 1, "", 0 });
 
     assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
     test_fail_allocation(0);
@@ -583,6 +706,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums),
+        cmocka_unit_test_setup_teardown(test_forks_are_estimated, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_idle_process_is_examined_again, test_make_dir,
+                                        test_remove_dir),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test_setup_teardown(test_vanish_and_reuse, test_make_dir,
                                         test_remove_dir),

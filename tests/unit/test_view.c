@@ -600,6 +600,10 @@ static void assert_figure(const json_t *root, const struct wm_report_figure *fig
     const json_t *why = json_object_get(json_object_get(root, "why"), figure->path);
 
     print_message("    %s\n", figure->path);
+    if (strstr(figure->path, "total_rss_") && figure->state == WM_REPORT_MISSING) {
+        assert_null(value); /* left out: an older recording has no such interval */
+        return;
+    }
     assert_non_null(value);
     assert_int_equal(json_is_null(value), figure->state == WM_REPORT_MISSING);
     if (json_is_number(value))

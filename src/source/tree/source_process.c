@@ -72,6 +72,9 @@ static void take_stat(const struct wm_procfs *procfs, struct wm_process *process
     process->parent = stat->ppid;
     process->state = stat->state;
     process->threads = (int)stat->threads;
+    process->faults = stat->minflt;
+    if (stat->start_stack != 0)
+        process->image = stat->start_stack;
     process->reaped_ns = (int64_t)(stat->cutime + stat->cstime) * procfs->ns_per_tick;
     if (!procfs->own)
         process->cpu_ns = (int64_t)(stat->utime + stat->stime) * procfs->ns_per_tick;
@@ -93,6 +96,32 @@ static void read_statm(const struct wm_procfs *procfs, struct wm_process *proces
     process->file_bytes = (int64_t)statm.shared * procfs->page_bytes;
     if (process->rss_bytes > process->max_rss_bytes)
         process->max_rss_bytes = process->rss_bytes;
+}
+
+static int64_t anonymous_bytes(const struct wm_process *process)
+{
+    return process->rss_bytes > process->file_bytes
+               ? process->rss_bytes - process->file_bytes
+               : 0;
+}
+
+void wm_process_guess(struct wm_process *process, int64_t uss_bytes, int64_t shared_bytes)
+{
+    if (process->detail == WM_DETAIL_KNOWN)
+        process->detail = WM_DETAIL_GUESSED;
+    process->uss_bytes = uss_bytes;
+    process->pss_bytes = uss_bytes + shared_bytes;
+    process->sure_bytes = 0;
+    process->detail_rss_bytes = process->rss_bytes;
+    process->detail_file_bytes = process->file_bytes;
+}
+
+/* A program that was just executed has all but its files to itself. */
+static void guess_alone(struct wm_process *process)
+{
+    process->detail = WM_DETAIL_GUESSED;
+    process->detail_faults = 0;
+    wm_process_guess(process, anonymous_bytes(process), 0);
 }
 
 /* A kept descriptor saves two thirds of the cost of reading, and never speaks
@@ -127,8 +156,8 @@ bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret
         process.cpu_ns = (int64_t)(stat.utime + stat.stime) * procfs->ns_per_tick;
     take_stat(procfs, &process, &stat);
     read_statm(procfs, &process);
-    process.ran = true;
-    process.refreshed_ns = wm_clock_monotonic_ns();
+    guess_alone(&process);
+    process.refreshed_ns = process.ran_ns = wm_clock_monotonic_ns();
     *ret_process = process;
     return true;
 }
@@ -154,11 +183,8 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
     int64_t cpu_ns = 0;
     bool clocked = procfs->own && read_cpu_clock(process->pid, &cpu_ns);
 
-    if (clocked && cpu_ns == process->cpu_ns &&
-        now_ns - process->refreshed_ns < REFRESH_NS) {
-        process->ran = false;
+    if (clocked && cpu_ns == process->cpu_ns && now_ns - process->refreshed_ns < REFRESH_NS)
         return true;
-    }
 
     struct wm_pid_stat stat;
     errno = 0;
@@ -167,11 +193,15 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
     if (stat.start_time != process->start_time)
         return false;
     int64_t before_ns = process->cpu_ns;
+    uint64_t image = process->image;
     take_stat(procfs, process, &stat);
     if (clocked)
         process->cpu_ns = cpu_ns;
-    process->ran = process->cpu_ns != before_ns;
+    if (process->cpu_ns != before_ns)
+        process->ran_ns = now_ns;
     read_statm(procfs, process);
+    if (process->image != image)
+        guess_alone(process);
     process->refreshed_ns = now_ns;
     return true;
 }
@@ -211,7 +241,7 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
 
     /* Opened each time: the kernel checks the right to read it at open, and an
      * exec in between changes whose memory it is. */
-    int64_t begin_ns = wm_clock_monotonic_ns();
+    int64_t begin_ns = wm_clock_thread_cpu_ns();
     snprintf(path, sizeof(path), "%d/smaps_rollup", (int)process->pid);
     ssize_t length = wm_file_read_at(procfs->dir, path, text, sizeof(text));
     if (length == -ESRCH || (length < 0 && is_gone(procfs, process)))
@@ -229,10 +259,12 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
     process->detail = WM_DETAIL_KNOWN;
     process->uss_bytes = (int64_t)(rollup.private_clean + rollup.private_dirty);
     process->pss_bytes = (int64_t)rollup.pss;
+    process->sure_bytes = process->uss_bytes;
+    process->detail_faults = process->faults;
     process->detail_rss_bytes = process->rss_bytes;
     process->detail_file_bytes = process->file_bytes;
     process->detail_ns = wm_clock_monotonic_ns();
-    process->detail_cost_ns = process->detail_ns - begin_ns;
+    process->detail_cost_ns = wm_clock_thread_cpu_ns() - begin_ns;
     return true;
 }
 
@@ -241,25 +273,26 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-bool wm_process_memory(const struct wm_process *process, int64_t *ret_uss_bytes,
-                       int64_t *ret_pss_bytes)
+struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
+                                           const struct wm_process *process)
 {
-    int64_t anonymous = process->rss_bytes - process->file_bytes;
-
-    if (process->detail == WM_DETAIL_NONE)
-        return false;
-    if (process->detail == WM_DETAIL_DENIED) {
-        *ret_uss_bytes = clamp(anonymous, 0, process->rss_bytes);
-        *ret_pss_bytes = *ret_uss_bytes;
-        return true;
-    }
-
     int64_t then = process->detail_rss_bytes - process->detail_file_bytes;
-    int64_t uss = clamp(process->uss_bytes + anonymous - then, 0, process->rss_bytes);
-    *ret_uss_bytes = uss;
-    *ret_pss_bytes =
-        clamp(process->pss_bytes + uss - process->uss_bytes, uss, process->rss_bytes);
-    return true;
+    int64_t grown = anonymous_bytes(process) - (then > 0 ? then : 0);
+    int64_t uss = clamp(process->uss_bytes + grown, 0, process->rss_bytes);
+    int64_t faults = (int64_t)(process->faults - process->detail_faults);
+
+    /* What went may have been shared memory, and private memory have taken its place. Of
+     * files it is known only after a read who else has them. */
+    int64_t copied = faults * procfs->page_bytes + (grown < 0 ? -grown : 0);
+    if (process->detail != WM_DETAIL_KNOWN)
+        copied += process->file_bytes;
+    return (struct wm_process_memory) {
+        .uss = uss,
+        .pss =
+            clamp(process->pss_bytes + uss - process->uss_bytes, uss, process->rss_bytes),
+        .least_uss = clamp(process->sure_bytes + grown, 0, uss),
+        .copied = clamp(copied, 0, process->rss_bytes - uss),
+    };
 }
 
 /* Adds one thread's children to pids[], of which *count are known. */
@@ -367,6 +400,8 @@ size_t wm_process_children(const struct wm_procfs *procfs, struct wm_process *pr
 
     process->searched_ns = wm_clock_monotonic_ns();
     process->searched_cpu_ns = process->cpu_ns;
+    process->unforked_faults = process->searched_faults;
+    process->searched_faults = process->faults;
     process->search_cost_ns = process->searched_ns - begin_ns;
     return count;
 }

@@ -29,7 +29,7 @@ struct wm_procfs {
 };
 
 enum wm_detail_state {
-    WM_DETAIL_NONE, /* never read, or out of date since a fork */
+    WM_DETAIL_GUESSED, /* never read, or out of date since a fork */
     WM_DETAIL_KNOWN,
     WM_DETAIL_DENIED, /* smaps_rollup may not be read: another user's process */
 };
@@ -39,7 +39,12 @@ struct wm_process {
     pid_t parent;
     uint64_t start_time; /* in ticks; with the pid it names one process */
     char name[64];
-    char state;            /* as in PID/stat; 'Z' for a zombie */
+    char state; /* as in PID/stat; 'Z' for a zombie */
+
+    /* Where its stack begins. The kernel draws lots for it at each exec, so a process that
+     * has its parent's is a copy of it that has executed nothing since, and shares its
+     * memory until one of the two writes to it. 0: not known. */
+    uint64_t image;
     int stat_fd, statm_fd; /* -1: not kept open */
 
     int64_t cpu_ns;      /* its own, dead threads included */
@@ -48,18 +53,23 @@ struct wm_process {
     int threads;
     int64_t rss_bytes;
     int64_t file_bytes; /* of the rss: pages of files and of shared memory */
+    uint64_t faults;    /* minor page faults so far */
 
     bool gone;               /* found so by the last refresh */
-    bool ran;                /* since the last refresh but one */
+    int64_t ran_ns;          /* the last refresh that found it had run */
     int64_t refreshed_ns;    /* when the files were last read */
     int64_t searched_ns;     /* when its children were last listed */
     int64_t searched_cpu_ns; /* its CPU time at that moment */
     int64_t search_cost_ns;  /* how long the listing took */
+    uint64_t searched_faults,
+        unforked_faults; /* its page faults then, and the time before */
 
-    /* What smaps_rollup last said, and the state it belongs to. */
+    /* What smaps_rollup last said, or was guessed since, and the state it belongs to. */
     enum wm_detail_state detail;
     int64_t uss_bytes, pss_bytes;
+    int64_t sure_bytes; /* of the uss, what is no guess */
     int64_t detail_rss_bytes, detail_file_bytes;
+    uint64_t detail_faults;
     int64_t detail_ns, detail_cost_ns;
 
     int64_t max_rss_bytes;
@@ -96,11 +106,22 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
  * last time. */
 int64_t wm_process_detail_cost_ns(const struct wm_process *process);
 
-/* Private memory (USS) and proportional memory (PSS) now. Between two reads of
- * smaps_rollup what was added since counts as private. Where it may not be read
- * at all, anonymous memory stands for the private one. False while unknown. */
-bool wm_process_memory(const struct wm_process *process, int64_t *ret_uss_bytes,
-                       int64_t *ret_pss_bytes);
+/* What a process has to itself and what it shares, in bytes. */
+struct wm_process_memory {
+    int64_t uss, pss;
+    int64_t least_uss; /* no less than this is private */
+    int64_t copied;    /* no more than this may have become private unseen */
+};
+
+/* Its memory now. Between two reads of smaps_rollup what was added since counts as private.
+ * That a shared page was written to, and so copied, does not show in the size, but it took
+ * a page fault. */
+struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
+                                           const struct wm_process *process);
+
+/* Takes it that the process now has `uss_bytes` to itself and `shared_bytes` more as its
+ * share of what it has in common with others, until smaps_rollup is read again. */
+void wm_process_guess(struct wm_process *process, int64_t uss_bytes, int64_t shared_bytes);
 
 /* Lists the children of `process` into pids[0..room); the count, which may be
  * larger than `room`, and is 0 where this kernel offers no such list. */

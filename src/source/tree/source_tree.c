@@ -13,8 +13,10 @@
 #define CALM_DETAIL_NS WM_NS_PER_S
 
 /* Reading smaps_rollup holds up its process while that maps memory. So it may
- * take 1 % of the time in all, half of it kept for what cannot wait: after a
- * fork nobody knows what is shared before both sides were read. */
+ * take 1 % of the time in all, half of it kept for what should not wait: after a
+ * fork it is a guess what is shared before both sides were read. That may be on credit,
+ * up to so much. */
+#define CREDIT_MAX_NS (50 * WM_NS_PER_MS)
 #define BUDGET_SHARE 200
 #define BUDGET_MAX_NS (250 * WM_NS_PER_MS)
 #define ROUTINE_START_NS (2 * WM_NS_PER_MS)
@@ -30,18 +32,21 @@ enum { MEMBER_MAIN, MEMBER_DESCENDANTS, MEMBER_TREE, MEMBER_COUNT };
 #define MEMBER(name)                                                                       \
     CHANNEL(name, "memory_total", "B"), CHANNEL(name, "memory_private", "B"),              \
         CHANNEL(name, "memory_shared", "B"), CHANNEL(name, "threads", "count")
+#define BOUNDS(name)                                                                       \
+    CHANNEL(name, "memory_total_low", "B"), CHANNEL(name, "memory_total_high", "B")
 static const struct wm_channel channels[] = {
-    MEMBER("main"),
-    MEMBER("descendants"),
-    MEMBER("tree"),
-    CHANNEL("tree", "processes", "count"),
+    MEMBER("main"),        MEMBER("descendants"),
+    MEMBER("tree"),        CHANNEL("tree", "processes", "count"),
+    BOUNDS("descendants"), BOUNDS("tree"),
 };
+#undef BOUNDS
 #undef MEMBER
 #undef CHANNEL
 
 enum {
     CHANNEL_COUNT = sizeof(channels) / sizeof(channels[0]),
     CHANNELS_PER_MEMBER = 4,
+    PROCESSES_CHANNEL = MEMBER_COUNT * CHANNELS_PER_MEMBER,
 };
 
 /* Time that may be spent, saved up at a fixed share of the time that passes. */
@@ -66,22 +71,43 @@ static void save_up(struct budget *budget, int64_t now_ns)
     budget->updated_ns = now_ns;
 }
 
+/* The share of what copies of a process have in common that one of them turns out to have
+ * is no longer with the one that stands for all of it. */
+static void take_from_stand_in(struct wm_tree *tree, const struct wm_process *process)
+{
+    int64_t share = process->pss_bytes - process->uss_bytes;
+
+    for (size_t i = 0; process->image != 0 && i < tree->set.count; i++) {
+        struct wm_process *other = &tree->set.processes[i];
+        int64_t left = other->pss_bytes - other->uss_bytes;
+        if (other != process && other->image == process->image && left > 0 &&
+            other->detail == WM_DETAIL_GUESSED)
+            other->pss_bytes -= share < left ? share : left;
+    }
+}
+
 /* False when the budget does not allow it now. */
 static bool spend_on_detail(struct wm_tree *tree, struct budget *budget,
                             struct wm_process *process)
 {
     /* With all saved up that can be, even the largest process gets its turn, on
      * credit. */
-    if (wm_process_detail_cost_ns(process) > budget->credit_ns &&
-        budget->credit_ns < BUDGET_MAX_NS)
+    int64_t cost_ns = wm_process_detail_cost_ns(process);
+    bool has_credit = budget->credit_ns >= BUDGET_MAX_NS ||
+                      (process->detail == WM_DETAIL_GUESSED &&
+                       budget->credit_ns - cost_ns >= -CREDIT_MAX_NS);
+    if (cost_ns > budget->credit_ns && !has_credit)
         return false;
 
-    int64_t begin_ns = wm_clock_monotonic_ns();
+    /* Not by the clock on the wall, by which a busy machine makes it look dear. */
+    int64_t begin_ns = wm_clock_thread_cpu_ns();
     enum wm_detail_state before = process->detail;
     wm_process_read_detail(&tree->set.procfs, process);
     if (process->detail == WM_DETAIL_DENIED && before != WM_DETAIL_DENIED)
         tree->set.census.denied++;
-    budget->credit_ns -= wm_clock_monotonic_ns() - begin_ns;
+    if (process->detail == WM_DETAIL_KNOWN && before == WM_DETAIL_GUESSED)
+        take_from_stand_in(tree, process);
+    budget->credit_ns -= wm_clock_thread_cpu_ns() - begin_ns;
     return true;
 }
 
@@ -92,12 +118,14 @@ static bool is_detail_old(const struct wm_tree *tree, const struct wm_process *p
     if (process->detail != WM_DETAIL_KNOWN || process->state == 'Z')
         return false;
 
-    bool same_size = process->rss_bytes == process->detail_rss_bytes &&
-                     process->file_bytes == process->detail_file_bytes;
-    if (process->ran)
-        return !same_size || tree->set.count > 1;
-    return tree->set.anybody_ran && tree->set.count > 1 &&
-           now_ns - process->detail_ns >= CALM_DETAIL_NS;
+    if (process->rss_bytes != process->detail_rss_bytes ||
+        process->file_bytes != process->detail_file_bytes)
+        return true;
+    if (tree->set.count < 2)
+        return false;
+    return process->ran_ns >= process->detail_ns ||
+           (tree->set.ran_ns >= process->detail_ns &&
+            now_ns - process->detail_ns >= CALM_DETAIL_NS);
 }
 
 static void refresh_details(struct wm_tree *tree, int64_t now_ns)
@@ -105,10 +133,13 @@ static void refresh_details(struct wm_tree *tree, int64_t now_ns)
     save_up(&tree->routine, now_ns);
     save_up(&tree->fork, now_ns);
 
-    for (size_t i = 0; i < tree->set.count; i++) {
+    /* Copies before those that were copied, of which one stands for what all share until
+     * the others were read. */
+    for (size_t i = tree->set.count; i-- > 0;) {
         struct wm_process *process = &tree->set.processes[i];
-        if (process->detail == WM_DETAIL_NONE && process->state != 'Z')
-            spend_on_detail(tree, &tree->fork, process);
+        if (process->detail == WM_DETAIL_GUESSED && process->state != 'Z' &&
+            !spend_on_detail(tree, &tree->fork, process))
+            break;
     }
 
     /* Goes on where the last tick's money ran out, so that all get their turn. */
@@ -138,24 +169,34 @@ void wm_tree_refresh(struct wm_tree *tree)
     tree->refreshed_ns = now_ns;
 }
 
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 struct sums {
     size_t members; /* members that are not zombies */
     int64_t rss, uss, pss, largest_shared;
+    int64_t least_uss,
+        least_shared; /* what is no guess, and the most that one has besides */
+    int64_t copied;   /* as of a process */
     int64_t threads;
-    bool detailed; /* the private memory of each is known */
+    bool is_guess; /* smaps_rollup of some of them was not read since a fork */
 };
 
-static void add_to(struct sums *sums, const struct wm_process *process, int64_t uss,
-                   int64_t pss, bool detailed)
+static void add_to(struct sums *sums, const struct wm_process *process,
+                   const struct wm_process_memory *memory)
 {
     sums->members++;
     sums->rss += process->rss_bytes;
-    sums->uss += uss;
-    sums->pss += pss;
-    if (process->rss_bytes - uss > sums->largest_shared)
-        sums->largest_shared = process->rss_bytes - uss;
+    sums->uss += memory->uss;
+    sums->pss += memory->pss;
+    sums->largest_shared = most(sums->largest_shared, process->rss_bytes - memory->uss);
+    sums->least_uss += memory->least_uss;
+    sums->least_shared = most(sums->least_shared, process->rss_bytes - memory->least_uss);
+    sums->copied += memory->copied;
     sums->threads += process->threads;
-    sums->detailed &= detailed;
+    sums->is_guess |= process->detail != WM_DETAIL_KNOWN;
 }
 
 /* A zombie, or one on its way there that has given back its memory already. */
@@ -167,20 +208,20 @@ static bool has_ended(const struct wm_process *process)
 static void sum_up(struct wm_tree *tree, struct sums sums[MEMBER_COUNT])
 {
     for (int m = 0; m < MEMBER_COUNT; m++)
-        sums[m] = (struct sums) { .detailed = true };
+        sums[m] = (struct sums) { 0 };
 
     for (size_t i = 0; i < tree->set.count; i++) {
         struct wm_process *process = &tree->set.processes[i];
-        int64_t uss = 0, pss = 0;
 
         if (has_ended(process))
             continue;
-        bool detailed = wm_process_memory(process, &uss, &pss);
-        if (detailed && (double)uss >= process->max_private_bytes.number)
-            process->max_private_bytes = (struct wm_known) { true, (double)uss };
+        const struct wm_process_memory memory =
+            wm_process_memory(&tree->set.procfs, process);
+        if ((double)memory.uss >= process->max_private_bytes.number)
+            process->max_private_bytes = (struct wm_known) { true, (double)memory.uss };
         int member = process->pid == tree->set.root ? MEMBER_MAIN : MEMBER_DESCENDANTS;
-        add_to(&sums[member], process, uss, pss, detailed);
-        add_to(&sums[MEMBER_TREE], process, uss, pss, detailed);
+        add_to(&sums[member], process, &memory);
+        add_to(&sums[MEMBER_TREE], process, &memory);
     }
 }
 
@@ -207,25 +248,33 @@ static void set_missing(struct wm_tree *tree, struct wm_reading *readings, size_
  * the one with most of it has. */
 static int64_t shared_once(const struct sums *sums)
 {
-    int64_t shares = sums->pss - sums->uss;
-    return shares > sums->largest_shared ? shares : sums->largest_shared;
+    return most(sums->pss - sums->uss, sums->largest_shared);
 }
 
-static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t first,
+/* The first of the channels of the interval in which a member's memory is; that of the main
+ * process, which is one, is known. */
+static size_t bounds_channel(size_t member)
+{
+    return PROCESSES_CHANNEL + 1 + 2 * (member - MEMBER_DESCENDANTS);
+}
+
+static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t member,
                        const struct sums *sums)
 {
-    if (sums->detailed) {
-        int64_t shared = shared_once(sums);
-        set(tree, readings, first, (double)(sums->uss + shared));
-        set(tree, readings, first + 1, (double)sums->uss);
-        set(tree, readings, first + 2, (double)shared);
-        return;
-    }
+    size_t first = member * CHANNELS_PER_MEMBER;
+    int64_t shared = shared_once(sums);
+    int64_t total = sums->uss + shared;
+    int64_t least = sums->least_uss + sums->least_shared;
+    int64_t highest = total + sums->copied;
 
-    const char *why = "not sampled after a fork, to stay below 1 % overhead";
-    set_missing(tree, readings, first, first + 3, WM_READING_STALE, why);
-    if (sums->members == 1)
-        set(tree, readings, first, (double)sums->rss);
+    set(tree, readings, first, (double)total);
+    set(tree, readings, first + 1, (double)sums->uss);
+    set(tree, readings, first + 2, (double)shared);
+    if (member == MEMBER_MAIN)
+        return;
+    size_t bounds = bounds_channel(member);
+    set(tree, readings, bounds, (double)(sums->is_guess && least < total ? least : total));
+    set(tree, readings, bounds + 1, (double)(highest < sums->rss ? highest : sums->rss));
 }
 
 void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
@@ -244,12 +293,15 @@ void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
         if (sums[m].members == 0 && m != MEMBER_DESCENDANTS) {
             set_missing(tree, readings, first, first + CHANNELS_PER_MEMBER, WM_READING_NONE,
                         "it has ended");
+            if (m == MEMBER_TREE)
+                set_missing(tree, readings, bounds_channel(m), bounds_channel(m) + 2,
+                            WM_READING_NONE, "it has ended");
             continue;
         }
-        set_memory(tree, readings, first, &sums[m]);
+        set_memory(tree, readings, m, &sums[m]);
         set(tree, readings, first + 3, (double)sums[m].threads);
     }
-    set(tree, readings, CHANNEL_COUNT - 1, (double)sums[MEMBER_TREE].members);
+    set(tree, readings, PROCESSES_CHANNEL, (double)sums[MEMBER_TREE].members);
 }
 
 int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
@@ -296,7 +348,7 @@ void wm_tree_executed(struct wm_tree *tree)
     if (!root)
         return;
     root->refreshed_ns = 0;
-    root->detail = WM_DETAIL_NONE;
+    root->image = 0; /* so that it becomes another one in any case */
     root->detail_cost_ns = 0;
     root->max_rss_bytes = 0;
     root->max_private_bytes = (struct wm_known) { 0 };

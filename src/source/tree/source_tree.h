@@ -92,7 +92,7 @@ struct wm_tree_set {
     bool started;        /* whatever is found from now on is new */
     bool lists_children; /* this kernel has PID/task/TID/children */
     bool search_pending; /* a search was put off for its cost */
-    bool anybody_ran;    /* before the last refresh */
+    int64_t ran_ns;      /* the last refresh that found that some process had run */
 
     struct wm_process *processes; /* the root first, while it lives */
     size_t count, room;

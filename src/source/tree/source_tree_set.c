@@ -55,6 +55,41 @@ static struct wm_process *add(struct wm_tree_set *set, pid_t pid)
     return process;
 }
 
+static int64_t shared_of(const struct wm_tree_set *set, const struct wm_process *process)
+{
+    return process->rss_bytes - wm_process_memory(&set->procfs, process).uss;
+}
+
+/* After a fork, or the end of a copy: how what the copies of a process share is divided
+ * among them is not known until smaps_rollup of each was read again. Until then the one
+ * that shares most stands for all of it, and of the last one it is its own. Returns how
+ * many there are. */
+static size_t regroup(struct wm_tree_set *set, uint64_t image)
+{
+    struct wm_process *most = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; image != 0 && i < set->count; i++) {
+        struct wm_process *process = &set->processes[i];
+        if (process->image != image || process->gone || process->state == 'Z')
+            continue;
+        const struct wm_process_memory memory = wm_process_memory(&set->procfs, process);
+        if (!most || shared_of(set, process) > shared_of(set, most))
+            most = process;
+        wm_process_guess(process, memory.uss, 0);
+        process->sure_bytes = memory.least_uss;
+        count++;
+    }
+    if (!most)
+        return 0;
+    int64_t shared = shared_of(set, most);
+    if (count > 1)
+        wm_process_guess(most, most->uss_bytes, shared);
+    else
+        wm_process_guess(most, most->rss_bytes - most->file_bytes, 0);
+    return count;
+}
+
 /* Remembers a dead process in place of the cheapest one, where it is dearer. */
 static void remember(struct wm_tree_set *set, const struct wm_process *process)
 {
@@ -85,13 +120,18 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
 {
     size_t gone = 0, kept = 0;
 
-    set->anybody_ran = false;
     for (size_t i = 0; i < set->count; i++) {
         struct wm_process *process = &set->processes[i];
+        uint64_t image = process->image;
+        bool was_alive = process->state != 'Z';
 
         process->gone = !wm_process_refresh(&set->procfs, process, now_ns);
         gone += process->gone;
-        set->anybody_ran |= process->gone || process->ran;
+        if (process->gone || process->ran_ns == now_ns)
+            set->ran_ns = now_ns;
+        bool is_alive = !process->gone && process->state != 'Z';
+        if ((was_alive && !is_alive) || process->image != image)
+            regroup(set, image);
     }
     if (gone == 0)
         return;
@@ -123,7 +163,7 @@ static bool is_search_due(struct wm_tree_set *set, int64_t now_ns)
     if (!set->procfs.own || set->loadavg_fd < 0 || set->search_pending ||
         now_ns - set->searched_ns >= SEARCH_NS)
         return true;
-    if (!set->anybody_ran)
+    if (set->ran_ns < now_ns)
         return false;
     if (wm_file_reread(set->loadavg_fd, text, sizeof(text)) <= 0 ||
         wm_parse_loadavg(text, &loadavg) != WM_OK)
@@ -133,16 +173,45 @@ static bool is_search_due(struct wm_tree_set *set, int64_t now_ns)
     return due;
 }
 
-/* A process that was found as a child of `parent`, which therefore shares its
- * memory with it, so that what was known of the parent's is out of date. */
+/* Whom a new process is a copy of: its parent, or where that is gone some other one. */
+static struct wm_process *find_copy(struct wm_tree_set *set, const struct wm_process *child,
+                                    struct wm_process *parent)
+{
+    if (child->image == 0 || (parent && parent->image == child->image))
+        return child->image == 0 ? NULL : parent;
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->processes[i].image == child->image && &set->processes[i] != child)
+            return &set->processes[i];
+    }
+    return NULL;
+}
+
+/* A copy of its parent, which at the fork had all of its memory in common with it: as much
+ * as both still have. */
+static void share(struct wm_tree_set *set, struct wm_process *parent,
+                  struct wm_process *child)
+{
+    int64_t parents = parent->rss_bytes - parent->file_bytes;
+    int64_t childs = child->rss_bytes - child->file_bytes;
+    int64_t common = parents < childs ? parents : childs;
+    int64_t own = wm_process_memory(&set->procfs, parent).uss;
+
+    wm_process_guess(parent, own < parents - common ? own : parents - common, 0);
+    wm_process_guess(child, childs - common, 0);
+    if (regroup(set, child->image) == 2)
+        parent->detail_faults = parent->unforked_faults;
+}
+
+/* A process that was found as a child of `parent`. */
 static void take_child(struct wm_tree_set *set, pid_t pid, pid_t parent)
 {
     if (pid <= 0 || pid == set->reaper || wm_tree_set_find(set, pid) || !add(set, pid))
         return;
 
-    struct wm_process *forked = wm_tree_set_find(set, parent);
-    if (forked && forked->detail == WM_DETAIL_KNOWN)
-        forked->detail = WM_DETAIL_NONE;
+    struct wm_process *child = wm_tree_set_find(set, pid);
+    struct wm_process *other = find_copy(set, child, wm_tree_set_find(set, parent));
+    if (other)
+        share(set, other, child);
 }
 
 /* The cost was taken by the clock on the wall, so that of a busy machine looks

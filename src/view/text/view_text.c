@@ -106,6 +106,7 @@ static void add_memory(const struct wm_text_view *view, struct wm_detail *detail
     const struct wm_rss *rss = &view->report->ram_combined;
 
     wm_line_add_most(detail, &rss->total);
+    wm_line_add_between(detail, rss, unit);
     if (rss->private_.known || rss->shared.known)
         wm_line_add(detail, "; ", "private %s%s, shared %s%s", at_least(&rss->private_),
                     wm_line_bytes(&rss->private_, unit).text, at_least(&rss->shared),
@@ -415,8 +416,9 @@ static void print_denied(const struct wm_text_view *view)
 static const char *why_missing(const struct wm_report *report, size_t index)
 {
     const struct wm_figure_row *row = wm_figure_row(index);
+    const struct wm_figure_place *place = wm_figure_place(row, WM_REPORT_RUN);
 
-    if (!wm_figure_place(row, WM_REPORT_RUN))
+    if (!place || place->only_known)
         return NULL;
     const struct wm_value value = wm_figure_of(row, WM_REPORT_RUN, report, report).value;
     return value.known ? NULL : value.why;

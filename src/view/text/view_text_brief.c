@@ -113,6 +113,7 @@ static void print_memory(const struct wm_text_view *view)
     if (!total->known)
         return;
     wm_line_add(&detail, "", "%s", total->why ? "at least" : "peak"); /* a note says why */
+    wm_line_add_between(&detail, &view->report->ram_combined, view->units->ram);
     if (most->known && most->number > 1)
         wm_line_add(&detail, "; ", "up to %s processes at once", wm_line_count(most).text);
     wm_line_print(view, "Memory", wm_line_bytes(total, view->units->ram).text, detail.text);

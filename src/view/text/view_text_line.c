@@ -10,6 +10,9 @@
 
 #include "base/text/base_text.h"
 
+/* An interval that is no wider than this, as a part of the figure, is not shown. */
+#define NARROW 0.05
+
 #define LABEL_WIDTH 12
 #define FIGURE_WIDTH 12
 #define LINE_WIDTH 80
@@ -168,6 +171,15 @@ void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max)
         wm_line_add(detail, "; ", "at least (%s)", max->why);
     else
         wm_line_add(detail, "; ", "peak");
+}
+
+void wm_line_add_between(struct wm_detail *detail, const struct wm_rss *rss,
+                         const struct wm_unit *unit)
+{
+    if (rss->low.known && rss->high.known &&
+        rss->high.number - rss->low.number > NARROW * rss->total.number)
+        wm_line_add(detail, "; ", "between %s and %s", wm_line_bytes(&rss->low, unit).text,
+                    wm_line_bytes(&rss->high, unit).text);
 }
 
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin)

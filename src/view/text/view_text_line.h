@@ -49,6 +49,10 @@ void wm_line_add(struct wm_detail *detail, const char *separator, const char *fo
 /* "peak", or why the known `max` may have been more. */
 void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max);
 
+/* The interval in which the memory lies, where it is worth a word. */
+void wm_line_add_between(struct wm_detail *detail, const struct wm_rss *rss,
+                         const struct wm_unit *unit);
+
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin);
 
 void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why);
