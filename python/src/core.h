@@ -25,12 +25,13 @@
 struct core_slot {
     void *handle; /* NULL: there is none yet, or it is closed */
     void (*free)(void *handle);
-    const char *what;         /* for errors: "tracker" */
-    pid_t owner;              /* the process that it belongs to; 0: it may be forked */
-    int users;                /* calls that are at work on it, without the GIL as a rule */
-    bool is_entered;          /* by one of them, with core_object_enter() */
-    int state;                /* the type's own */
-    struct core_slot *before; /* in the list of those that are freed at the end */
+    void (*end)(void *handle); /* what may be done beside a shared call; NULL: nothing */
+    const char *what;          /* for errors: "tracker" */
+    pid_t owner;               /* the process that it belongs to; 0: it may be forked */
+    int users;                 /* calls that are at work on it, without the GIL as a rule */
+    bool is_entered;           /* by one of them, with core_object_enter() */
+    int state;                 /* the type's own */
+    struct core_slot *before;  /* in the list of those that are freed at the end */
     struct core_slot *after;
     bool is_listed;
 };

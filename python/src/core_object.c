@@ -20,15 +20,24 @@ static void unlist(struct core_slot *slot)
     slot->is_listed = false;
 }
 
-/* Runs when there is no interpreter any more. What a daemon thread was at work on stays as
- * it is, as that thread may still be in the library. */
+static bool is_ours(const struct core_slot *slot)
+{
+    return slot->owner == 0 || slot->owner == getpid();
+}
+
+/* Runs when there is no interpreter any more. What a daemon thread was at work on is not
+ * freed, as that thread may still be in the library; where it only asks for something, it
+ * is ended. */
 static void end_all(void)
 {
     struct core_slot *slot = first_to_end;
 
-    for (; slot; slot = slot->after)
-        if (slot->users == 0 && slot->handle)
+    for (; slot; slot = slot->after) {
+        if (slot->handle && slot->users == 0)
             slot->free(slot->handle);
+        else if (slot->handle && !slot->is_entered && slot->end && is_ours(slot))
+            slot->end(slot->handle);
+    }
     first_to_end = NULL;
 }
 
@@ -47,11 +56,6 @@ static int list(struct core_slot *slot)
     first_to_end = slot;
     slot->is_listed = true;
     return 0;
-}
-
-static bool is_ours(const struct core_slot *slot)
-{
-    return slot->owner == 0 || slot->owner == getpid();
 }
 
 /* Not in a child, whose handle is a copy of what the parent has. */

@@ -2,6 +2,8 @@
 /* core_tracker.c - _core.Tracker, as tracker.h has it. */
 #include "core.h"
 
+#include <math.h>
+
 static PyTypeObject *tracker_type;
 
 /* A tracker's state is an enum wm_tracker_state, or this. */
@@ -13,6 +15,11 @@ static const char *const state_names[] = { "new", "running", "ended", "stopped",
 static void free_tracker(void *handle)
 {
     wm_tracker_free(handle);
+}
+
+static void end_tracker(void *handle)
+{
+    wm_tracker_stop(handle, NULL);
 }
 
 static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -30,13 +37,18 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
         return NULL;
     options.interval_ns = core_ns(interval);
     options.baseline_ns = core_ns(baseline);
-    if (options.interval_ns == 0) { /* which is "as usual" to the library */
-        PyErr_SetString(PyExc_ValueError, "an interval of 0 s is not between 1 ms and 1 h");
+    if (options.interval_ns == 0 || isnan(interval)) { /* 0: as usual, to the library */
+        PyErr_Format(PyExc_ValueError, "an interval of %s s is not between 1 ms and 1 h",
+                     isnan(interval) ? "nan" : "0");
         return NULL;
     }
     if (core_check(wm_tracker_new(&options, &tracker, &err), &err) < 0)
         return NULL;
-    return core_object_new(type, "tracker", tracker, free_tracker, CORE_ENDS_FIRST);
+    PyObject *self =
+        core_object_new(type, "tracker", tracker, free_tracker, CORE_ENDS_FIRST);
+    if (self)
+        core_slot_of(self)->end = end_tracker;
+    return self;
 }
 
 /* Of a tracker that takes its ticks in a thread, nothing but stop(), signal() and report()

@@ -124,11 +124,69 @@ def test_a_recording_has_what_the_report_has(tmp_path):
     assert wattmeter.read(path).run_count == 2
 
 
+def test_an_interval_that_is_no_number_is_named():
+    with pytest.raises(ValueError, match="^an interval of nan s is not between"):
+        wattmeter.track(interval=float("nan"))
+
+
+def test_figures_are_formatted_pickled_and_copied():
+    import copy
+    import pickle
+
+    with wattmeter.track() as t:
+        pass
+    known, missing = t.report.time, t.report.dram_energy
+    if missing.value is None:
+        assert f"{missing:>9}" == f"{missing:9.2f}" == "      n/a"
+        assert f"{missing:.3g}" == "n/a"
+    assert f"{known:9.4f}" == f"{known.value:9.4f}"
+    for figure in (known, missing):
+        assert pickle.loads(pickle.dumps(figure)) == figure == copy.deepcopy(figure)
+
+
 def test_an_exception_goes_through_and_the_report_is_there():
     with pytest.raises(KeyError):
         with wattmeter.track() as t:
             raise KeyError("mine")
     assert float(t.report.time) > 0
+
+
+def test_an_exception_is_not_hidden_by_a_recording_that_fails(python):
+    done = python(
+        """
+        import resource, warnings, wattmeter
+        warnings.simplefilter("always")
+        try:
+            with wattmeter.track("run.csv"):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+                raise KeyError("mine")
+        except KeyError as error:
+            print(error)
+        """
+    )
+    assert done.stdout == "'mine'\n"
+    assert "RuntimeWarning: " in done.stderr and "run.csv" in done.stderr
+
+
+def test_a_recording_is_whole_whatever_threads_do_at_the_end(python, tmp_path):
+    python(
+        """
+        import threading, wattmeter
+        t = wattmeter.track("run.sqlite", interval=0.01).start()
+        begun = threading.Barrier(4)
+
+        def work():
+            t.report
+            begun.wait()
+            while True:
+                t.report
+
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        begun.wait()
+        """
+    )
+    assert wattmeter.read(tmp_path / "run.sqlite").report.info["is_complete"]
 
 
 def test_states_and_their_order():

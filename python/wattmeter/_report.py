@@ -113,6 +113,12 @@ class Figure:
         return text if self.origin == "measured" else f"{text} ({self.origin})"
 
     def __format__(self, spec: str) -> str:
+        """As a float's; of a missing one "n/a", in the same width."""
+        if spec and self.value is None:
+            import re
+
+            place = re.match(r"(?:.?[<>=^])?[^.1-9]*(\d*)", spec)
+            return "n/a".rjust(int(place[1] or 0) if place else 0)
         return format(float(self), spec) if spec else str(self)
 
     def __repr__(self) -> str:

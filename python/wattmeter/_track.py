@@ -94,7 +94,7 @@ class track:
         self._tracker = _tracker(record, mode, experiment, notes, metrics, options)
         self._pid = pid
         self._owner = os.getpid()
-        self._lock = RLock()  # stop() waits for a report that is being made
+        self._lock = RLock()  # one stop() waits for another
         self._report: Report | None = None
         self._regions: _Environment | None = None
 
@@ -124,7 +124,7 @@ class track:
             self._regions.restore()
         with self._lock:
             self._tracker.stop()
-            return self.report
+        return self.report
 
     @property
     def report(self) -> Report:
@@ -134,17 +134,25 @@ class track:
             return self._report
         if self._owner != os.getpid():
             raise ValueError("this tracker belongs to the process that made it")
-        with self._lock:
-            report = Report(self._tracker.report())
-            if self._tracker.state == "stopped":
-                self._report = report
+        is_last = self._tracker.state == "stopped"
+        report = Report(self._tracker.report())
+        if is_last:
+            self._report = report
         return report
 
     def __enter__(self) -> track:
         return self.start()
 
-    def __exit__(self, *exception: object) -> None:
-        self.stop()
+    def __exit__(self, kind: object = None, *exception: object) -> None:
+        try:
+            self.stop()
+        except _core.Error as error:
+            if kind is None:
+                raise
+            # What ended the block is what the caller has to know.
+            from warnings import warn
+
+            warn(str(error), RuntimeWarning, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<wattmeter.track: {self._tracker.state}>"
