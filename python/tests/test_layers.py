@@ -379,6 +379,50 @@ def test_joules_follow_the_sensor(machine):
     assert 5 < second / first < 20, (first, second)
 
 
+def test_on_a_gpu_events_tell_how_long_it_worked(net, monkeypatch):
+    """The GPU is faked: each event is passed a millisecond after the one before it."""
+    import wattmeter._torch_layers as implementation
+
+    class Event:
+        made, passed = 0, 0
+
+        def __init__(self, enable_timing):
+            assert enable_timing
+            Event.made += 1
+
+        def record(self, stream):
+            assert stream == "stream of a GPU"
+            Event.passed += 1
+            self.when = Event.passed
+
+        def query(self):
+            return self.when < Event.passed - 10
+
+        def synchronize(self):
+            pass
+
+        def elapsed_time(self, end):
+            return end.when - self.when
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: "stream of a GPU")
+    monkeypatch.setattr(implementation, "gpu_of", lambda _: "cuda:0")
+    with wattmeter.torch.layers(net) as m:
+        for _ in range(100):
+            step(net)
+        with torch.no_grad():
+            net(X)
+    assert Event.made < 100  # they are used again
+    assert m.table["head"].calls == 101
+    # A leaf has two events in each pass; what is in place, none in the backward pass.
+    assert m.table["features.1"].gpu_time.value == pytest.approx(0.101)
+    assert m.table["features.2"].gpu_time.value == pytest.approx(0.201)
+    assert m.table["features"].gpu_time.value > 0
+    assert sum(row.share for row in m.table) == pytest.approx(1)
+    assert m.table["head"].energy.value is None and "GPU" in m.table["head"].energy.why
+    assert "GPU" in str(m).splitlines()[0] and "handed to it" in str(m)
+
+
 def test_without_a_sensor_joules_are_missing_and_never_0(machine):
     out = machine.run(
         """

@@ -23,6 +23,7 @@ import torch
 
 from wattmeter._core import region, region_function, region_start, region_stop
 from wattmeter._report import Figure, Region, Report
+from wattmeter._torch_device import Clock, Times, gpu_of
 from wattmeter._torch_modules import Layer, Row, Table, add, layers_of
 from wattmeter._track import track
 
@@ -35,11 +36,17 @@ if TYPE_CHECKING:
 _FUNCTION = ("__code__", "__globals__", "__closure__", "__defaults__", "__kwdefaults__")
 _BACKWARD = " (backward)"
 
+_ON_GPU = "what a layer takes of a GPU is not told apart while others run"
+_GPU_REMARK = (
+    "note: on a GPU forward, backward and own are the times in which work was handed to "
+    "it, and GPU is how long it worked"
+)
+
 _set_class = vars(object)["__class__"].__set__
 
 _entries: dict[Any, _Entry] = {}  # of each module that is measured
 _regions: dict[Any, region] = {}  # the same, for C
-_classes: dict[type, type] = {}  # what is derived for the time of a measurement
+_classes: dict[Any, type] = {}  # what is derived for the time of a measurement
 _sessions: list[layers] = []
 _tracking: track | None = None  # that of all sessions
 _started = 0.0
@@ -53,19 +60,22 @@ class _Entry:
         self.forward = region(name)
         self.backward = region(name + _BACKWARD)
         self.attributes: dict[str, Any] = {}
+        self.clock: Clock | None = None  # of the GPU that it runs on
+        self.times = Times()
 
 
 class _Call:
     """A call of a layer in training, within another one; it is what has the gradient of its
     output: its backward pass begins."""
 
-    __slots__ = ("entry", "parent", "thread", "number")
+    __slots__ = ("entry", "parent", "thread", "number", "begun")
 
     def __init__(self, entry: _Entry, parent: _Call | None) -> None:
         self.entry = entry
         self.parent = parent
         self.thread = threading.get_ident()
         self.number = 0  # of a region that is not of the thread's stack
+        self.begun: Any = None  # the event at the begin of its backward pass
 
     def __call__(self, gradient: Any) -> None:
         opened = _thread.open
@@ -127,6 +137,8 @@ def _open(opened: list[_Call], call: _Call) -> None:
     for inner in reversed(missing):
         opened.append(inner)
         inner.entry.backward.__enter__()
+        if inner.entry.clock:
+            inner.begun = inner.entry.clock.now()
 
 
 def _start(opened: list[_Call], call: _Call) -> None:
@@ -134,6 +146,8 @@ def _start(opened: list[_Call], call: _Call) -> None:
     _close(opened, 0)
     opened.append(call)
     call.number = region_start(call.entry.backward.name)
+    if call.entry.clock:
+        call.begun = call.entry.clock.now()
 
 
 def _close(opened: list[_Call], depth: int) -> None:
@@ -148,6 +162,15 @@ def _close(opened: list[_Call], depth: int) -> None:
         else:
             return
         opened.pop()
+        if call.entry.clock:
+            _add_span(call.entry, call.begun, opened[-1] if opened else None, True)
+
+
+def _add_span(entry: _Entry, begun: Any, outer: _Call | None, back: bool) -> None:
+    clock = entry.clock
+    if clock:
+        outer_times = outer.entry.times if outer else None
+        clock.add(begun, clock.now(), entry.times, outer_times, back)
 
 
 def _tensors(value: Any) -> Iterator[Any]:
@@ -176,7 +199,7 @@ def _mark(thread: _Thread, call: _Call, given: list[Any], output: Any) -> None:
 
 
 def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
-    """A call while gradients are recorded."""
+    """A call while gradients are recorded, or on a GPU."""
     entry = _entries.get(module)
     if entry is None:
         return function(*args, **(keywords or {}))
@@ -184,6 +207,7 @@ def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
     outer, opened, last = thread.call, thread.open, thread.output()
     call = thread.call = _Call(entry, outer)
     thread.open = []
+    begun = entry.clock.now() if entry.clock else None
     entry.forward.__enter__()
     try:
         output = function(*args, **(keywords or {}))
@@ -192,6 +216,8 @@ def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
             _close(thread.open, 0)
         entry.forward.__exit__(None, None, None)
         thread.call, thread.open = outer, opened
+        if begun is not None:
+            _add_span(entry, begun, outer, False)
     given = list(_tensors(args))
     if keywords:
         given += _tensors(keywords)
@@ -207,15 +233,18 @@ def _train_method(function: Any, args: Any, keywords: Any) -> Any:
     return _train(args[0], function, args, keywords)
 
 
-def _derive(cls: type) -> type:
-    """What a module of this class is of while it is measured."""
-    derived = _classes.get(cls)
+def _always() -> bool:
+    return True
+
+
+def _derive(cls: type, is_marked: Callable[[], bool]) -> type:
+    """What a module of this class is of while it is measured; its calls are marked in
+    Python where `is_marked` says so."""
+    derived = _classes.get((cls, is_marked))
     if derived is not None:
         return derived
     original = cls.forward  # type: ignore[attr-defined]
-    forward = region_function(
-        None, original, _regions, torch.is_grad_enabled, _train_method
-    )
+    forward = region_function(None, original, _regions, is_marked, _train_method)
     functools.update_wrapper(forward, original)
     for name in _FUNCTION:
         if hasattr(original, name):
@@ -238,13 +267,17 @@ def _derive(cls: type) -> type:
         "forward": forward,
     }
     derived = type(cls)(cls.__name__, (cls,), body)
-    _classes[cls] = derived
+    _classes[cls, is_marked] = derived
     return derived
 
 
 def _change_class(module: Any, entry: _Entry) -> None:
     entry.attributes["__class__"] = type(module)
-    _set_class(module, _derive(type(module)))
+    _set_class(module, _derive(type(module), _is_marked(entry)))
+
+
+def _is_marked(entry: _Entry) -> Callable[[], bool]:
+    return _always if entry.clock else torch.is_grad_enabled
 
 
 def _wrap_forward(module: Any, entry: _Entry) -> None:
@@ -256,7 +289,7 @@ def _wrap_forward(module: Any, entry: _Entry) -> None:
         entry.forward,
         original,
         _regions,
-        torch.is_grad_enabled,
+        _is_marked(entry),
         functools.partial(_train, module),
     )
     with contextlib.suppress(AttributeError):
@@ -285,6 +318,9 @@ class layers:
     whole run. Nothing in the model changes: afterwards it is as it was, and copies that
     were made meanwhile are plain ones.
 
+    A layer whose parameters are on a GPU has the time that it kept the GPU busy, by CUDA
+    events, which nothing waits for but the end; its joules are not told apart.
+
     m.table     a Table: rows by layer, sums, `to_csv`, `to_json`, `to_pandas`
     m.report    the wattmeter.Report of the run
     While it runs both are as of the last sample. The arguments are those of wattmeter.track(). Models
@@ -300,6 +336,8 @@ class layers:
         self._record = record
         self._options = options
         self._names: list[str] = []
+        self._clocks: dict[Any, Clock] = {}
+        self._times: dict[str, Times] = {}  # by path, of those on a GPU
         self._report: Report | None = None
         self._table: Table | None = None
 
@@ -323,8 +361,16 @@ class layers:
             name = f"{prefix}.{layer.path}" if layer.path else prefix
             self._names.append(name)
             entry = _Entry(name)
+            gpu = gpu_of(layer.module)
+            if gpu is not None:
+                entry.clock = self._clocks.setdefault(gpu, Clock(gpu))
+                self._times[layer.path] = entry.times
             change = _wrap_forward if layer.is_whole else _change_class
-            change(layer.module, entry)
+            try:
+                change(layer.module, entry)
+            except BaseException:
+                self.stop()
+                raise
             _entries[layer.module] = entry
             _regions[layer.module] = entry.forward
         return self
@@ -336,8 +382,12 @@ class layers:
             return self.table
         _close(_thread.open, 0)
         for layer in self._layers:
-            del _regions[layer.module]
-            _put_back(layer.module, _entries.pop(layer.module))
+            _regions.pop(layer.module, None)
+            entry = _entries.pop(layer.module, None)
+            if entry is not None:
+                _put_back(layer.module, entry)
+        for clock in self._clocks.values():
+            clock.finish()
         _sessions.remove(self)
         if not _sessions:
             _tracking = None
@@ -358,7 +408,9 @@ class layers:
         if not self._names:
             raise ValueError("the measurement has not been started")
         if self._table is None or self._report is None:
-            self._table = _make_table(self._layers, self._names, self.report)
+            self._table = _make_table(
+                self._layers, self._names, self.report, self._times
+            )
         return self._table
 
     def __enter__(self) -> layers:
@@ -401,7 +453,9 @@ def _report_until(tracking: track, seconds: float) -> Report:
     return report
 
 
-def _make_table(layers: list[Layer], names: list[str], report: Report) -> Table:
+def _make_table(
+    layers: list[Layer], names: list[str], report: Report, gpu_times: dict[str, Times]
+) -> Table:
     regions = {one.name: one for one in report.regions}
     rows = []
     for layer, name in zip(layers, names):
@@ -413,5 +467,8 @@ def _make_table(layers: list[Layer], names: list[str], report: Report) -> Table:
         passes = [one for one in (forward, backward) if one is not None]
         row.own = _sum_of(passes, "time", report.time)
         row.energy = _sum_of(passes, "energy", report.energy)
+        if layer.path in gpu_times:
+            row.gpu_time = Figure("gpu_time", gpu_times[layer.path].own, "s")
+            row.energy = Figure("energy", None, "J", state="missing", why=_ON_GPU)
         rows.append(row)
-    return Table(rows, report.time, report.energy, [])
+    return Table(rows, report.time, report.energy, [_GPU_REMARK] if gpu_times else [])

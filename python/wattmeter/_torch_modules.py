@@ -126,7 +126,9 @@ class Row:
     backward    the same of the backward pass; missing where there was none
     own         seconds of both without the layers inside: these add up
     energy      joules in that time
-    share       of the whole: of the energy where that is known, otherwise of the time
+    gpu_time    seconds that it kept a GPU busy, without the layers inside
+    share       of the whole: of the GPU's time where that is known, or else of the energy,
+                or of the time
     """
 
     def __init__(self, layer: Layer) -> None:
@@ -141,6 +143,9 @@ class Row:
         self.backward: Figure
         self.own: Figure
         self.energy: Figure
+        self.gpu_time = Figure(
+            "gpu_time", None, "s", state="missing", why="it is not on a GPU"
+        )
         self.share: float | None = None
 
     def __repr__(self) -> str:
@@ -148,7 +153,7 @@ class Row:
 
 
 _COLUMNS = (
-    *("path", "type", "calls", "forward_s", "backward_s", "own_s", "energy_J"),
+    *("path", "type", "calls", "forward_s", "backward_s", "own_s", "gpu_s", "energy_J"),
     *("energy_low_J", "energy_high_J", "share", "is_leaf", "note"),
 )
 
@@ -169,11 +174,16 @@ class Table:
         self.rows = rows
         self.time, self.energy = time, energy
         self.remarks = remarks
-        whole = energy if energy.value else time
-        for row in rows:
-            part = row.energy if energy.value else row.own
-            if part.value is not None and whole.value:
-                row.share = part.value / whole.value
+        self.has_gpu = any(row.gpu_time.value is not None for row in rows)
+        if self.has_gpu:
+            parts = [row.gpu_time for row in rows]
+            whole = sum(part.value or 0.0 for part in parts)
+        else:
+            parts = [row.energy if energy.value else row.own for row in rows]
+            whole = energy.value or time.value or 0.0
+        for row, part in zip(rows, parts):
+            if part.value is not None and whole:
+                row.share = part.value / whole
 
     def _sum(self, rows: Iterable[Row], name: str) -> tuple[Figure, Figure]:
         given = list(rows)
@@ -229,6 +239,7 @@ class Table:
                         row.forward.value,
                         row.backward.value,
                         row.own.value,
+                        row.gpu_time.value,
                         row.energy.value,
                         row.energy.low,
                         row.energy.high,
@@ -291,7 +302,17 @@ class Table:
         """The table for people, its heading first."""
         has_backward = any(row.backward.value is not None for row in self.rows)
         cells: list[tuple[str, ...]] = [
-            ("calls", "forward", "backward", "own", "J", "share", "type", "layer")
+            (
+                "calls",
+                "forward",
+                "backward",
+                "own",
+                "GPU",
+                "J",
+                "share",
+                "type",
+                "layer",
+            )
         ]
         for row in self.rows:
             path = ", ".join([row.path or "(model)", *row.also])
@@ -301,6 +322,7 @@ class Table:
                     _time(row.forward),
                     _time(row.backward),
                     _time(row.own),
+                    _time(row.gpu_time),
                     _joules(row.energy),
                     "-" if row.share is None else f"{100 * row.share:.1f} %",
                     row.type,
@@ -311,11 +333,14 @@ class Table:
         names.update(rest="(outside of all layers)", total="(total)")
         for name, (time, joules) in self._sums():
             cells.append(
-                ("", "", "", _time(time), _joules(joules), "", "", names[name])
+                ("", "", "", _time(time), "", _joules(joules), "", "", names[name])
             )
-        if not has_backward:
-            cells = [row[:2] + row[3:] for row in cells]
-        return cells
+        left_out = {2} if not has_backward else set()
+        left_out |= {4} if not self.has_gpu else set()
+        return [
+            tuple(cell for i, cell in enumerate(row) if i not in left_out)
+            for row in cells
+        ]
 
     def __str__(self) -> str:
         cells = self.lines()
