@@ -279,8 +279,28 @@ def test_in_use(machine):
     assert experiment.ExpResults(driver).total_("intel_power") > 0
 
 
-def test_database(machine, capsys):
-    target = machine / "r.sqlite"
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request, machine):
+    """What a DatabaseParser writes to: a file, or a database of a server of our own."""
+    if request.param == "sqlite":
+        yield machine / "r.sqlite"
+        return
+    sys.path.insert(0, str(SOURCE / "tests" / "system"))
+    try:
+        import postgres_server
+    finally:
+        del sys.path[0]
+    try:
+        server = postgres_server.Server()
+    except postgres_server.Skip as why:
+        pytest.skip(str(why))
+    try:
+        yield server.url()
+    finally:
+        server.remove()
+
+
+def test_database(machine, target, capsys):
     metrics = machine / "m.jsonl"
     driver = parsers.DatabaseParser(target, "resnet", "50 layers", metrics)
     with pytest.raises(wattmeter.Error):
