@@ -34,6 +34,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "wattmeter/api.h"
@@ -94,6 +95,17 @@ enum wm_tracker_state {
 /* `options` may be NULL. */
 WM_API int wm_tracker_new(const struct wm_tracker_options *options,
                           struct wm_tracker **ret_tracker, struct wm_error *err);
+
+/* A tracker of the machine and its GPUs as gpu_tracker chooses them, sources added: those
+ * that options->gpus names, of `brand` ("nvidia", "amd") where that is not NULL; else all
+ * of that brand; else NVIDIA's, or where there is none AMD's, or where there is none all
+ * that the kernel knows. `said` gets what its user has to be told, a line each; of a
+ * failure that is the reason. WM_EINVAL: the choice is wrong; WM_ENODEV: no GPU of the
+ * brand. `ret_without_gpus`: it is known that there is no GPU. */
+WM_API int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
+                                         const char *brand, FILE *said,
+                                         struct wm_tracker **ret_tracker,
+                                         bool *ret_without_gpus);
 
 /* Accepts NULL. Stops a tracker that still runs; a command goes on without it. */
 WM_API void wm_tracker_free(struct wm_tracker *tracker);

@@ -3,6 +3,8 @@
 #include "core.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 static PyTypeObject *tracker_type;
 
@@ -49,6 +51,65 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     if (self)
         core_slot_of(self)->end = end_tracker;
     return self;
+}
+
+PyDoc_STRVAR(
+    as_gpu_tracker_doc,
+    "as_gpu_tracker(interval, cores, gpus, brand, /)\n--\n\n"
+    "A tracker of the machine and of the GPUs that gpu_tracker would choose, whether\n"
+    "it is known that there is none, and what its user has to be told, a line each.\n\n"
+    "Raises ValueError for a wrong choice, and Error with the status \"ENODEV\" where\n"
+    "there is no GPU of the brand.");
+
+/* `said` is the text of a stream that is closed. */
+static PyObject *chosen_tracker(int status, struct wm_tracker *tracker, bool without_gpus,
+                                char *said)
+{
+    if (status < 0) {
+        said[strcspn(said, "\n")] = '\0';
+        core_fail(status, said);
+        return NULL;
+    }
+    PyObject *self =
+        core_object_new(tracker_type, "tracker", tracker, free_tracker, CORE_ENDS_FIRST);
+    if (!self)
+        return NULL;
+    core_slot_of(self)->end = end_tracker;
+    return Py_BuildValue("(NNN)", self, PyBool_FromLong(without_gpus), core_text(said));
+}
+
+static PyObject *tracker_as_gpu_tracker(PyObject *unused, PyObject *args)
+{
+    struct wm_tracker_options options = { 0 };
+    struct wm_tracker *tracker = NULL;
+    bool without_gpus = false;
+    const char *brand;
+    char *text = NULL;
+    double interval;
+    size_t size;
+    int status;
+
+    (void)unused;
+    if (!PyArg_ParseTuple(args, "ddzz:as_gpu_tracker", &interval, &options.expected_cores,
+                          &options.gpus, &brand))
+        return NULL;
+    options.interval_ns = core_ns(interval);
+    FILE *said = open_memstream(&text, &size);
+    if (!said)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+        status =
+            wm_tracker_new_as_gpu_tracker(&options, brand, said, &tracker, &without_gpus);
+    Py_END_ALLOW_THREADS
+    PyObject *result = NULL;
+    if (fclose(said) == 0) {
+        result = chosen_tracker(status, tracker, without_gpus, text);
+    } else {
+        wm_tracker_free(tracker);
+        PyErr_NoMemory();
+    }
+    free(text);
+    return result;
 }
 
 /* Of a tracker that takes its ticks in a thread, nothing but stop(), signal() and report()
@@ -496,6 +557,8 @@ static PyObject *tracker_state(PyObject *self, void *unused)
 }
 
 static PyMethodDef methods[] = {
+    { "as_gpu_tracker", tracker_as_gpu_tracker, METH_VARARGS | METH_STATIC,
+      as_gpu_tracker_doc },
     { "add", tracker_add, METH_VARARGS, add_doc },
     { "add_all", tracker_add_all, METH_NOARGS, add_all_doc },
     { "note", tracker_note, METH_VARARGS, note_doc },

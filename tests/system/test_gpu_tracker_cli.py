@@ -774,7 +774,7 @@ def _(folder):
         assert "There is no GPU" not in said, said
     report, said = track("--guuids=GPU-x", env=without_gpus(folder))
     assert report["gpu_utilization"]["n_expected_gpus"] == 0, report
-    assert "GPU-x: no GPU of --guuids is there." in said and "There is no GPU to" in said, said
+    assert "GPU-x: there is no such GPU." in said and "There is no GPU to" in said, said
 
 
 if __name__ == "__main__":

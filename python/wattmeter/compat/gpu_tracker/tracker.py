@@ -21,7 +21,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional
 
 from wattmeter import _core
 
-from . import _files, _gpus
+from . import _files
 
 _RAM_UNITS = ("bytes", "gigabytes", "kilobytes", "megabytes", "terabytes")
 _TIME_UNITS = ("days", "hours", "minutes", "seconds")
@@ -355,8 +355,8 @@ class Tracker:
             )
         self._disable_logs = disable_logs
         self._units = _Units(ram_unit, gpu_ram_unit, time_unit)
-        self._core, self._without_gpus = _gpus.new_tracker(
-            sleep_time, n_expected_cores, gpu_uuids, gpu_brand, self._warn
+        self._core, self._without_gpus = self._new_core(
+            sleep_time, n_expected_cores, gpu_uuids, gpu_brand
         )
         if tracking_file is not None:
             self._record(tracking_file, overwrite)
@@ -375,6 +375,34 @@ class Tracker:
     def _warn(self, text: str) -> None:
         if not self._disable_logs:
             logging.warning(text)
+
+    def _new_core(
+        self,
+        sleep_time: float,
+        n_expected_cores: Optional[int],
+        gpu_uuids: Optional[Iterable[str]],
+        brand: Optional[str],
+    ) -> tuple[_core.Tracker, bool]:
+        """The tracker, and whether it is known that there is no GPU."""
+        words = gpu_uuids
+        if words is not None and not isinstance(words, str):
+            words = ",".join(sorted(words))
+        if words == "":
+            raise ValueError(
+                "gpu_uuids is not None but the set is empty. Please provide a set of at "
+                "least one GPU UUID."
+            )
+        try:
+            core, without_gpus, said = _core.Tracker.as_gpu_tracker(
+                sleep_time, float(n_expected_cores or 0), words, brand
+            )
+        except _core.Error as error:
+            if error.status == "ENODEV":
+                raise FileNotFoundError(str(error)) from None
+            raise
+        for line in said.splitlines():
+            self._warn(line)
+        return core, without_gpus
 
     def _record(self, path: str, overwrite: bool) -> None:
         target = f"gpu-tracker:{','.join(self._units)}:{path}"
