@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -119,18 +120,29 @@ void wm_region_folder_remove_stale(void)
     closedir(dir);
 }
 
-/* Makes `folder->path` under `parent`. */
+/* Makes `folder->path` under `parent`: the one that this thread's last tracker had, if that
+ * is over. The path is in the environment, and what a variable has once been is kept by the
+ * C library for ever. */
 static int make_under(struct wm_region_folder *folder, const char *parent)
 {
+    static _Thread_local char last[WM_FOLDER_SIZE];
+    const size_t under = strlen(parent);
     char start[64];
 
+    if (strncmp(last, parent, under) == 0 && last[under] == '/' && mkdir(last, 0700) == 0) {
+        snprintf(folder->path, sizeof(folder->path), "%s", last);
+        return 0;
+    }
     prefix(start, sizeof(start));
     int length = snprintf(folder->path, sizeof(folder->path), "%s/%sXXXXXX", parent, start);
     if (length < 0 || (size_t)length >= sizeof(folder->path) || parent[0] != '/') {
         errno = ENAMETOOLONG;
         return -1;
     }
-    return mkdtemp(folder->path) ? 0 : -1;
+    if (!mkdtemp(folder->path))
+        return -1;
+    snprintf(last, sizeof(last), "%s", folder->path);
+    return 0;
 }
 
 static int map_control(struct wm_region_folder *folder, int fd, struct wm_error *err)
