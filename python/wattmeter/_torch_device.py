@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 
-import torch
+from wattmeter._torch_modules import torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,12 +19,10 @@ import threading
 import time
 import weakref
 
-import torch
-
 from wattmeter._core import region, region_function, region_start, region_stop
 from wattmeter._report import Figure, Region, Report
 from wattmeter._torch_device import Clock, Times, gpu_of
-from wattmeter._torch_modules import Layer, Row, Table, add, layers_of
+from wattmeter._torch_modules import Layer, Row, Table, add, layers_of, torch
 from wattmeter._track import track
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import torch
+from importlib import import_module
 
 from wattmeter._report import Figure, scaled
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from typing import Any, Iterable, Iterator
 
     from wattmeter._report import Path
+
+# Its types are not the same in all versions, and those who check ours need not have it.
+torch: Any = import_module("torch")
 
 
 class Layer:
@@ -152,13 +155,68 @@ class Row:
         return f"<Row {self.path or '(model)'}: {self.own}, {self.energy}>"
 
 
-_COLUMNS = (
-    *("path", "type", "calls", "forward_s", "backward_s", "own_s", "gpu_s", "energy_J"),
-    *("energy_low_J", "energy_high_J", "share", "is_leaf", "note"),
-)
+class Records:
+    """A table: rows to look up by their path, and `records()` to write."""
+
+    columns: tuple[str, ...] = ()
+    rows: list[Any]
+
+    def __getitem__(self, path: str) -> Any:
+        for row in self.rows:
+            if path == row.path or path in row.also:
+                return row
+        raise KeyError(path)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame of the records."""
+        import pandas
+
+        return pandas.DataFrame(self.records(), columns=list(self.columns))
+
+    def to_csv(self, path: Path) -> None:
+        """Writes the records, with their names first; an empty cell is missing."""
+        import csv
+
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.records())
+
+    def _write_json(self, content: dict[str, Any], path: Path | None) -> str:
+        import json
+
+        text = json.dumps(content, indent=2)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        return text
+
+    def _aligned(self, cells: list[tuple[str, ...]]) -> list[str]:
+        """The lines of a table, whose last two columns are left-aligned."""
+        last = len(cells[0]) - 2
+        width = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines = []
+        for row in cells:
+            right = (row[i].rjust(width[i]) for i in range(last))
+            lines.append("  ".join([*right, row[last].ljust(width[last]), row[-1]]))
+        return [line.rstrip() for line in lines]
+
+    def _repr_html_(self) -> str:
+        from wattmeter._notebook import as_html
+
+        return as_html(str(self))
 
 
-class Table:
+class Table(Records):
     """Rows of layers, in the order of the model, and what they come to.
 
     rows        a Row for each layer
@@ -167,6 +225,11 @@ class Table:
                 others did themselves, and what lies in no layer; pairs of Figures
     remarks     what a reader has to know of the figures
     """
+
+    columns = (
+        *("path", "type", "calls", "forward_s", "backward_s", "own_s", "gpu_s", "energy_J"),
+        *("energy_low_J", "energy_high_J", "share", "is_leaf", "note"),
+    )
 
     def __init__(
         self, rows: list[Row], time: Figure, energy: Figure, remarks: list[str]
@@ -214,24 +277,12 @@ class Table:
         covered, whole = self._sum(self.rows, "all")[0].value, self.time.value
         return covered / whole if covered is not None and whole else None
 
-    def __getitem__(self, path: str) -> Row:
-        for row in self.rows:
-            if path == row.path or path in row.also:
-                return row
-        raise KeyError(path)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
-
     def records(self) -> list[dict[str, Any]]:
         """Plain dicts, None for what is missing: path, type, calls, forward_s, ..."""
         return [
             dict(
                 zip(
-                    _COLUMNS,
+                    self.columns,
                     (
                         row.path,
                         row.type,
@@ -252,43 +303,20 @@ class Table:
             for row in self.rows
         ]
 
-    def to_pandas(self) -> Any:
-        """A pandas.DataFrame of the records."""
-        import pandas
-
-        return pandas.DataFrame(self.records(), columns=list(_COLUMNS))
-
-    def to_csv(self, path: Path) -> None:
-        """Writes the records, with their names first; an empty cell is missing."""
-        import csv
-
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(self.records())
-
     def to_json(self, path: Path | None = None) -> str:
         """The records, what they come to, and the remarks, as a JSON text; also written
         into a file, if one is given."""
-        import json
-
         sums = {
             name: {"time_s": time.value, "energy_J": energy.value, "why": energy.why}
             for name, (time, energy) in self._sums()
         }
-        text = json.dumps(
-            {
-                "layers": self.records(),
-                **sums,
-                "coverage": self.coverage,
-                "remarks": self.remarks,
-            },
-            indent=2,
-        )
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-        return text
+        content = {
+            "layers": self.records(),
+            **sums,
+            "coverage": self.coverage,
+            "remarks": self.remarks,
+        }
+        return self._write_json(content, path)
 
     def _sums(self) -> list[tuple[str, tuple[Figure, Figure]]]:
         return [
@@ -323,7 +351,7 @@ class Table:
                     _time(row.backward),
                     _time(row.own),
                     _time(row.gpu_time),
-                    _joules(row.energy),
+                    exact_text(row.energy),
                     "-" if row.share is None else f"{100 * row.share:.1f} %",
                     row.type,
                     path + (f" ({row.note})" if row.note else ""),
@@ -333,7 +361,7 @@ class Table:
         names.update(rest="(outside of all layers)", total="(total)")
         for name, (time, joules) in self._sums():
             cells.append(
-                ("", "", "", _time(time), "", _joules(joules), "", "", names[name])
+                ("", "", "", _time(time), "", exact_text(joules), "", "", names[name])
             )
         left_out = {2} if not has_backward else set()
         left_out |= {4} if not self.has_gpu else set()
@@ -343,35 +371,25 @@ class Table:
         ]
 
     def __str__(self) -> str:
-        cells = self.lines()
-        last = len(cells[0]) - 2  # the first of two columns that are left-aligned
-        width = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-        lines = []
-        for row in cells:
-            right = (row[i].rjust(width[i]) for i in range(last))
-            lines.append("  ".join([*right, row[last].ljust(width[last]), row[-1]]))
+        lines = self._aligned(self.lines())
         if self.energy.value is None:
             lines.append(f"Energy is not measured: {self.energy.why}")
-        return "\n".join([*(line.rstrip() for line in lines), *self.remarks])
-
-    def _repr_html_(self) -> str:
-        from wattmeter._notebook import as_html
-
-        return as_html(str(self))
+        return "\n".join([*lines, *self.remarks])
 
 
 def _time(figure: Figure) -> str:
     return "-" if figure.value is None else scaled(figure.value, "s")
 
 
-def _joules(figure: Figure) -> str:
-    """As reports have it: nothing where the error is larger than the figure."""
+def exact_text(figure: Figure) -> str:
+    """With its uncertainty, and as reports have it: nothing where that is larger."""
     if figure.value is None:
         return "-"
     error = figure.uncertainty
     if error is not None and error > abs(figure.value):
         return "-"
-    text = scaled(figure.value, "J")
+    text = scaled(figure.value, figure.unit)
     if not error or not figure.value:
         return text
-    return f"{text} ± {100 * error / abs(figure.value):.0f} %"
+    percent = 100 * error / abs(figure.value)
+    return f"{text} ± {percent:.0f} %" if percent >= 10 else f"{text} ± {percent:.2g} %"

@@ -8,18 +8,20 @@
     print(m)
 
 layers      measures each layer where it runs, in training and inference
+profile     replays each layer until its joules are as exact as asked for
 """
 
 from __future__ import annotations
 
-__all__ = ["layers"]
+__all__ = ["layers", "profile"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from wattmeter._torch_layers import layers
+    from wattmeter._torch_profile import profile
 
 # Imported when they are first asked for, as they need PyTorch.
-_PLACES = {"layers": "_torch_layers"}
+_PLACES = {"layers": "_torch_layers", "profile": "_torch_profile"}
 
 
 def __getattr__(name: str) -> object:
