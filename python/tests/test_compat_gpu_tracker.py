@@ -267,6 +267,13 @@ def test_chosen_gpus(gpus):
         gput.Tracker(gpu_brand="amd")
 
 
+def test_a_wrong_gpu_of_many_is_refused_with_all_there_are(folder, gpus):
+    uuids = [f"GPU-{number:032x}" for number in range(16)]
+    (folder / "gpus.json").write_text(json.dumps({"gpus": [{"uuid": u} for u in uuids]}))
+    with pytest.raises(ValueError, match=", ".join(uuids) + "$"):
+        gput.Tracker(gpu_uuids={uuids[3], "GPU-x"})
+
+
 # The file of an interrupted tracker
 
 

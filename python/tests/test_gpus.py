@@ -38,7 +38,7 @@ def test_a_missing_value_is_none_and_says_why(fake_gpus):
 def test_no_gpu_is_an_answer(no_gpus):
     gpus = wattmeter.gpus()
     assert len(gpus) == 0 and list(gpus) == []
-    assert "nvml" in gpus.why and gpus.looked[0].status == "ENODEV"
+    assert "nvml" in gpus.why and _core.Gpus().looked[0].status == "ENODEV"
     assert repr(gpus).startswith("no GPU: ")
 
 

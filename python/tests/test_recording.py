@@ -145,12 +145,15 @@ def test_pandas(data):
 
 
 def test_polars(data):
-    pytest.importorskip("polars")
+    polars = pytest.importorskip("polars")
     recording = wattmeter.read(data / "recordings" / "v1.sqlite")
     frame = recording.to_polars()
     assert frame.columns == ["time", *recording] and frame.height == len(recording)
-    name = next(iter(recording))
-    assert frame[name].null_count() == sum(map(math.isnan, recording[name]))
+    assert frame["time"].dtype == polars.Datetime("ns", "UTC")
+    assert frame["time"].to_physical().to_list() == list(recording.times)
+    for name, column in recording.columns.items():
+        known = [None if math.isnan(value) else value for value in column]
+        assert frame[name].to_list() == known
 
 
 def test_experiments(tmp_path):

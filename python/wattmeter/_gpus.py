@@ -119,16 +119,11 @@ class Gpus:
             self._list = [Gpu(self._core, i) for i in range(self._core.count)]
 
     @property
-    def looked(self) -> list[_core.GpuLooked]:
-        """Where GPUs were looked for: source, present, status, detail."""
-        return self._core.looked
-
-    @property
     def why(self) -> str | None:
         """Why there are none; None where there are."""
         if self._list:
             return None
-        return "; ".join(f"{look.source}: {look.detail}" for look in self.looked)
+        return "; ".join(f"{way.source}: {way.detail}" for way in self._core.looked)
 
     def to_dict(self) -> Any:
         """Everything, as docs/gpu-info.md has it."""
