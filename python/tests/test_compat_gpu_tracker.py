@@ -398,6 +398,24 @@ def test_a_tracking_file_that_exists(folder):
     assert "main_ram" in file.read_text()
 
 
+def test_files_may_be_paths(folder):
+    tracking, sub_tracking = folder / "t.csv", folder / "s.csv"
+    with gput.Tracker(sleep_time=0.1, tracking_file=tracking):
+        with gput.SubTracker("block", sub_tracking_file=sub_tracking):
+            example_function()
+    results = gput.SubTrackingAnalyzer(tracking, sub_tracking).sub_tracking_results()
+    assert [block.name for block in results.code_block_results] == ["block"]
+
+
+def test_a_folder_that_is_gone_is_no_process_that_ended(folder):
+    (folder / "soon gone").mkdir()
+    tracker = gput.Tracker(sleep_time=0.1, tracking_file="soon gone/t.csv")
+    (folder / "soon gone").rmdir()
+    with pytest.raises(FileNotFoundError, match="soon gone"):
+        tracker.start()
+    assert tracker.state == gput.Tracker.State.NEW
+
+
 # Sub-tracking
 
 

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator
+import os
+from typing import Iterator, Union
 
 from wattmeter import _core
+
+Path = Union[str, "os.PathLike[str]"]
 
 _KINDS: dict[str, type[Exception]] = {
     "ENOENT": FileNotFoundError,
@@ -15,16 +18,16 @@ _KINDS: dict[str, type[Exception]] = {
 }
 
 
-def check_name(path: str) -> None:
+def check_name(path: Path) -> None:
     """:raises ValueError: it ends neither in .csv nor in .sqlite"""
-    if not path.endswith((".csv", ".sqlite")):
+    if not os.fspath(path).endswith((".csv", ".sqlite")):
         raise ValueError(
             f'Invalid file name: "{path}". Valid file extensions are ".csv" and '
             '".sqlite".'
         )
 
 
-def builtin_error(error: _core.Error, target: str = "") -> Exception:
+def builtin_error(error: _core.Error, target: Path = "") -> Exception:
     """The same as one of Python's own; of a `target` that exists with gpu_tracker's
     sentence."""
     if error.status == "EEXIST":
@@ -36,7 +39,7 @@ def builtin_error(error: _core.Error, target: str = "") -> Exception:
 
 
 @contextlib.contextmanager
-def errors(target: str = "") -> Iterator[None]:
+def errors(target: Path = "") -> Iterator[None]:
     """The library's errors become Python's own."""
     try:
         yield

@@ -90,7 +90,7 @@ class SubTracker:
         self,
         code_block_name: Optional[str] = None,
         code_block_attribute: Optional[str] = None,
-        sub_tracking_file: Optional[str] = None,
+        sub_tracking_file: Optional[_files.Path] = None,
         overwrite: bool = False,
     ) -> None:
         """
@@ -137,7 +137,7 @@ def _name_in(path: str, attribute: str) -> str:
 def sub_track(
     code_block_name: Optional[str] = None,
     code_block_attribute: Optional[str] = None,
-    sub_tracking_file: Optional[str] = None,
+    sub_tracking_file: Optional[_files.Path] = None,
     overwrite: bool = False,
 ) -> Callable[[_Function], _Function]:
     """A decorator: each call of the function is in a `SubTracker`.
@@ -324,7 +324,9 @@ class SubTrackingAnalyzer:
     original fails at the former and pairs recursive calls wrongly.
     """
 
-    def __init__(self, tracking_file: Optional[str], sub_tracking_file: str) -> None:
+    def __init__(
+        self, tracking_file: Optional[_files.Path], sub_tracking_file: _files.Path
+    ) -> None:
         """
         :param tracking_file: its path; None where files are to be combined only
         :param sub_tracking_file: its path, or that of the combined file to be
@@ -337,7 +339,7 @@ class SubTrackingAnalyzer:
         self._sub_tracking_file = sub_tracking_file
 
     def _analyze(
-        self, *sub_tracking_files: str
+        self, *sub_tracking_files: _files.Path
     ) -> tuple[dict[str, Any], _core.Analysis]:
         if self._tracking_file is None:
             raise ValueError("there is no tracking file to analyze")
@@ -440,11 +442,13 @@ def _number(column: str, text: str) -> Any:
     return json.loads(text) if text else None
 
 
-def _rows(path: Optional[str], skipped: int = 0) -> Iterator[dict[str, Any]]:
+def _rows(
+    path: Optional[_files.Path], skipped: int = 0
+) -> Iterator[dict[str, Any]]:
     """Of a CSV file without its first lines, or of the table "data"; with numbers."""
     if path is None or not os.path.exists(path):
         raise FileNotFoundError(f"{path}: No such file or directory")
-    if path.endswith(".csv"):
+    if os.fspath(path).endswith(".csv"):
         import csv
 
         with open(path, newline="", encoding="utf-8") as file:

@@ -313,7 +313,7 @@ class Tracker:
         n_join_attempts: int = 5,
         join_timeout: float = 10.0,
         gpu_brand: Optional[str] = None,
-        tracking_file: Optional[str] = None,
+        tracking_file: Optional[_files.Path] = None,
         overwrite: bool = False,
     ) -> None:
         """
@@ -404,8 +404,8 @@ class Tracker:
             self._warn(line)
         return core, without_gpus
 
-    def _record(self, path: str, overwrite: bool) -> None:
-        target = f"gpu-tracker:{','.join(self._units)}:{path}"
+    def _record(self, path: _files.Path, overwrite: bool) -> None:
+        target = f"gpu-tracker:{','.join(self._units)}:{os.fspath(path)}"
         with _files.errors(path):
             self._core.record(target, "overwrite" if overwrite else "new")
 
@@ -438,6 +438,8 @@ class Tracker:
         except _core.Error as error:
             if error.status != "ENOENT":
                 raise
+            if self._process_id == os.getpid():  # The tracking file cannot be there.
+                raise FileNotFoundError(str(error)) from None
             self._text = (
                 f"The target process of ID {self._process_id} ended before tracking "
                 "could begin."
