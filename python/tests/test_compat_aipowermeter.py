@@ -378,6 +378,47 @@ def test_model_card(machine):
     assert card["input_size"] == [64, 3, 32, 32]
 
 
+def test_model_card_of_pytorch(machine, capsys):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(8, 4, bias=False), torch.nn.BatchNorm1d(4))
+    net[1].requires_grad_(False)
+    before = {name: one.clone() for name, one in net.state_dict().items()}
+    driver = parsers.JsonParser(machine / "out")
+    exp = experiment.Experiment(driver, net, (16, 8), passes=1000)
+    p, q = exp.measure_yourself(period=0.02)
+    time.sleep(0.3)
+    q.put("Stop")
+    card = driver.get_model_card()
+    assert card["name"] == "Sequential" and card["input_size"] == [16, 8]
+    assert (card["total_params"], card["trainable_params"]) == (40, 32)
+    assert all(torch.equal(net.state_dict()[name], before[name]) for name in before)
+    results = experiment.ExpResults(driver)
+    summary = results.get_summary()
+    results.print()
+    printed = capsys.readouterr().out
+    if "flops" not in card:
+        assert "cannot count" in card["flops_why"] and card["flops_why"] in printed
+        assert "energy_per_flop" not in summary
+        return
+    assert card["flops"] == 2 * 16 * 8 * 4
+    cpu, gpu = summary["cpu"], summary["gpu"]
+    joules = cpu["total_intel_power"] + cpu["total_dram_power"] + gpu["nvidia_power"]
+    assert summary["energy_per_flop"] == pytest.approx(joules / 1024e3, rel=0.05)
+    assert "40 parameters and 512 mac operations" in printed
+    assert "joules per FLOP of 1000 passes" in printed
+
+
+def test_why_flops_are_not_known(machine):
+    torch = pytest.importorskip("torch")
+    driver = parsers.JsonParser(machine / "out")
+    net = torch.nn.Linear(8, 4)
+    experiment.Experiment(driver, net)
+    assert "was not given" in driver.get_model_card()["flops_why"]
+    experiment.Experiment(driver, net, [(2, 7)])
+    why = driver.get_model_card()["flops_why"]
+    assert "cannot count" in why or "cannot be called" in why
+
+
 # Other processes.
 
 BUSY = "import time\nwhile time.sleep(0) is None: pass"

@@ -172,7 +172,7 @@ class _Capture:
         return output
 
 
-class _State:
+class State:
     """What replays may change in a model and in the process, to be put back."""
 
     def __init__(self, model: Any) -> None:
@@ -524,7 +524,7 @@ def profile(
     _check(model, uncertainty, seconds)
     loss = _sum_of_outputs if backward is True else (backward or None)
     joules = _Joules(gpus)
-    state = _State(model)
+    state = State(model)
     try:
         with torch.set_grad_enabled(loss is not None):
             return _profile(model, layers, inputs, loss, joules, uncertainty, seconds)

@@ -13,6 +13,7 @@ import functools
 import importlib
 import json
 import os
+import sys
 import threading
 from typing import (
     Any,
@@ -213,10 +214,11 @@ class Experiment:
     """Measures this process, or others, and has `driver` keep what was measured.
 
     driver: of `parsers`. model and input_size: a PyTorch model, whose number of
-    parameters is kept, and of multiply-adds where torchinfo is installed and the size
-    of an input is given; or a dictionary that says it, see docs/experiments.md. cont:
-    adds to what is there; otherwise `driver.erase()` deletes it now, unless wattmeter
-    did not make it (wattmeter.Error).
+    parameters is kept and, where the size of an input is given, that of the FLOPs of a
+    forward pass (PyTorch 2.1) and of multiply-adds (torchinfo); or a dictionary that
+    says it, see docs/experiments.md. cont: adds to what is there; otherwise
+    `driver.erase()` deletes it now, unless wattmeter did not make it (wattmeter.Error).
+    passes: how many forward passes a run makes, for the joules of a FLOP.
     """
 
     def __init__(
@@ -225,12 +227,16 @@ class Experiment:
         model: Any = None,
         input_size: Optional[Sequence[int]] = None,
         cont: bool = False,
+        passes: Optional[int] = None,
     ) -> None:
         self.db_driver = driver
         if not cont:
             driver.erase()
         if model is not None:
-            driver.save_model_card(_model_card(model, input_size))
+            card = _model_card(model, input_size)
+            if passes is not None:
+                card["passes"] = passes
+            driver.save_model_card(card)
 
     def measure_yourself(
         self, period: float = 1, measurement_period: float = 2
@@ -275,12 +281,19 @@ def _model_card(model: Any, input_size: Optional[Sequence[int]]) -> Dict[str, An
     """With the names that torchinfo has."""
     if isinstance(model, Mapping):
         return dict(model)
-    card: Dict[str, Any] = {
-        "name": type(model).__name__,
-        "total_params": sum(parameter.numel() for parameter in model.parameters()),
-    }
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        from wattmeter._torch_flops import card_of
+
+        card = card_of(model, input_size)
+    else:
+        card = {
+            "name": type(model).__name__,
+            "total_params": sum(one.numel() for one in model.parameters()),
+        }
+        if input_size is not None:
+            card["input_size"] = list(input_size)
     if input_size is not None:
-        card["input_size"] = list(input_size)
         try:
             torchinfo: Any = importlib.import_module("torchinfo")
         except ImportError:
@@ -483,13 +496,17 @@ class ExpResults:
     def get_summary(self, start: Time = None, end: Time = None) -> Dict[str, Any]:
         """The figures that `print()` prints, as a dictionary: "duration" in seconds,
         "start" and "end" as local time, "cpu" and "gpu" where there is anything of
-        them. What is called a power there is its total, in joules."""
+        them, "energy_per_flop" in joules where the model's FLOPs are known and all of
+        the time is asked for. What is called a power there is its total, in joules."""
         summary: Dict[str, Any] = {}
         duration = self.get_exp_duration(start, end)
         if duration is not None:
             summary["duration"] = duration[0]
             summary["start"] = str(datetime.datetime.fromtimestamp(duration[1]))
             summary["end"] = str(datetime.datetime.fromtimestamp(duration[2]))
+        per_flop = (self._shown["model"] or {}).get("energy_per_flop")
+        if per_flop is not None and start is None and end is None:
+            summary["energy_per_flop"] = per_flop
         listed = self.list_metrics()
         for group, figures in (("cpu", _CPU_SUMMARY), ("gpu", _GPU_SUMMARY)):
             if listed[group.upper()]:
@@ -584,6 +601,22 @@ def _gpu_lines(results: ExpResults, gpu: Mapping[str, Any]) -> List[str]:
     ]
 
 
+def _model_line(card: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    parameters = card.get("total_params", card.get("parameters", "n/a"))
+    flops = card.get("flops")
+    macs = card.get("total_mult_adds", card.get("macs", flops and flops // 2)) or "n/a"
+    line = (
+        f"MODEL SUMMARY: {parameters} parameters and {macs} mac operations during "
+        "the forward pass"
+    )
+    joules = summary.get("energy_per_flop")
+    if joules is not None:
+        line += f"; {joules:.4g} joules per FLOP of {card.get('passes', 1)} passes a run"
+    elif flops is None and "flops_why" in card:
+        line += f" ({card['flops_why']})"
+    return line
+
+
 def _summary_text(results: ExpResults, summary: Mapping[str, Any]) -> str:
     lines = [" EXPERIMENT SUMMARY ".center(88, "=")]
     if results.description:
@@ -593,14 +626,8 @@ def _summary_text(results: ExpResults, summary: Mapping[str, Any]) -> str:
             f"Duration: {summary['duration']:.6g} seconds, from {summary['start']} to "
             f"{summary['end']}"
         )
-    card = results.model_card
-    if card:
-        parameters = card.get("total_params", card.get("parameters", "n/a"))
-        macs = card.get("total_mult_adds", card.get("macs", "n/a"))
-        lines.append(
-            f"MODEL SUMMARY: {parameters} parameters and {macs} mac operations during "
-            "the forward pass"
-        )
+    if results.model_card:
+        lines.append(_model_line(results.model_card, summary))
     lines += ["", "ENERGY CONSUMPTION", "", "on the cpu"]
     lines += (
         _cpu_lines(results, summary["cpu"]) if "cpu" in summary else ["NOT AVAILABLE"]
