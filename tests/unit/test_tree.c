@@ -350,6 +350,39 @@ static void test_idle_process_is_examined_again(void **state)
     wm_tree_close(tree);
 }
 
+/* What a process without relatives has allocated is its own, which statm says: its pages
+ * are not gone through once more for a little of it. */
+static void test_growth_of_one_process_is_private(void **state)
+{
+    const char *dir = *state;
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+    char text[64];
+
+    write_process(dir, &(struct made) { 10, 1, 'R', 1, 100, 20, 70, 90, "", 0 });
+    assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    assert_megabytes(value_of(readings, "tree", "memory_private"), 70);
+
+    write_process(dir, &(struct made) { 10, 1, 'R', 1, 100, 20, 0, 90, "", 0 });
+    snprintf(text, sizeof(text), "99999 %ld %ld 1 0 100 0\n", pages(100) + 200, pages(20));
+    test_write_file(dir, "10/statm", text);
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    double grown = 200.0 * (double)sysconf(_SC_PAGESIZE);
+    assert_megabytes(value_of(readings, "tree", "memory_private") - grown, 70);
+
+    for (int i = 0; i < 1000 && value_of(readings, "tree", "memory_private") > 50e6; i++) {
+        write_process(dir, &(struct made) { 10, 1, 'R', 1, 102, 20, 5, 90, "", 0 });
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        usleep(1000); /* as the budget allows */
+    }
+    assert_megabytes(value_of(readings, "tree", "memory_private"), 5);
+    wm_tree_close(tree);
+}
+
 static void test_bad_files(void **state)
 {
     static const struct {
@@ -710,6 +743,8 @@ int main(void)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_idle_process_is_examined_again, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_growth_of_one_process_is_private,
+                                        test_make_dir, test_remove_dir),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test_setup_teardown(test_vanish_and_reuse, test_make_dir,
                                         test_remove_dir),

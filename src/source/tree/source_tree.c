@@ -22,6 +22,10 @@
 #define ROUTINE_START_NS (2 * WM_NS_PER_MS)
 #define FORK_START_NS (20 * WM_NS_PER_MS)
 
+/* What has been swapped out comes back as anonymous memory too, and may be shared with a
+ * parent that is not in sight. More than this is worth a look. */
+#define GROWTH_MAX_BYTES (1 << 20)
+
 enum { MEMBER_MAIN, MEMBER_DESCENDANTS, MEMBER_TREE, MEMBER_COUNT };
 
 #define CHANNEL(name, of_metric, of_unit)                                                  \
@@ -118,6 +122,12 @@ static bool is_detail_old(const struct wm_tree *tree, const struct wm_process *p
     if (process->detail != WM_DETAIL_KNOWN || process->state == 'Z')
         return false;
 
+    /* New anonymous memory is private: by how much that of a process without relatives in
+     * sight has grown, statm says for a hundredth of the cost. */
+    bool has_grown = process->rss_bytes > process->detail_rss_bytes &&
+                     process->file_bytes == process->detail_file_bytes;
+    if (tree->set.count < 2 && has_grown)
+        return process->rss_bytes - process->detail_rss_bytes > GROWTH_MAX_BYTES;
     if (process->rss_bytes != process->detail_rss_bytes ||
         process->file_bytes != process->detail_file_bytes)
         return true;
