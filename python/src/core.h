@@ -62,6 +62,10 @@ void core_object_leave(PyObject *self);
 /* Ends such a call that came to `status`: None, or NULL and the exception for it. */
 PyObject *core_object_return(PyObject *self, int status, const struct wm_error *err);
 
+/* The same for a call that there may be several of, but not beside one of those;
+ * core_object_leave_shared() ends it. */
+void *core_object_enter_beside(PyObject *self);
+
 /* The same for functions that any thread may call at any time. */
 void *core_object_enter_shared(PyObject *self);
 void core_object_leave_shared(PyObject *self);

@@ -144,7 +144,7 @@ static void fail_in_use(const struct core_slot *slot)
     PyErr_Format(PyExc_ValueError, "another thread is at work on this %s", slot->what);
 }
 
-void *core_object_enter(PyObject *self)
+void *core_object_enter_beside(PyObject *self)
 {
     struct core_slot *slot = usable(self);
 
@@ -152,9 +152,16 @@ void *core_object_enter(PyObject *self)
         fail_in_use(slot);
         return NULL;
     }
-    if (slot)
-        slot->is_entered = true;
     return slot ? core_object_enter_shared(self) : NULL;
+}
+
+void *core_object_enter(PyObject *self)
+{
+    void *handle = core_object_enter_beside(self);
+
+    if (handle)
+        core_slot_of(self)->is_entered = true;
+    return handle;
 }
 
 void *core_object_enter_shared(PyObject *self)

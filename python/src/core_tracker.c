@@ -9,10 +9,10 @@
 static PyTypeObject *tracker_type;
 
 /* A tracker's state is an enum wm_tracker_state, or this. */
-enum { IN_THREAD = WM_TRACKER_STOPPED + 1 };
+enum { IN_THREAD = WM_TRACKER_STOPPED + 1, STOPPING };
 
-static const char *const state_names[] = { "new", "running", "ended", "stopped",
-                                           "running" };
+static const char *const state_names[] = { "new",     "running", "ended",
+                                           "stopped", "running", "running" };
 
 static void free_tracker(void *handle)
 {
@@ -117,11 +117,15 @@ static PyObject *tracker_as_gpu_tracker(PyObject *unused, PyObject *args)
 static struct wm_tracker *enter(PyObject *self)
 {
     struct wm_tracker *tracker = core_object_enter(self);
+    int state = tracker ? core_slot_of(self)->state : 0;
 
-    if (tracker && core_slot_of(self)->state == IN_THREAD) {
+    if (state == IN_THREAD || state == STOPPING) {
         core_object_leave(self);
         PyErr_SetString(PyExc_ValueError,
-                        "this tracker is at work in a thread of its own: stop it first");
+                        state == STOPPING
+                            ? "this tracker is being stopped"
+                            : "this tracker is at work in a thread of its own: stop it "
+                              "first");
         return NULL;
     }
     return tracker;
@@ -461,30 +465,32 @@ static PyObject *tracker_signal(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(stop_doc,
              "stop($self, /)\n--\n\n"
-             "Takes the last sample and ends the recording. Once more it does nothing.\n\n"
+             "Takes the last sample and ends the recording. Once more it does nothing,\n"
+             "but waits for the end of another thread's.\n\n"
              "Raises Error with the status \"EIO\" when the recording lacks something;\n"
              "the report is whole, and says so.");
 
 static PyObject *tracker_stop(PyObject *self, PyObject *unused)
 {
     struct core_slot *slot = core_slot_of(self);
-    struct wm_tracker *tracker = core_object_enter(self);
+    struct wm_tracker *tracker = core_object_enter_beside(self);
     struct wm_error err = { 0 };
     int status;
 
     (void)unused;
     if (!tracker)
         return NULL;
-    if (slot->state == WM_TRACKER_STOPPED) {
-        core_object_leave(self);
-        Py_RETURN_NONE;
-    }
+    if (slot->state != WM_TRACKER_NEW && slot->state != WM_TRACKER_STOPPED)
+        slot->state = STOPPING;
     Py_BEGIN_ALLOW_THREADS
         status = wm_tracker_stop(tracker, &err);
     Py_END_ALLOW_THREADS
     if (status != WM_EINVAL)
         slot->state = WM_TRACKER_STOPPED;
-    return core_object_return(self, status, &err);
+    core_object_leave_shared(self);
+    if (core_check(status, &err) < 0)
+        return NULL;
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(report_doc,

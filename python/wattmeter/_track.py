@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from threading import RLock
 
 from wattmeter import _core
 from wattmeter._gpus import check_words
@@ -94,8 +93,6 @@ class track:
         self._tracker = _tracker(record, mode, experiment, notes, metrics, options)
         self._pid = pid
         self._owner = os.getpid()
-        self._lock = RLock()  # one stop() waits for another
-        self._report: Report | None = None
         self._regions: _Environment | None = None
 
     def start(self) -> track:
@@ -122,23 +119,22 @@ class track:
             return None
         if self._regions:
             self._regions.restore()
-        with self._lock:
-            self._tracker.stop()
+        self._tracker.stop()
         return self.report
 
     @property
     def report(self) -> Report:
         """The Report; while it runs, of what has been sampled so far. Before the start it
         is a ValueError."""
-        if self._report is not None:
-            return self._report
+        last: Report | None = self.__dict__.get("_last")
+        if last is not None:
+            return last
         if self._owner != os.getpid():
             raise ValueError("this tracker belongs to the process that made it")
         is_last = self._tracker.state == "stopped"
         report = Report(self._tracker.report())
-        if is_last:
-            self._report = report
-        return report
+        # Of several threads that make the last one, the first has it.
+        return self.__dict__.setdefault("_last", report) if is_last else report
 
     def __enter__(self) -> track:
         return self.start()

@@ -49,6 +49,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     if (!tracker)
         return wm_fail_memory(err, "tracker");
     pthread_mutex_init(&tracker->lock, NULL);
+    pthread_mutex_init(&tracker->stop_lock, NULL);
     tracker->baseline_ns = options->baseline_ns;
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
@@ -88,6 +89,7 @@ void wm_tracker_free(struct wm_tracker *tracker)
     free(tracker->record_target);
     free(tracker->metrics_path);
     pthread_mutex_destroy(&tracker->lock);
+    pthread_mutex_destroy(&tracker->stop_lock);
     free(tracker);
 }
 

@@ -536,7 +536,7 @@ static int finish(struct wm_tracker *tracker, struct wm_error *err)
     return status < 0 ? status : recorded;
 }
 
-int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
+static int stop(struct wm_tracker *tracker, struct wm_error *err)
 {
     join_thread(tracker);
     if (tracker->state == WM_TRACKER_STOPPED)
@@ -546,5 +546,13 @@ int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
     pthread_mutex_lock(&tracker->lock);
     int status = finish(tracker, err);
     pthread_mutex_unlock(&tracker->lock);
+    return status;
+}
+
+int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err)
+{
+    pthread_mutex_lock(&tracker->stop_lock);
+    int status = stop(tracker, err);
+    pthread_mutex_unlock(&tracker->stop_lock);
     return status;
 }

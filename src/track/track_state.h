@@ -78,7 +78,8 @@ struct wm_tracker {
     int64_t self_base_ns; /* the cost when the CPU time of "self" began to count */
     pid_t owner;          /* a child that the program forks is not to touch it */
 
-    pthread_mutex_t lock; /* held while what was measured changes, for its report */
+    pthread_mutex_t lock;      /* held while what was measured changes, for its report */
+    pthread_mutex_t stop_lock; /* one stop waits for another */
     pthread_t thread;
     bool has_thread;
     atomic_bool stopping;
