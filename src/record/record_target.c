@@ -19,9 +19,9 @@
 static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                           struct wm_error *err)
 {
-    return wm_fail(err, WM_EEXIST, "%s: exists already; --overwrite replaces it%s",
+    return wm_fail(err, WM_EEXIST, "%s: exists already; overwrite replaces it%s",
                    wm_text_path(path),
-                   ops->can_append ? ", --append adds to it"
+                   ops->can_append ? ", append adds to it"
                                    : " (only .sqlite and .aipm can be added to)");
 }
 
@@ -92,7 +92,7 @@ static int check_mode_of_url(const char *shown, enum wm_record_mode mode,
     if (mode != WM_RECORD_OVERWRITE)
         return WM_OK;
     return wm_fail(err, WM_EINVAL,
-                   "%s: --overwrite is for files; a run is added to a database, and "
+                   "%s: overwrite is for files; a run is added to a database, and "
                    "replaces nothing",
                    shown);
 }

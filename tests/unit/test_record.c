@@ -127,11 +127,11 @@ static void test_refused(void **state)
         { "a suffix in the middle", "run.csv.gz", WM_RECORD_NEW, WM_EINVAL, "run.csv.gz" },
         { "JSON", "run.json", WM_RECORD_NEW, WM_EINVAL, "record to .sqlite and export" },
         { "a CSV file is there", "mine.csv", WM_RECORD_NEW, WM_EEXIST,
-          "mine.csv: exists already; --overwrite replaces it" },
+          "mine.csv: exists already; overwrite replaces it" },
         { "a database is there", "mine.sqlite", WM_RECORD_NEW, WM_EEXIST,
-          "--overwrite replaces it, --append adds to it" },
+          "overwrite replaces it, append adds to it" },
         { "adding to CSV", "mine.csv", WM_RECORD_APPEND, WM_EEXIST,
-          "exists already; --overwrite replaces it (only .sqlite and .aipm can be added "
+          "exists already; overwrite replaces it (only .sqlite and .aipm can be added "
           "to)" },
         { "adding to what is no database", "mine.sqlite", WM_RECORD_APPEND, WM_EFORMAT,
           "not a database" },

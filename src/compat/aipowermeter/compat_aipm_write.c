@@ -73,7 +73,7 @@ static int aipm_may_replace(const char *target, struct wm_error *err)
     if (wm_aipm_is_ours(target))
         return check_unused(target, err);
     return wm_fail(err, WM_EEXIST,
-                   "%s: was not made by wattmeter and is not replaced; --append adds to it",
+                   "%s: was not made by wattmeter and is not replaced; append adds to it",
                    wm_text_path(target));
 }
 
