@@ -108,14 +108,18 @@ def measure_import(tools):
 
 
 def measure_sessions(tools):
-    """A session's start and stop: the first one of a process, and the later ones."""
+    """A session's start and stop: the first one of a process, and the later ones, with a
+    pause of 10 ms before each and without."""
     names = {OURS: OURS, THREAD: "thread", **{name: name for name in PEERS}}
     first = in_turns(tools, names, lambda name: [tools.cost(name, "sessions")], 5)
+    at_once = in_turns(tools, names, lambda name: [tools.cost(name, "sessions-at-once")], 5)
     tables = []
-    for title, chosen, budget in (("the first in a process", slice(0, 1), None),
-                                  ("later ones", slice(1, None), 0.002)):
+    for title, measured, chosen, budget in (
+            ("the first in a process", first, slice(0, 1), None),
+            ("later ones, after a pause of 10 ms", first, slice(1, None), 0.002),
+            ("later ones, back to back", at_once, slice(1, None), 0.002)):
         rows = [Row(row.name, [value for values in row.samples for value in values[chosen]], row.why)
-                for row in first]
+                for row in measured]
         tables.append(Table(f"Start + stop in Python, without a GPU, {title}", "ms", 1e3, rows, budget))
     return tables
 
@@ -172,7 +176,6 @@ def measure_leaks(tools):
     if tools.why(OURS):
         return [Table(title, "kB", 1e-3, [Row(OURS, why=tools.why(OURS))])]
     kept, threads, files = tools.cost(OURS, "stays")
-    # glibc keeps each value that WATTMETER_REGIONS ever had: 130 bytes of a session.
     return [Table(title, "kB", 1e-3, [Row(OURS, [kept])], 2.5e5,
                   note=f"{threads:.0f} threads, {files:.0f} descriptors")]
 
