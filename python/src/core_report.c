@@ -516,7 +516,27 @@ static PyObject *report_sources(PyObject *self, void *unused)
     return dict;
 }
 
+/* Nothing changes a report, so that a copy may be the report itself. */
+static PyObject *report_deepcopy(PyObject *self, PyObject *memo)
+{
+    (void)memo;
+    Py_INCREF(self);
+    return self;
+}
+
+static PyObject *report_reduce(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    PyErr_SetString(PyExc_TypeError,
+                    "a report cannot be pickled: its figures can be, and to_dict() has all "
+                    "of it");
+    return NULL;
+}
+
 static PyMethodDef methods[] = {
+    { "__deepcopy__", report_deepcopy, METH_O, NULL },
+    { "__reduce__", report_reduce, METH_NOARGS, NULL },
     { "from_recording", CORE_KEYWORDS(from_recording) | METH_STATIC, from_recording_doc },
     { "print", CORE_KEYWORDS(report_print), print_doc },
     { "figure", CORE_KEYWORDS(report_figure), figure_doc },

@@ -31,6 +31,16 @@ def test_what_nothing_knows_is_missing_with_a_reason(no_gpus):
         float(m.energy)
 
 
+def test_a_reason_is_given_once(no_gpus):
+    with wattmeter.measure(gpus="none", estimate=False) as m:
+        pass
+    if m.cpu.why != m.dram.why:
+        pytest.skip("one of them is known here, or missing for another reason")
+    assert str(m).count(m.cpu.why) == 1 and "memory n/a (as CPU)" in str(m)
+    assert m.energy.why.count(m.cpu.why) == 1 and "without cpu, dram: " in m.energy.why
+    assert m.cpu.why not in repr(m)
+
+
 def test_what_nothing_measures_is_estimated_and_says_so(no_gpus):
     with wattmeter.measure(cpu_watts="10:100") as m:
         time.sleep(0.2)

@@ -421,6 +421,47 @@ def test_a_worker_that_ends_while_it_tracks(python, tmp_path):
     assert wattmeter.read(tmp_path / "run.sqlite").report.info["is_complete"]
 
 
+def test_trackers_have_the_same_folder_one_after_the_other(monkeypatch):
+    name = "WATTMETER_REGIONS"
+    monkeypatch.delenv(name, raising=False)
+    paths = set()
+    for _ in range(3):
+        with wattmeter.track():
+            paths.add(os.environ[name])
+    assert len(paths) == 1
+
+
+def test_an_outer_tracker_says_that_it_lacks_regions_of_an_inner_one():
+    with wattmeter.track() as outer:
+        with wattmeter.track() as inner:
+            with wattmeter.region("work"):
+                pass
+    assert inner.report.regions["work"].calls == 1
+    assert not any("another tracker" in remark for remark in inner.report.remarks)
+    assert any("another tracker" in remark for remark in outer.report.remarks)
+
+
+def test_messages_name_no_option_of_the_command(tmp_path):
+    path = tmp_path / "run.sqlite"
+    path.touch()
+    with pytest.raises(wattmeter.Error, match="overwrite replaces it") as caught:
+        wattmeter.track(path)
+    assert "--" not in str(caught.value)
+
+
+def test_reports_are_copied_and_refuse_to_be_pickled():
+    import copy
+    import pickle
+
+    with wattmeter.track() as t:
+        pass
+    copied = copy.deepcopy(t.report)
+    assert copied.figures == t.report.figures and str(copied) == str(t.report)
+    for what in (t.report, t.report.devices):
+        with pytest.raises(TypeError, match="^a report cannot be pickled: "):
+            pickle.dumps(what)
+
+
 def test_signals_are_the_program_s_own():
     before = [
         signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)

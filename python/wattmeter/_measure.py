@@ -53,7 +53,11 @@ def _figure(key: str, energy: _core.Energy) -> Figure:
 def _total(parts: Iterable[Figure]) -> Figure:
     """Of what is known; `why` has what is not in it."""
     known = [part for part in parts if part.value is not None]
-    why = "; ".join(f"without {p.key}: {p.why}" for p in parts if p.value is None)
+    whys: dict[str | None, str] = {}
+    for part in parts:
+        if part.value is None:
+            whys[part.why] = f"{whys[part.why]}, {part.key}" if part.why in whys else part.key
+    why = "; ".join(f"without {keys}: {why}" for why, keys in whys.items())
     if not known:
         return Figure("energy", None, "J", state="missing", why=why)
     origins = ("measured", "estimated", "simulated")
@@ -144,11 +148,22 @@ class measure:
     def __str__(self) -> str:
         if self.seconds is None:
             return "nothing has been measured yet"
-        seconds = Figure("time", self.seconds, "s")
-        return (
-            f"time {seconds}, energy {self.energy}\n"
-            f"  CPU {self.cpu}\n  memory {self.dram}\n  GPUs {self.gpu}"
-        )
+        lines = [f"time {Figure('time', self.seconds, 's')}, energy {self._energy}"]
+        named: dict[str, str] = {}  # what a reason has been given for
+        for name, figure in (
+            ("CPU", self.cpu), ("memory", self.dram), ("GPUs", self.gpu)
+        ):
+            if figure.why and figure.value is None and figure.why in named:
+                lines.append(f"  {name} n/a (as {named[figure.why]})")
+            else:
+                lines.append(f"  {name} {figure}")
+                named[figure.why or ""] = name
+        return "\n".join(lines)
+
+    @property
+    def _energy(self) -> str:
+        """Without the reasons, which the parts have."""
+        return "n/a" if self.energy.value is None else str(self.energy)
 
     def __repr__(self) -> str:
-        return f"<wattmeter.measure: {self.seconds} s, {self.energy}>"
+        return f"<wattmeter.measure: {self.seconds} s, {self._energy}>"

@@ -42,7 +42,8 @@ _Static_assert(IDLE_TICKS < WM_REGIONS_WAITING_LEAST, "the analysis keeps them u
 
 struct wm_track_regions {
     struct wm_region_inbox *inbox;
-    bool is_local; /* the calling process's regions come here */
+    bool is_local;    /* the calling process's regions come here */
+    unsigned listens; /* as of the beginning: more is another tracker of this process */
     struct wm_region_calls *calls;
     struct wm_regions *costs;     /* of the analysis; NULL: it is not there yet */
     struct wm_recorder *recorder; /* NULL: none */
@@ -104,6 +105,7 @@ int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *e
     int status = wm_region_listen(wm_region_inbox_path(regions->inbox), err);
 
     regions->is_local = status == WM_OK;
+    regions->listens = wm_region_listens();
     return status;
 }
 
@@ -341,6 +343,10 @@ static void remark_rings(const struct wm_track_regions *regions, struct wm_resul
     else if (trouble->no_ring_errno != 0)
         snprintf(text, size, "some are missing: a thread cannot make its ring: %s",
                  strerror_r(trouble->no_ring_errno, reason, sizeof(reason)));
+    else if (regions->is_local && wm_region_listens() != regions->listens)
+        snprintf(text, size,
+                 "another tracker was started in this process meanwhile; those that it has "
+                 "are not here");
 }
 
 void wm_track_regions_catch_up(struct wm_track_regions *regions, int64_t when_ns)

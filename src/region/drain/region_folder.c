@@ -77,8 +77,10 @@ static bool is_stale(int parent, const char *name, int64_t now_s)
     DIR *dir = open_folder(parent, name);
     if (!dir)
         return false;
-    bool is_stale = fstat(dirfd(dir), &info) == 0 && info.st_uid == geteuid() &&
-                    now_s - info.st_mtime >= FRESH_S && is_dead(dirfd(dir));
+    /* In this order: a tracker that has just removed its control has made the folder fresh,
+     * and its next one may bear the same name. */
+    bool is_stale = is_dead(dirfd(dir)) && fstat(dirfd(dir), &info) == 0 &&
+                    info.st_uid == geteuid() && now_s - info.st_mtime >= FRESH_S;
     closedir(dir);
     return is_stale;
 }

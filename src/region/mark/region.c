@@ -38,6 +38,7 @@ struct name {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int mode;
 static unsigned generation; /* goes up when the target is another; never 0 */
+static unsigned listens;    /* how often the target was one that somebody asked for */
 static struct wm_region_target *target;
 static struct wm_region_file *file; /* made once, never closed: a thread may be writing */
 static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER; /* of writing, and: */
@@ -295,6 +296,7 @@ int wm_region_listen(const char *path, struct wm_error *err)
     }
     struct wm_region_target *old = target;
     target = other;
+    listens += other != NULL;
     atomic_store(&mode, other ? MODE_RING : MODE_UNKNOWN);
     if (++generation == 0)
         generation = 1;
@@ -303,6 +305,14 @@ int wm_region_listen(const char *path, struct wm_error *err)
         wm_region_target_drop(old);
     pthread_mutex_unlock(&lock);
     return WM_OK;
+}
+
+unsigned wm_region_listens(void)
+{
+    pthread_mutex_lock(&lock);
+    unsigned count = listens;
+    pthread_mutex_unlock(&lock);
+    return count;
 }
 
 static struct thread *find_thread(void)

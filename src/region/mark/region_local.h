@@ -11,4 +11,7 @@
  * is no inbox; then everything is as before. */
 int wm_region_listen(const char *path, struct wm_error *err);
 
+/* How often that was an inbox. */
+unsigned wm_region_listens(void);
+
 #endif
