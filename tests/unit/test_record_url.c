@@ -72,7 +72,7 @@ static void test_overwrite(void **state)
     assert_int_equal(
         wm_recorder_check("postgresql:///db?host=/nonexistent", WM_RECORD_OVERWRITE, &err),
         WM_EINVAL);
-    assert_non_null(strstr(err.text, "--overwrite"));
+    assert_non_null(strstr(err.text, "overwrite is for files"));
 }
 
 static void test_is_url(void **state)
