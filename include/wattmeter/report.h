@@ -238,6 +238,8 @@ struct wm_report_region {
     double total_s;                 /* of the calls that ended */
     double min_s, max_s, mean_s;    /* 0 where `calls` is 0 */
     double std_s;                   /* n - 1; 0 where `calls` is below 2 */
+    uint64_t clocked_calls; /* whose CPU time is that of their thread's own clock; */
+                            /* that of the others is attributed by time */
 };
 
 /* `kind` is WM_REPORT_REGION or WM_REPORT_PATH. WM_ENOENT where there is no such one. */

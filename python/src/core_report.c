@@ -318,6 +318,8 @@ static bool put_region(PyObject *dict, const struct wm_report_region *region)
            core_put(dict, "is_short", PyBool_FromLong(region->is_short)) &&
            core_put(dict, "calls", PyLong_FromUnsignedLongLong(region->calls)) &&
            core_put(dict, "unfinished", PyLong_FromUnsignedLongLong(region->unfinished)) &&
+           core_put(dict, "clocked_calls",
+                    PyLong_FromUnsignedLongLong(region->clocked_calls)) &&
            core_put(dict, "timepoints", PyLong_FromUnsignedLongLong(region->timepoints)) &&
            core_put(dict, "calls_with_timepoints",
                     PyLong_FromUnsignedLongLong(region->calls_with_timepoints)) &&

@@ -190,7 +190,8 @@ class Device(_Part):
 class Region(_Part):
     """All calls of a name, or (in `paths`) those at one place of the tree of calls.
 
-    name, calls, unfinished; total_s, min_s, max_s, mean_s, std_s   in seconds
+    name, calls, unfinished; clocked_calls (whose cpu_time is that of their thread's own
+    clock; that of the others is attributed by time); total_s, min_s, max_s, mean_s, std_s   in seconds
     histogram  pairs of (up to so many seconds, calls)
     usage      what the samples inside say of memory, threads and utilization
     Figures are inclusive; `.exclusive` has those without the regions inside.

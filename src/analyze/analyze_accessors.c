@@ -292,6 +292,7 @@ int wm_report_region(const struct wm_report *report, enum wm_report_kind kind, s
         .unfinished = usage->unfinished,
         .timepoints = usage->timepoints,
         .calls_with_timepoints = usage->nonempty_calls,
+        .clocked_calls = usage->clocked_calls,
         .total_s = usage->time.of[WM_BLOCK_TOTAL].number,
         .min_s = usage->time.of[WM_BLOCK_MIN].number,
         .max_s = usage->time.of[WM_BLOCK_MAX].number,

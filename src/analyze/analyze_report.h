@@ -149,6 +149,7 @@ struct wm_region_usage {
     char *name;
     uint64_t calls, nonempty_calls; /* calls that ended; calls with a timepoint inside */
     uint64_t unfinished, timepoints;
+    uint64_t clocked_calls;       /* whose CPU time is by their thread's own clock */
     struct wm_block_figures time; /* s */
     uint64_t histogram[WM_BLOCK_BUCKETS];
     struct wm_block_figures usage[WM_MEASUREMENT_COUNT];

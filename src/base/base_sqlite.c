@@ -13,6 +13,7 @@ sqlite3_api_routines wm_sqlite;
 
 /* All that is called anywhere, which scripts/check-banned compares. */
 #define FUNCTIONS(FUNCTION)                                                                \
+    FUNCTION(bind_blob)                                                                    \
     FUNCTION(bind_double)                                                                  \
     FUNCTION(bind_int)                                                                     \
     FUNCTION(bind_int64)                                                                   \
@@ -21,6 +22,7 @@ sqlite3_api_routines wm_sqlite;
     FUNCTION(busy_timeout)                                                                 \
     FUNCTION(clear_bindings)                                                               \
     FUNCTION(close)                                                                        \
+    FUNCTION(column_blob)                                                                  \
     FUNCTION(column_bytes)                                                                 \
     FUNCTION(column_count)                                                                 \
     FUNCTION(column_double)                                                                \

@@ -345,13 +345,14 @@ void wm_recorder_gap(struct wm_recorder *recorder, const struct wm_gap *gap)
     pthread_mutex_unlock(&recorder->lock);
 }
 
-static void add_call(struct wm_recorder *recorder, const struct wm_region_record *call)
+static void add_call(struct wm_recorder *recorder, const struct wm_region_record *call,
+                     const struct wm_region_fold *fold)
 {
     struct wm_regions_part *part = &recorder->waiting;
 
     if (part->call_count >= CALLS_MAX || call->path >= wm_regions_part_next_path(part) ||
         call->thread >= wm_regions_part_next_thread(part) ||
-        wm_regions_part_add_call(part, call) < 0)
+        wm_regions_part_add_call(part, call, fold) < 0)
         recorder->lost_regions++;
 }
 
@@ -362,7 +363,8 @@ void wm_recorder_regions(struct wm_recorder *recorder, const struct wm_region_ba
     if (recorder->target.ops->regions) {
         wm_regions_part_add_new(&recorder->waiting, batch);
         for (size_t i = 0; i < batch->call_count; i++)
-            add_call(recorder, &batch->calls[i]);
+            add_call(recorder, &batch->calls[i],
+                     wm_region_batch_fold(batch, &batch->calls[i]));
     }
     if (!was_much && is_much(recorder))
         pthread_cond_signal(&recorder->wake);

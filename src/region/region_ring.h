@@ -33,7 +33,7 @@
 
 #include "wattmeter/region.h"
 
-#define WM_RING_VERSION 1
+#define WM_RING_VERSION 2
 #define WM_RING_MAGIC UINT64_C(0x31676e69726d7777)    /* "wwmring1" */
 #define WM_CONTROL_MAGIC UINT64_C(0x31746c63726d7777) /* "wwmrclt1" */
 
@@ -63,9 +63,10 @@ enum wm_ring_kind {
     WM_RING_NAME = 1, /* value: its number here; when_ns: its length; its bytes follow in
                        * slots of their own */
     WM_RING_BEGIN,    /* value: the name's number */
-    WM_RING_END,      /* value: 0 */
+    WM_RING_END,      /* value: one more than the CPU time in ns that the thread had in the
+                       * call, by its own clock; 0: it was not read */
     WM_RING_START,    /* value: the name's number; the next slot's `what` is its id */
-    WM_RING_STOP,     /* value: the id */
+    WM_RING_STOP,     /* value: the id; the next slot's `what` is as the value of an end */
 };
 
 /* Ids of what is started by itself have so many bits. */

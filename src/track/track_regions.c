@@ -52,7 +52,8 @@ struct wm_track_regions {
     size_t kept_count, kept_room, kept_done; /* `kept_done` of them have been handed out */
 
     struct wm_region_record batch[BATCH_MAX];
-    size_t count;
+    struct wm_region_fold folds[BATCH_MAX];
+    size_t count, fold_count;
     bool has_room;           /* for that batch */
     uint32_t paths, threads; /* how many the recorder has been given */
 
@@ -144,6 +145,7 @@ static void give_batch(struct wm_track_regions *regions)
         .path_count = (uint32_t)wm_region_calls_path_count(calls) - regions->paths,
         .thread_count = (uint32_t)wm_region_calls_thread_count(calls) - regions->threads,
         .calls = regions->batch,
+        .folds = regions->folds,
         .call_count = regions->count,
     };
 
@@ -151,7 +153,7 @@ static void give_batch(struct wm_track_regions *regions)
         return;
     regions->paths += batch.path_count;
     regions->threads += batch.thread_count;
-    regions->count = 0;
+    regions->count = regions->fold_count = 0;
     regions->has_room = false;
     wm_recorder_regions(regions->recorder, &batch);
 }
@@ -193,7 +195,11 @@ static int hand_out(struct wm_track_regions *regions, const struct wm_region_edg
         .path = edge->path,
         .thread = edge->thread,
         .is_open = edge->kind == WM_REGION_BREAKS_OFF,
+        .clocked = edge->clocked,
+        .fold = edge->fold ? (uint32_t)regions->fold_count + 1 : 0,
     };
+    if (edge->fold)
+        regions->folds[regions->fold_count++] = *edge->fold;
     if (regions->count == BATCH_MAX)
         give_batch(regions);
     return WM_OK;

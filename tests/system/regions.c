@@ -226,6 +226,34 @@ static int stamps(const long *numbers)
     return fflush(stdout);
 }
 
+static double cpu_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Works in one region, sleeps in another, and prints what the one had of the processor. */
+static int clocks(const long *numbers)
+{
+    double sum_s = 0;
+
+    for (long i = 0; i < numbers[0]; i++) {
+        wm_region_begin("work");
+        double from_s = cpu_s();
+        while (cpu_s() < from_s + 0.02)
+            ;
+        sum_s += cpu_s() - from_s;
+        wm_region_end();
+        wm_region_begin("sleep");
+        pause_ms(23);
+        wm_region_end();
+    }
+    printf("%.9f\n", sum_s);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(const long *numbers);
@@ -234,6 +262,7 @@ static const struct {
     { "forks", forks },   { "processes", processes }, { "free", free_calls },
     { "names", names },   { "strays", strays },       { "open", open_at_end },
     { "killed", killed }, { "repeats", repeats },     { "stamps", stamps },
+    { "clocks", clocks },
 };
 
 int main(int argc, char **argv)

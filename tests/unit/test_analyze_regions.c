@@ -85,6 +85,7 @@ struct step {
     uint32_t path, thread;
     enum wm_region_edge_kind kind;
     int start_ms;
+    uint64_t clocked;
 };
 
 #define OPENS(ms_, path_, thread_)                                                         \
@@ -185,6 +186,21 @@ static const struct {
       380 },
 };
 
+static void give_steps(struct wm_regions *regions, const struct step *steps, size_t count)
+{
+    for (size_t i = 0; i < count && (i == 0 || steps[i].ms > 0 || steps[i].path > 0); i++) {
+        const struct wm_region_edge edge = {
+            .when_ns = steps[i].ms * MS,
+            .start_ns = steps[i].start_ms * MS,
+            .path = steps[i].path,
+            .thread = steps[i].thread,
+            .kind = steps[i].kind,
+            .clocked = steps[i].clocked,
+        };
+        give_edge(regions, &edge);
+    }
+}
+
 static void feed_rows(struct wm_regions *regions, const struct step *steps, size_t count)
 {
     static const double joules[] = { 0, 100, 400 };
@@ -193,16 +209,7 @@ static void feed_rows(struct wm_regions *regions, const struct step *steps, size
         struct wm_region_totals totals = totals_at(i * 500 * MS, NAN, joules[i]);
         wm_regions_tick(regions, &totals, NULL);
     }
-    for (size_t i = 0; i < count && (i == 0 || steps[i].ms > 0 || steps[i].path > 0); i++) {
-        const struct wm_region_edge edge = {
-            .when_ns = steps[i].ms * MS,
-            .start_ns = steps[i].start_ms * MS,
-            .path = steps[i].path,
-            .thread = steps[i].thread,
-            .kind = steps[i].kind,
-        };
-        give_edge(regions, &edge);
-    }
+    give_steps(regions, steps, count);
     wm_regions_complete(regions, INT64_MAX);
 }
 
@@ -271,6 +278,164 @@ static void test_names(void **state)
     wm_regions_free(regions);
 }
 
+#define CLOCKED(ms_, path_, thread_, start_, cpu_ms_)                                      \
+    {                                                                                      \
+        .ms = ms_, .path = path_, .thread = thread_, .kind = WM_REGION_CLOSES,             \
+        .start_ms = start_, .clocked = 1 + (cpu_ms_)*UINT64_C(1000000)                     \
+    }
+
+/* CPU time by the threads' clocks, in a second of which all processes had `total_ms`. */
+static const struct {
+    const char *name;
+    double total_ms;
+    struct step steps[10];
+    struct {
+        uint32_t path;
+        double inclusive_ms, exclusive_ms, off_ms;
+        unsigned clocked;
+    } expected[4];
+    double rest_ms;
+} clocked_rows[] = {
+    { "one that works beside one that sleeps, within a tick",
+      20,
+      { OPENS(100, A, 0), CLOCKED(120, A, 0, 100, 20), OPENS(120, C, 0),
+        CLOCKED(143, C, 0, 120, 0) },
+      { { A, 20, 20, 0.001, 1 }, { C, 0, 0, 0, 1 } },
+      0 },
+    { "another thread and a child are nobody's",
+      900,
+      { OPENS(100, A, 0), CLOCKED(400, A, 0, 100, 250) },
+      { { A, 250, 250, 0.001, 1 } },
+      650 },
+    { "two threads at once",
+      1000,
+      { OPENS(0, A, 0), OPENS(0, C, 1), CLOCKED(500, A, 0, 0, 500),
+        CLOCKED(500, C, 1, 0, 500) },
+      { { A, 500, 500, 0.001, 1 }, { C, 500, 500, 0.001, 1 } },
+      0 },
+    { "one inside another",
+      500,
+      { OPENS(0, A, 0), OPENS(100, AB, 0), CLOCKED(400, AB, 0, 100, 50),
+        CLOCKED(500, A, 0, 0, 240) },
+      { { A, 240, 190, 0.001, 1 }, { AB, 50, 50, 0.001, 1 } },
+      260 },
+    { "a short one has its part by time of what is around it",
+      500,
+      { OPENS(0, A, 0), OPENS(100, AB, 0), CLOSES(200, AB, 0, 100),
+        CLOCKED(500, A, 0, 0, 200) },
+      { { A, 200, 160, 60.002, 1 }, { AB, 40, 40, 60, 0 } },
+      300 },
+    { "and no less than must be its",
+      500,
+      { OPENS(0, A, 0), OPENS(100, AB, 0), CLOSES(200, AB, 0, 100),
+        CLOCKED(500, A, 0, 0, 450) },
+      { { A, 450, 360, 40.002, 1 }, { AB, 90, 90, 40, 0 } },
+      50 },
+    { "a short one by itself, beside a clock, as without clocks",
+      500,
+      { OPENS(0, A, 0), CLOSES(100, A, 0, 0), OPENS(100, C, 0),
+        CLOCKED(500, C, 0, 100, 100) },
+      { { A, 50, 50, 450, 0 }, { C, 100, 100, 0.001, 1 } },
+      350 },
+    { "two at once in a thread share it",
+      400,
+      { OPENS(0, FREE, 0), OPENS(0, FREE, 0), CLOCKED(400, FREE, 0, 0, 400),
+        CLOCKED(400, FREE, 0, 0, 400) },
+      { { FREE, 800, 400, 0.002, 2 } },
+      0 },
+    { "a name in itself counts once",
+      400,
+      { OPENS(0, A, 0), OPENS(100, AA, 0), CLOCKED(200, AA, 0, 100, 80),
+        CLOCKED(400, A, 0, 0, 300) },
+      { { A, 300, 220, 0.001, 1 }, { AA, 80, 80, 0.001, 1 } },
+      100 },
+};
+
+static void test_clocks(void **state)
+{
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_region_figures figures;
+    struct wm_region_cost rest;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(clocked_rows); i++) {
+        struct wm_regions *regions = new_regions();
+        double total_s = clocked_rows[i].total_ms / 1e3;
+        print_message("  %s\n", clocked_rows[i].name);
+        fill_wholes(wholes, total_s, NAN);
+        for (int tick = 0; tick <= 2; tick++) {
+            struct wm_region_totals totals =
+                totals_at(500 * tick * MS, total_s * tick / 2, NAN);
+            wm_regions_tick(regions, &totals, NULL);
+        }
+        give_steps(regions, clocked_rows[i].steps, ARRAY_LEN(clocked_rows[i].steps));
+        wm_regions_complete(regions, INT64_MAX);
+        wm_regions_clock(regions, &wholes[WM_REGION_CPU_TIME]);
+        for (size_t k = 0; k < ARRAY_LEN(clocked_rows[i].expected); k++) {
+            uint32_t path = clocked_rows[i].expected[k].path;
+            if (k > 0 && path == A)
+                break;
+            assert_true(wm_regions_path(regions, path, wholes, &figures));
+            const struct wm_region_use *inclusive =
+                &figures.inclusive.uses[WM_REGION_CPU_TIME];
+            const struct wm_region_use *exclusive =
+                &figures.exclusive.uses[WM_REGION_CPU_TIME];
+            assert_near(inclusive->used.number * 1e3,
+                        clocked_rows[i].expected[k].inclusive_ms, 1e-6);
+            assert_near(exclusive->used.number * 1e3,
+                        clocked_rows[i].expected[k].exclusive_ms, 1e-6);
+            assert_true(exclusive->has_uncertainty);
+            assert_near(exclusive->random * 1e3, clocked_rows[i].expected[k].off_ms, 2e-3);
+            assert_int_equal(figures.clocked, clocked_rows[i].expected[k].clocked);
+        }
+        wm_regions_rest(regions, wholes, &rest);
+        assert_near(rest.uses[WM_REGION_CPU_TIME].used.number * 1e3,
+                    clocked_rows[i].rest_ms, 1e-6);
+        wm_regions_name(regions, 0, wholes, &figures);
+        if (clocked_rows[i].expected[1].path == AA)
+            assert_near(figures.inclusive.uses[WM_REGION_CPU_TIME].used.number * 1e3,
+                        clocked_rows[i].expected[0].inclusive_ms, 1e-6);
+        wm_regions_free(regions);
+    }
+}
+
+/* The last reading told of more than there was in the end, as two ways of asking may. */
+static void test_less_in_the_end(void **state)
+{
+    static const struct step steps[] = { OPENS(0, A, 0), CLOSES(1040, A, 0, 0) };
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_region_figures figures;
+    struct wm_region_cost rest;
+    struct wm_regions *regions = new_regions();
+
+    (void)state;
+    fill_wholes(wholes, 0.009, NAN);
+    for (int tick = 0; tick <= 2; tick++) {
+        struct wm_region_totals totals =
+            totals_at(500 * tick * MS, tick > 0 ? 0.01 : 0, NAN);
+        wm_regions_tick(regions, &totals, NULL);
+    }
+    give_steps(regions, steps, 1);
+    /* Opened after all that was used. */
+    struct wm_region_edge late = { .when_ns = 1010 * MS, .start_ns = 1010 * MS, .path = C };
+    give_edge(regions, &late);
+    late = (struct wm_region_edge) {
+        .when_ns = 1040 * MS, .start_ns = 1010 * MS, .path = C, .kind = WM_REGION_CLOSES
+    };
+    give_edge(regions, &late);
+    give_steps(regions, steps + 1, 1);
+    wm_regions_complete(regions, INT64_MAX);
+    assert_true(wm_regions_path(regions, C, wholes, &figures));
+    assert_true(figures.inclusive.uses[WM_REGION_CPU_TIME].used.number >= 0);
+    double sum = figures.exclusive.uses[WM_REGION_CPU_TIME].used.number;
+    assert_true(wm_regions_path(regions, A, wholes, &figures));
+    sum += figures.exclusive.uses[WM_REGION_CPU_TIME].used.number;
+    wm_regions_rest(regions, wholes, &rest);
+    assert_true(rest.uses[WM_REGION_CPU_TIME].used.number >= 0);
+    assert_near(sum + rest.uses[WM_REGION_CPU_TIME].used.number, 0.009, 1e-12);
+    wm_regions_free(regions);
+}
+
 static int below(int count)
 {
     return (int)uniform(0, count);
@@ -328,6 +493,9 @@ static void add_edge(struct workload *load, int64_t when_ns, int64_t start_ns,
         .path = path,
         .thread = thread,
         .kind = kind,
+        .clocked = kind == WM_REGION_CLOSES && uniform(0, 1) < 0.5
+                       ? 1 + (uint64_t)(uniform(0, 1) * (double)(when_ns - start_ns))
+                       : 0,
     };
 }
 
@@ -489,6 +657,10 @@ static void test_adds_up_and_is_the_same(void **state)
         fill_wholes(wholes, cpu_s, gpu_j);
         int64_t end_ns = load.edges[load.edge_count - 1].when_ns;
         struct wm_regions *live = feed_live(&load), *stored = feed_stored(&load);
+        if (run % 2 == 1) {
+            wm_regions_clock(live, &wholes[WM_REGION_CPU_TIME]);
+            wm_regions_clock(stored, &wholes[WM_REGION_CPU_TIME]);
+        }
         struct wm_region_figures figures, others;
         struct wm_region_cost rest, other_rest;
         wm_regions_rest(live, wholes, &rest);
@@ -790,6 +962,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_less_in_the_end),
         cmocka_unit_test(test_adds_up_and_is_the_same),
         cmocka_unit_test(test_timepoints),
         cmocka_unit_test(test_many_paths),

@@ -38,11 +38,19 @@ static const struct wm_region_thread threads[] = { { 4711, 4711, 0 },
                                                    { 4711, 4720, 0 },
                                                    { 4711, 4711, 1 } };
 
+static const struct wm_region_fold folds[] = {
+    { 5, 300000, 60000000000, 500, 200000, { 2, 1, 0, 0, 0, 0, 0, 1, 1, 0 } },
+};
+
+/* The second is clocked, the third none of the time; the last is five short calls. */
 static const struct wm_region_record calls[] = {
-    { 1200000000, 1300000000, 1, 0, false }, { 1250000000, 1350000000, 2, 1, false },
-    { 1400000000, 1400000000, 1, 0, false }, { 1450000000, 1500000000, 3, 0, true },
-    { 1450000000, 1500000000, 1, 0, true },  { 1100000000, 1500000000, 0, 0, true },
-    { 1300000000, 1600000000, 4, 2, false },
+    { 1200000000, 1300000000, 1, 0, false, 0, 0 },
+    { 1250000000, 1350000000, 2, 1, false, 90000001, 0 },
+    { 1400000000, 1400000000, 1, 0, false, 1, 0 },
+    { 1450000000, 1500000000, 3, 0, true, 0, 0 },
+    { 1450000000, 1500000000, 1, 0, true, 0, 0 },
+    { 1100000000, 1500000000, 0, 0, true, 0, 0 },
+    { 1300000000, 1600000000, 4, 2, false, 0, 1 },
 };
 
 static const struct wm_region_batch *batches(void)
@@ -61,6 +69,7 @@ static const struct wm_region_batch *batches(void)
         .paths = paths() + 3,
         .threads = threads + 2,
         .calls = calls + 2,
+        .folds = folds,
         .first_path = 3,
         .path_count = 2,
         .first_thread = 2,
@@ -117,7 +126,19 @@ static void assert_path(const struct wm_region_path *path, uint32_t number)
     assert_int_equal(path->is_free, expected->is_free);
 }
 
-static void assert_regions(const char *path, size_t run)
+/* `is_old`: of before threads told anything of their calls. */
+static void assert_told(const struct wm_call *call, const struct wm_region_record *expected,
+                        bool is_old)
+{
+    static const struct wm_region_fold none;
+
+    assert_int_equal(call->clocked, is_old ? 0 : expected->clocked);
+    assert_memory_equal(&call->fold,
+                        is_old || expected->fold == 0 ? &none : &folds[expected->fold - 1],
+                        sizeof(none));
+}
+
+static void assert_calls(const char *path, size_t run, bool is_old)
 {
     const struct wm_run *it = fixture_run();
     struct wm_calls *read = NULL;
@@ -136,6 +157,7 @@ static void assert_regions(const char *path, size_t run)
         assert_int_equal(call.stop_ns - call.start_ns,
                          expected->stop_ns - expected->start_ns);
         assert_int_equal(call.is_open, expected->is_open);
+        assert_told(&call, expected, is_old);
         assert_int_equal(call.path, expected->path);
         assert_int_equal(call.pid, threads[expected->thread].pid);
         assert_int_equal(call.tid, threads[expected->thread].tid);
@@ -150,6 +172,11 @@ static void assert_regions(const char *path, size_t run)
     assert_int_equal(wm_calls_next(read, &call, &err), 0);
     assert_int_equal(wm_calls_stray(read), 7);
     wm_calls_close(read);
+}
+
+static void assert_regions(const char *path, size_t run)
+{
+    assert_calls(path, run, false);
 }
 
 /* The ticks are those that they would be without. */
@@ -386,6 +413,20 @@ static void test_append_to_older(void **state)
     assert_int_equal(sql_number(path, "SELECT count(*) FROM region"), 1);
 }
 
+/* A table of calls without what threads tell of them gets the columns. */
+static void test_append_to_unclocked(void **state)
+{
+    const char *path = fixture_path(state, "unclocked.sqlite");
+
+    record_regions(path, WM_RECORD_NEW);
+    sql_run(path, "DROP VIEW region; CREATE TABLE plain AS SELECT run, path, thread,"
+                  " start_ns, stop_ns, is_open FROM region_call; DROP TABLE region_call;"
+                  "ALTER TABLE plain RENAME TO region_call");
+    record_regions(path, WM_RECORD_APPEND);
+    assert_calls(path, 0, true);
+    assert_calls(path, 1, false);
+}
+
 static void test_old_versions(void **state)
 {
     static const char *const files[] = { "tests/data/recordings/v1.sqlite",
@@ -397,9 +438,9 @@ static void test_old_versions(void **state)
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
         assert_int_equal(open_calls(test_source_path(files[i]), WM_LAST_RUN, &read, &err),
                          WM_ENODEV);
-    assert_regions(test_source_path("tests/data/recordings/v1-regions.sqlite"),
-                   WM_LAST_RUN);
-    assert_regions(test_source_path("tests/data/recordings/v2.csv"), WM_LAST_RUN);
+    assert_calls(test_source_path("tests/data/recordings/v1-regions.sqlite"), WM_LAST_RUN,
+                 true);
+    assert_calls(test_source_path("tests/data/recordings/v2.csv"), WM_LAST_RUN, true);
 }
 
 /* More than is kept in memory, by their stops; each thread has one that is open from the
@@ -743,6 +784,7 @@ int main(void)
         WITH_DIR(test_json),
         WITH_DIR(test_append),
         WITH_DIR(test_append_to_older),
+        WITH_DIR(test_append_to_unclocked),
         cmocka_unit_test(test_old_versions),
         WITH_DIR(test_many),
         WITH_DIR(test_too_many),

@@ -453,7 +453,7 @@ static void test_long_names(void **state)
     memset(name, 'n', sizeof(name));
     assert_int_equal(wm_region_calls_new(&calls, NULL), WM_OK);
     for (int i = 0; i < ROUNDS; i++) {
-        struct wm_region_event event = { i, WM_REGION_BEGINS, 0, &who, name, 0 };
+        struct wm_region_event event = { i, WM_REGION_BEGINS, 0, &who, name, 0, 0, NULL };
         snprintf(name + LENGTH - 8, 9, "%08d", i);
         assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts), WM_OK);
         event.kind = WM_REGION_ENDS;
@@ -520,7 +520,7 @@ static void test_never_ended(void **state)
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
         struct wm_region_calls *calls = NULL;
         uint64_t counts[3] = { 0 }, all = kinds[k].most + 10;
-        struct wm_region_event event = { 0, kinds[k].begins, 0, &who, "r", 1 };
+        struct wm_region_event event = { 0, kinds[k].begins, 0, &who, "r", 1, 0, NULL };
         assert_int_equal(wm_region_calls_new(&calls, NULL), WM_OK);
         for (event.id = 1; event.id <= all; event.id++)
             assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts),

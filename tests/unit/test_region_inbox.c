@@ -39,7 +39,9 @@ struct log {
     bool has_first;
     struct wm_region_thread threads[4]; /* from the first on */
     int64_t after_ns;                   /* whatever comes is later */
-    long refuse_from;                   /* events from here on; -1: none */
+    uint64_t clocked;                   /* of the last end or stop */
+    long ends, clocked_ends;
+    long refuse_from; /* events from here on; -1: none */
     long count;
 };
 
@@ -75,6 +77,13 @@ static int take(void *context, const struct wm_region_event *event)
     assert_in_range(event->kind, 0, ARRAY_LEN(marks) - 1);
     assert_int_equal(event->name != NULL,
                      event->kind == WM_REGION_BEGINS || event->kind == WM_REGION_STARTS);
+    if (event->kind == WM_REGION_ENDS || event->kind == WM_REGION_STOPS) {
+        log->clocked = event->clocked;
+        log->ends++;
+        log->clocked_ends += event->clocked > 0;
+    } else {
+        assert_int_equal(event->clocked, 0);
+    }
     if (event->thread - log->first_thread < ARRAY_LEN(log->threads))
         log->threads[event->thread - log->first_thread] = *event->who;
     if (log->length < sizeof(log->text) / 2)
@@ -729,6 +738,92 @@ static void test_size(void **state)
     drain(log, false);
     assert_string_equal(log->text, "0(a 1(b 1!");
     wm_region_end();
+}
+
+static int64_t cpu_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * WM_NS_PER_S + now.tv_nsec;
+}
+
+static void work(int64_t ns)
+{
+    int64_t until_ns = cpu_ns() + ns;
+
+    while (cpu_ns() < until_ns)
+        ;
+}
+
+/* What a call is said to have had lies between what its thread had inside and around. */
+static void assert_clocked(struct log *log, int64_t inside_ns, int64_t around_ns)
+{
+    drain(log, false);
+    assert_in_range(log->clocked, 1 + inside_ns, 1 + around_ns);
+}
+
+static void *stop_elsewhere(void *context)
+{
+    wm_region_stop(*(uint64_t *)context);
+    return NULL;
+}
+
+/* The CPU time of a call is by its thread's own clock. */
+static void test_clocks(void **state)
+{
+    struct log *log = *state;
+    int64_t around_ns, inside_ns;
+    uint64_t id;
+
+    for (int i = 0; i < 10; i++) {
+        around_ns = cpu_ns();
+        wm_region_begin("works");
+        wm_region_begin("inside");
+        inside_ns = cpu_ns();
+        work(WM_NS_PER_MS);
+        inside_ns = cpu_ns() - inside_ns;
+        wm_region_end();
+        usleep(2000);
+        wm_region_end();
+        assert_clocked(log, inside_ns, cpu_ns() - around_ns);
+        assert_int_equal(log->ends, log->clocked_ends);
+
+        around_ns = cpu_ns();
+        id = wm_region_start("started");
+        inside_ns = cpu_ns();
+        work(WM_NS_PER_MS);
+        inside_ns = cpu_ns() - inside_ns;
+        wm_region_stop(id);
+        assert_clocked(log, inside_ns, cpu_ns() - around_ns);
+    }
+    id = wm_region_start("started");
+    run_thread(stop_elsewhere, &id);
+    drain(log, false);
+    assert_int_equal(log->clocked, 0);
+}
+
+/* Reading the clock costs more than a short call may: the first ones tell, and when a call
+ * is long after all, those after it are clocked. */
+static void test_short_calls(void **state)
+{
+    enum { SHORT = 4000 };
+    struct log *log = *state;
+
+    for (int i = 0; i < SHORT; i++) {
+        wm_region_begin("short");
+        wm_region_end();
+    }
+    drain(log, false);
+    assert_int_equal(log->ends, SHORT);
+    assert_in_range(log->clocked_ends, 4, SHORT / 2);
+    for (int i = 0; i < 2; i++) {
+        wm_region_begin("short");
+        usleep(1000);
+        wm_region_end();
+    }
+    drain(log, false);
+    assert_true(log->clocked > 0);
 }
 
 /* Another tracker in the same process. */
@@ -1516,6 +1611,8 @@ int main(void)
         TEST(test_no_descriptors),
         TEST(test_no_descriptors_at_end),
         TEST(test_size),
+        TEST(test_clocks),
+        TEST(test_short_calls),
         TEST(test_listen),
         TEST(test_environment),
         TEST(test_closed),

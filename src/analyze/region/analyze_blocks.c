@@ -237,6 +237,31 @@ void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoin
     wm_block_stats_add(&block->time, seconds);
 }
 
+_Static_assert(WM_REGION_FOLD_BUCKETS <= WM_BLOCK_BUCKETS, "they are the first of them");
+
+void wm_block_add_calls(struct wm_block *block, const struct wm_region_fold *fold,
+                        bool has_timepoint)
+{
+    double count = (double)fold->calls, sum = (double)fold->sum_ns / 1e9;
+    double mean = sum / count;
+    const struct wm_block_stats calls = {
+        .count = fold->calls,
+        .min = fold->min_ns / 1e9,
+        .max = fold->max_ns / 1e9,
+        .mean = mean,
+        .m2 = fmax((double)fold->squares / 1e18 - sum * mean, 0),
+        .sum = sum,
+        .first = mean, /* neighbours are not known; nobody asks for those of times */
+        .last = mean,
+    };
+
+    block->calls += fold->calls;
+    block->nonempty_calls += has_timepoint;
+    for (int i = 0; i < WM_REGION_FOLD_BUCKETS; i++)
+        block->histogram[i] += fold->buckets[i];
+    merge_stats(&block->time, &calls);
+}
+
 void wm_blocks_timepoint(struct wm_blocks *blocks, const struct wm_timepoint *timepoint)
 {
     struct wm_stretch *stretch = &blocks->stretches[blocks->count - 1];

@@ -16,6 +16,7 @@
 #include "base/base_error.h"
 #include "base/text/base_number.h"
 #include "record/calls/record_timepoint.h"
+#include "region/drain/region_calls.h"
 
 /* Of a series: n, and with it the moments of Welford's method. The sum is kept with what
  * was lost in rounding it, so that the mean is right to its last digit: printed figures end
@@ -75,6 +76,10 @@ struct wm_block {
 
 /* A call ended after that time. */
 void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoint);
+
+/* Several ended, of which a timepoint is in one. */
+void wm_block_add_calls(struct wm_block *block, const struct wm_region_fold *fold,
+                        bool has_timepoint);
 
 /* The timepoints from where a block opened to where the next one did. */
 struct wm_stretch {

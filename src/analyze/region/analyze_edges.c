@@ -7,14 +7,20 @@
 
 #include "base/base_array.h"
 
+struct edge {
+    struct wm_region_edge edge;
+    struct wm_region_fold fold; /* that it points to */
+};
+
 struct wm_edges {
     struct wm_calls *calls;
     bool are_told;
     struct wm_call next; /* read, and not yet open */
     bool has_read, has_next, at_end;
 
-    struct wm_region_edge *heap; /* the other edges of what is open, the earliest first */
+    struct edge *heap; /* the other edges of what is open, the earliest first */
     size_t count, room;
+    struct wm_region_fold fold; /* of the one that was handed out last */
 };
 
 int wm_edges_new(struct wm_calls *calls, bool are_told, struct wm_edges **ret_edges,
@@ -39,14 +45,14 @@ void wm_edges_free(struct wm_edges *edges)
 }
 
 /* Of two that end at once the one that opened later ends first, as calls nest. */
-static bool is_before(const struct wm_region_edge *one, const struct wm_region_edge *other)
+static bool is_before(const struct edge *one, const struct edge *other)
 {
-    if (one->when_ns != other->when_ns)
-        return one->when_ns < other->when_ns;
-    return one->start_ns > other->start_ns;
+    if (one->edge.when_ns != other->edge.when_ns)
+        return one->edge.when_ns < other->edge.when_ns;
+    return one->edge.start_ns > other->edge.start_ns;
 }
 
-static void push(struct wm_edges *edges, struct wm_region_edge edge)
+static void push(struct wm_edges *edges, struct edge edge)
 {
     size_t at = edges->count++;
 
@@ -57,9 +63,9 @@ static void push(struct wm_edges *edges, struct wm_region_edge edge)
     edges->heap[at] = edge;
 }
 
-static struct wm_region_edge pop(struct wm_edges *edges)
+static struct edge pop(struct wm_edges *edges)
 {
-    struct wm_region_edge first = edges->heap[0], last = edges->heap[--edges->count];
+    struct edge first = edges->heap[0], last = edges->heap[--edges->count];
     size_t at = 0, child;
 
     while ((child = 2 * at + 1) < edges->count) {
@@ -115,7 +121,8 @@ static int open_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
     edge.told_s = edges->are_told && !call->is_open ? call->seconds : 0;
     if (stop_ns > start_ns && !(edges->are_told && call->is_open))
         edge.when_ns = stop_ns;
-    push(edges, edge);
+    edge.clocked = call->is_open ? 0 : call->clocked;
+    push(edges, (struct edge) { edge, call->fold });
     edges->has_next = false;
     return 1;
 }
@@ -127,11 +134,15 @@ int wm_edges_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
 
     if (status < 0)
         return status;
-    if (edges->has_next &&
-        (edges->count == 0 || edges->next.monotonic_start_ns <= edges->heap[0].when_ns))
+    if (edges->has_next && (edges->count == 0 ||
+                            edges->next.monotonic_start_ns <= edges->heap[0].edge.when_ns))
         return open_next(edges, ret_edge, ret_process, err);
     if (edges->count == 0)
         return 0;
-    *ret_edge = pop(edges);
+    struct edge next = pop(edges);
+    edges->fold = next.fold;
+    *ret_edge = next.edge;
+    if (edges->fold.calls > 0)
+        ret_edge->fold = &edges->fold;
     return 1;
 }

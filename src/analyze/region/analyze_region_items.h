@@ -29,6 +29,20 @@ enum wm_region_part {
     WM_REGION_PARTS,
 };
 
+/* What is known of the CPU time of a path's calls that are over, and, once
+ * wm_region_cpu_find() was there, what it comes to. */
+struct wm_region_clocked {
+    uint64_t calls; /* those that were clocked */
+    uint64_t cpu_ns, ns,
+        others_ns; /* their CPU time and time, and the time of the others */
+
+    double cpu_s, s, others_s;     /* the same in the end, with what is open still */
+    double attributed_s, off_s;    /* CPU time of the others, and how far that may be off */
+    double inside_cpu_s, inside_s; /* of the clocked calls right inside */
+    double alone;                  /* part of its time that it did not share with others */
+    struct wm_region_use uses[WM_REGION_PARTS];
+};
+
 /* A name or a path. */
 struct wm_region_item {
     const char *name;
@@ -40,6 +54,8 @@ struct wm_region_item {
     uint64_t leaves;       /* calls that are innermost */
     uint64_t openings;
     int64_t open_from_ns;
+    uint64_t start_sum; /* of the calls of a path that are open, in ns and without carry */
+    struct wm_region_clocked clocked;
     struct wm_region_time exclusive_from; /* by the clock of exclusive time */
     struct wm_region_time time[WM_REGION_PARTS];
     struct wm_region_share shares[WM_REGION_PARTS][WM_REGION_RESOURCES];

@@ -130,6 +130,7 @@ static int build_usage(const struct maker *maker, const struct wm_region_figures
         .depth = figures->depth,
         .is_free = figures->is_free,
         .is_short = is_short(&figures->inclusive),
+        .clocked_calls = figures->clocked,
         .inclusive =
             is_known ? spending_of(maker, &figures->inclusive) : unknown_spending(),
         .exclusive =
@@ -381,6 +382,7 @@ void wm_build_regions(struct wm_report_builder *builder)
     remark_kill(builder);
     find_wholes(analysis, builder->report, maker.wholes);
     find_whys(analysis, &maker);
+    wm_regions_clock(analysis->regions, &maker.wholes[WM_REGION_CPU_TIME]);
     builder->failed |= build_lists(&maker, report) < 0;
     wm_regions_rest(maker.regions, maker.wholes, &rest);
     add_last(builder, &rest);

@@ -282,14 +282,19 @@ void wm_region_share_result(const struct wm_region_share *share,
     if (!whole->used.known || !meter->started)
         return;
     struct ending ending = start_ending(share, meter, time, left_s);
-    if (left_s > 0 &&
+    double told = whole->used.number - meter->base;
+    if (left_s > 0 && told >= 0 &&
         (meter->count == 0 || left_s >= fmax(ALMOST * meter->last_s, meter->period_s))) {
         wm_region_share_take(&last, meter, time, now_ns, whole->used.number);
         wm_region_meter_take(&end, now_ns, whole->used.number);
     } else if (meter->count > 0) {
-        divide_ending(&ending, share, meter, time, whole->used.number - meter->base);
-        last.used += ending.used;
+        divide_ending(&ending, share, meter, time, told);
+        last.used += told >= 0 ? ending.used : 0;
     }
+    /* Less in the end than was reported, as by another way of asking: all have that much
+     * less, and none has less than nothing. */
+    if (told < 0 && meter->base > 0)
+        last.used *= whole->used.number / meter->base;
     /* Sums of numbers that a file made up may be none. */
     ret_use->used = (struct wm_known) { !isnan(last.used), last.used };
     if (whole->grain > 0)

@@ -10,9 +10,11 @@
  */
 #include "analyze/region/analyze_regions.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/region/analyze_region_cpu.h"
 #include "base/base_array.h"
 #include "base/base_map.h"
 #include "record/record_stats.h"
@@ -57,8 +59,15 @@ struct wm_regions {
     size_t tick_room, first_tick, tick_count;
 
     /* What closes now; first comes what else is of this moment. */
-    struct wm_region_edge *closing;
+    struct closing {
+        struct wm_region_edge edge;
+        struct wm_region_fold fold; /* `calls` 0: none */
+    } * closing;
     size_t closing_count, closing_room;
+
+    bool is_clocked;      /* a call is */
+    bool has_clocks;      /* the CPU time of paths and names is that by the clocks */
+    double exclusive_cpu; /* of all paths then */
 
     struct wm_map threads, processes; /* sets of those that had a region open */
 };
@@ -196,12 +205,30 @@ static double seconds_of(const struct wm_region_edge *edge)
 static void end_call(struct wm_regions *regions, struct wm_region_item *item,
                      bool has_block, const struct wm_region_edge *edge, bool has_timepoint)
 {
-    if (edge->kind == WM_REGION_CLOSES)
+    if (edge->kind == WM_REGION_CLOSES && edge->fold)
+        wm_block_add_calls(&item->block, edge->fold, has_timepoint);
+    else if (edge->kind == WM_REGION_CLOSES)
         wm_block_add_call(&item->block, seconds_of(edge), has_timepoint);
     else
         item->block.unfinished++;
     if (--item->open == 0 && has_block)
         wm_blocks_close(&regions->blocks, &item->block);
+}
+
+static void add_clocked(struct wm_regions *regions, struct wm_region_item *path,
+                        const struct wm_region_edge *edge)
+{
+    uint64_t ns = (uint64_t)(edge->when_ns - edge->start_ns);
+
+    path->start_sum -= (uint64_t)edge->start_ns;
+    if (edge->clocked == 0) {
+        path->clocked.others_ns += ns;
+        return;
+    }
+    regions->is_clocked = true;
+    path->clocked.calls++;
+    path->clocked.ns += ns;
+    path->clocked.cpu_ns += edge->clocked - 1;
 }
 
 static void touch_path(struct wm_regions *regions, struct wm_region_item *path)
@@ -259,6 +286,7 @@ static int open_call(struct wm_regions *regions, const struct wm_region_edge *ed
     struct wm_region_item *path = items->paths.list[call.item];
     touch_path(regions, path);
     begin_call(regions, path, regions->paths_have_blocks);
+    path->start_sum += (uint64_t)edge->start_ns;
     begin_call(regions, items->names.list[path->of_name], true);
     count_leaves(regions, path);
     change_inside(regions, call.parent, 1);
@@ -275,6 +303,7 @@ static void close_call(struct wm_regions *regions, const struct wm_region_edge *
     struct wm_region_item *path = regions->items.paths.list[call.item];
     touch_path(regions, path);
     end_call(regions, path, regions->paths_have_blocks, edge, has_timepoint);
+    add_clocked(regions, path, edge);
     end_call(regions, regions->items.names.list[path->of_name], true, edge, has_timepoint);
     count_leaves(regions, path);
     change_inside(regions, call.parent, -1);
@@ -390,7 +419,8 @@ static void take_ticks(struct wm_regions *regions, int64_t until_ns)
 /* An order of their own, so that which of two came first does not matter. */
 static int compare_edges(const void *left, const void *right)
 {
-    const struct wm_region_edge *one = left, *other = right;
+    const struct wm_region_edge *one = &((const struct closing *)left)->edge;
+    const struct wm_region_edge *other = &((const struct closing *)right)->edge;
 
     if (one->start_ns != other->start_ns)
         return one->start_ns > other->start_ns ? -1 : 1;
@@ -406,14 +436,17 @@ static void close_calls(struct wm_regions *regions)
 {
     if (regions->closing_count == 0)
         return;
-    int64_t when_ns = regions->closing[0].when_ns;
+    int64_t when_ns = regions->closing[0].edge.when_ns;
     take_ticks(regions, when_ns);
     advance(regions, when_ns);
     if (regions->closing_count > 1)
         qsort(regions->closing, regions->closing_count, sizeof(*regions->closing),
               compare_edges);
-    for (size_t i = 0; i < regions->closing_count; i++)
-        close_call(regions, &regions->closing[i]);
+    for (size_t i = 0; i < regions->closing_count; i++) {
+        struct closing *closing = &regions->closing[i];
+        closing->edge.fold = closing->fold.calls > 0 ? &closing->fold : NULL;
+        close_call(regions, &closing->edge);
+    }
     regions->closing_count = 0;
 }
 
@@ -430,7 +463,7 @@ static int note_number(struct wm_map *numbers, uint32_t number)
 static int take_edge(struct wm_regions *regions, const struct wm_region_edge *edge,
                      uint32_t process, const struct wm_region_paths *paths)
 {
-    if (regions->closing_count > 0 && edge->when_ns > regions->closing[0].when_ns)
+    if (regions->closing_count > 0 && edge->when_ns > regions->closing[0].edge.when_ns)
         close_calls(regions);
     take_ticks(regions, edge->when_ns - 1);
     if (edge->kind == WM_REGION_OPENS) {
@@ -444,7 +477,10 @@ static int take_edge(struct wm_regions *regions, const struct wm_region_edge *ed
     if (wm_array_reserve(&regions->closing, regions->closing_count, &regions->closing_room,
                          sizeof(*regions->closing)) < 0)
         return WM_ENOMEM;
-    regions->closing[regions->closing_count++] = *edge;
+    struct closing *closing = &regions->closing[regions->closing_count++];
+    *closing = (struct closing) { .edge = *edge };
+    if (edge->fold)
+        closing->fold = *edge->fold;
     return WM_OK;
 }
 
@@ -487,7 +523,7 @@ bool wm_regions_is_behind(const struct wm_regions *regions)
 
 void wm_regions_complete(struct wm_regions *regions, int64_t when_ns)
 {
-    if (regions->closing_count > 0 && regions->closing[0].when_ns <= when_ns)
+    if (regions->closing_count > 0 && regions->closing[0].edge.when_ns <= when_ns)
         close_calls(regions);
     take_ticks(regions, when_ns);
 }
@@ -520,6 +556,49 @@ struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions)
     };
 }
 
+/* The CPU time of a path by the time that it was open, whoever had it. */
+static struct wm_region_use divide_cpu(const struct wm_regions *regions,
+                                       const struct wm_region_item *path,
+                                       const struct wm_region_whole *whole)
+{
+    struct wm_region_time times[WM_REGION_PARTS];
+    struct wm_region_use use;
+
+    memcpy(times, path->time, sizeof(times));
+    add_times(regions, path, times);
+    wm_region_share_result(&path->shares[WM_REGION_INCLUSIVE][WM_REGION_CPU_TIME],
+                           &regions->meters[WM_REGION_CPU_TIME],
+                           &times[WM_REGION_INCLUSIVE], regions->now_ns, path->openings,
+                           whole, &use);
+    return use;
+}
+
+/* Time of calls that are open, up to now. */
+static double open_s(const struct wm_regions *regions, const struct wm_region_item *path)
+{
+    uint64_t ns = path->open * (uint64_t)regions->now_ns - path->start_sum;
+
+    return (int64_t)ns > 0 ? (double)ns / 1e9 : 0;
+}
+
+void wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *whole)
+{
+    struct wm_region_items *items = &regions->items;
+
+    regions->has_clocks = regions->is_clocked && whole->used.known;
+    if (!regions->has_clocks)
+        return;
+    for (size_t i = 0; i < items->paths.count; i++) {
+        struct wm_region_item *path = items->paths.list[i];
+        struct wm_region_time times[WM_REGION_PARTS];
+        memcpy(times, path->time, sizeof(times));
+        add_times(regions, path, times);
+        wm_region_cpu_begin(path, divide_cpu(regions, path, whole), open_s(regions, path),
+                            times);
+    }
+    regions->exclusive_cpu = wm_region_cpu_find(items, whole->used.number);
+}
+
 static void find_cost(const struct wm_regions *regions, const struct wm_region_item *item,
                       enum wm_region_part part, const struct wm_region_time *time,
                       const struct wm_region_whole *wholes, struct wm_region_cost *ret_cost)
@@ -529,6 +608,8 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
         wm_region_share_result(&item->shares[part][resource], &regions->meters[resource],
                                time, regions->now_ns, item->openings, &wholes[resource],
                                &ret_cost->uses[resource]);
+    if (regions->has_clocks && item != &regions->rest)
+        ret_cost->uses[WM_REGION_CPU_TIME] = item->clocked.uses[part];
 }
 
 static void find_figures(const struct wm_regions *regions,
@@ -548,6 +629,7 @@ static void find_figures(const struct wm_regions *regions,
         .depth = item->depth,
         .is_free = item->is_free,
         .openings = item->openings,
+        .clocked = item->clocked.calls,
     };
     find_cost(regions, item, WM_REGION_INCLUSIVE, &times[WM_REGION_INCLUSIVE], wholes,
               &ret_figures->inclusive);
@@ -579,6 +661,13 @@ void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_wh
 {
     find_cost(regions, &regions->rest, WM_REGION_EXCLUSIVE,
               &regions->rest.time[WM_REGION_EXCLUSIVE], wholes, ret_rest);
+
+    if (regions->has_clocks) {
+        struct wm_known *rest = &ret_rest->uses[WM_REGION_CPU_TIME].used;
+        rest->number =
+            fmax(wholes[WM_REGION_CPU_TIME].used.number - regions->exclusive_cpu, 0);
+        return;
+    }
 
     /* Of a run in which no time passed all is the rest. */
     for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {

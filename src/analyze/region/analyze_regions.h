@@ -92,6 +92,7 @@ struct wm_region_figures {
     uint32_t depth;
     bool is_free;
     uint64_t openings; /* times from no call open to one at least */
+    uint64_t clocked;  /* calls of which the thread's own clock tells the CPU time */
     struct wm_region_cost inclusive, exclusive;
 };
 
@@ -107,6 +108,11 @@ struct wm_regions_facts {
 };
 
 struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions);
+
+/* Finds the CPU time of all paths and names by what the threads' own clocks told of their
+ * calls; until then, and where no call is clocked, it is divided by time as all else is.
+ * `whole` is that of CPU time. */
+void wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *whole);
 
 /* Everything up to now of path number `path`, which is that from which on they are taken
  * together for those; false where no call had it. `wholes` is what was used in all, which

@@ -300,7 +300,7 @@ static int take_call(struct calls *calls, const struct paired_call *call)
     wm_clock_from_seconds(call->start, &record.start_ns);
     if (!call->is_open)
         wm_clock_from_seconds(call->stop, &record.stop_ns);
-    return wm_regions_part_add_call(&calls->batch, &record);
+    return wm_regions_part_add_call(&calls->batch, &record, NULL);
 }
 
 static int calls_calls(void *state, struct wm_region_batch *ret_batch, struct wm_error *err)

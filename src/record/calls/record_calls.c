@@ -58,10 +58,13 @@ int wm_calls_next(struct wm_calls *calls, struct wm_call *ret_call, struct wm_er
         .process = thread->process,
         .monotonic_start_ns = record->start_ns,
         .monotonic_stop_ns = record->stop_ns,
+        .clocked = record->clocked,
         .seconds = calls->batch.seconds
                        ? calls->batch.seconds[index]
                        : (double)(record->stop_ns - record->start_ns) / 1e9,
     };
+    if (record->fold > 0)
+        ret_call->fold = *wm_region_batch_fold(&calls->batch, record);
     return 1;
 }
 

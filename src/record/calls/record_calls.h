@@ -21,6 +21,8 @@ struct wm_call {
                                /* WM_CALL_NEVER_STOPS */
     uint32_t path, thread, process;
     int64_t monotonic_start_ns, monotonic_stop_ns; /* CLOCK_MONOTONIC, of a recording's */
+    uint64_t clocked;                              /* as in a record */
+    struct wm_region_fold fold;
     double seconds; /* its time where it ended, by the file's own numbers */
 };
 

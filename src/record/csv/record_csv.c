@@ -397,6 +397,20 @@ static int put_path(struct csv *csv, uint32_t number, const struct wm_region_pat
     return WM_OK;
 }
 
+static void put_told(struct wm_out *out, const struct wm_region_record *call,
+                     const struct wm_region_fold *fold)
+{
+    int64_t cells[1 + WM_REGION_FOLD_CELLS] = { (int64_t)call->clocked - 1, -1, -1, -1 };
+    int rows = call->clocked > 0;
+
+    if (fold) {
+        wm_region_fold_cells(fold, cells + 1);
+        rows = (1 + WM_REGION_FOLD_CELLS) / (WM_CSV_REGION_CELLS - 1);
+    }
+    for (int i = 0; i < rows; i++)
+        put_region(out, WM_CSV_TOLD, cells + i * (WM_CSV_REGION_CELLS - 1));
+}
+
 static int csv_regions(void *state, const struct wm_region_batch *batch,
                        struct wm_error *err)
 {
@@ -424,6 +438,7 @@ static int csv_regions(void *state, const struct wm_region_batch *batch,
     }
     for (size_t i = 0; i < batch->call_count; i++) {
         const struct wm_region_record *call = &batch->calls[i];
+        put_told(out, call, wm_region_batch_fold(batch, call));
         put_region(
             out, call->is_open ? WM_CSV_OPEN : WM_CSV_CALL,
             (const int64_t[]) { call->path, call->thread, call->start_ns, call->stop_ns });

@@ -37,6 +37,10 @@ enum {
  *     WM_CSV_THREAD   its number     pid          tid             number of the process
  *     WM_CSV_CALL     path           thread       start_ns        stop_ns
  *     WM_CSV_OPEN     the same of one that never ended
+ *     WM_CSV_TOLD     before a call, what its thread told of it: cpu_ns, where it was
+ *                     clocked; where the row stands for several short calls, calls, sum_ns,
+ *                     squares (ns^2), and in three more such rows min_ns, max_ns and the
+ *                     histogram
  */
 #define WM_CSV_REGION_KIND "wattmeter_region"
 #define WM_CSV_REGION                                                                      \
@@ -49,6 +53,7 @@ enum wm_csv_region {
     WM_CSV_THREAD,
     WM_CSV_CALL,
     WM_CSV_OPEN,
+    WM_CSV_TOLD,
 };
 
 enum {

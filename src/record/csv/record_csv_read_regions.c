@@ -113,6 +113,37 @@ static int add_to_name(struct wm_csv_regions *regions, const int64_t *numbers,
     return regions->name_known == regions->name_length ? end_name(regions, err) : WM_OK;
 }
 
+static int add_told(struct wm_csv_regions *regions, const int64_t *numbers,
+                    struct wm_error *err)
+{
+    size_t count = WM_CSV_REGION_CELLS - 1;
+
+    if (regions->told_count + count > sizeof(regions->told) / sizeof(regions->told[0]))
+        return wm_fail(err, WM_EFORMAT, "more of a call than there can be");
+    memcpy(regions->told + regions->told_count, numbers, count * sizeof(*numbers));
+    regions->told_count += count;
+    return WM_OK;
+}
+
+static int read_call(struct wm_csv_regions *regions, const int64_t *cells,
+                     struct wm_error *err)
+{
+    struct wm_regions_row row = {
+        .path = cells[1],
+        .thread = cells[2],
+        .start_ns = cells[3],
+        .stop_ns = cells[4],
+        .is_open = cells[0] == WM_CSV_OPEN,
+    };
+
+    if (regions->told_count > 0 && regions->told[0] >= 0 && regions->told[0] < INT64_MAX)
+        row.clocked = regions->told[0] + 1;
+    if (regions->told_count == sizeof(regions->told) / sizeof(regions->told[0]))
+        memcpy(row.fold, regions->told + 1, sizeof(row.fold));
+    regions->told_count = 0;
+    return wm_regions_read_call(&regions->part, &row, err);
+}
+
 /* Rows of other kinds are those of a later version. */
 static int read_row(struct wm_csv_regions *regions, struct wm_error *err)
 {
@@ -141,17 +172,11 @@ static int read_row(struct wm_csv_regions *regions, struct wm_error *err)
                                           .process = numbers[3],
                                       },
                                       err);
+    case WM_CSV_TOLD:
+        return add_told(regions, numbers, err);
     case WM_CSV_CALL:
     case WM_CSV_OPEN:
-        return wm_regions_read_call(part,
-                                    &(const struct wm_regions_row) {
-                                        .path = numbers[0],
-                                        .thread = numbers[1],
-                                        .start_ns = numbers[2],
-                                        .stop_ns = numbers[3],
-                                        .is_open = cells[0] == WM_CSV_OPEN,
-                                    },
-                                    err);
+        return read_call(regions, cells, err);
     default:
         return WM_OK;
     }
@@ -213,12 +238,13 @@ static int open_sorter(struct wm_csv_regions *regions, sqlite3_stmt **ret_insert
         return wm_sql_fail(regions->sorter, result, path, err);
     status = wm_sql_exec(regions->sorter,
                          "PRAGMA journal_mode = OFF; BEGIN;"
-                         "CREATE TABLE call (path, thread, start_ns, stop_ns, is_open)",
+                         "CREATE TABLE call (path, thread, start_ns, stop_ns, is_open,"
+                         " clocked, fold)",
                          path, err);
-    return status < 0
-               ? status
-               : wm_sql_prepare(regions->sorter, "INSERT INTO call VALUES (?, ?, ?, ?, ?)",
-                                path, ret_insert, err);
+    return status < 0 ? status
+                      : wm_sql_prepare(regions->sorter,
+                                       "INSERT INTO call VALUES (?, ?, ?, ?, ?, ?, ?)",
+                                       path, ret_insert, err);
 }
 
 static int insert_calls(const struct wm_csv_regions *regions, sqlite3_stmt *insert,
@@ -233,6 +259,11 @@ static int insert_calls(const struct wm_csv_regions *regions, sqlite3_stmt *inse
         sqlite3_bind_int64(insert, 3, call->start_ns);
         sqlite3_bind_int64(insert, 4, call->stop_ns);
         sqlite3_bind_int64(insert, 5, call->is_open);
+        sqlite3_bind_int64(insert, 6, (int64_t)call->clocked);
+        sqlite3_bind_null(insert, 7);
+        if (call->fold > 0)
+            sqlite3_bind_blob(insert, 7, wm_region_batch_fold(batch, call),
+                              sizeof(*batch->folds), SQLITE_TRANSIENT);
         status = wm_sql_run(insert, wm_text_path(regions->file), err);
     }
     return status;
@@ -241,7 +272,7 @@ static int insert_calls(const struct wm_csv_regions *regions, sqlite3_stmt *inse
 static int select_calls(struct wm_csv_regions *regions, struct wm_error *err)
 {
     return wm_sql_prepare(regions->sorter,
-                          "SELECT path, thread, start_ns, stop_ns, is_open"
+                          "SELECT path, thread, start_ns, stop_ns, is_open, clocked, fold"
                           " FROM call ORDER BY start_ns, path, stop_ns",
                           wm_text_path(regions->file), &regions->calls, err);
 }
@@ -265,7 +296,7 @@ static int sort_calls(struct wm_csv_regions *regions, struct wm_error *err)
     regions->is_sorted = true;
     regions->part.old_paths = 0;
     regions->part.old_threads = 0;
-    regions->part.call_count = 0;
+    regions->part.call_count = regions->part.fold_count = 0;
     return status < 0 || !regions->sorter ? status : select_calls(regions, err);
 }
 
@@ -282,14 +313,19 @@ static int take_sorted(struct wm_csv_regions *regions, struct wm_error *err)
     }
     if (result != SQLITE_ROW)
         return wm_sql_fail(regions->sorter, result, wm_text_path(regions->file), err);
+    struct wm_region_fold fold;
+    bool is_fold = sqlite3_column_bytes(calls, 6) == sizeof(fold);
     const struct wm_region_record call = {
         .path = (uint32_t)sqlite3_column_int64(calls, 0),
         .thread = (uint32_t)sqlite3_column_int64(calls, 1),
         .start_ns = sqlite3_column_int64(calls, 2),
         .stop_ns = sqlite3_column_int64(calls, 3),
         .is_open = sqlite3_column_int64(calls, 4) != 0,
+        .clocked = (uint64_t)sqlite3_column_int64(calls, 5),
     };
-    if (wm_regions_part_add_call(&regions->part, &call) < 0)
+    if (is_fold)
+        memcpy(&fold, sqlite3_column_blob(calls, 6), sizeof(fold));
+    if (wm_regions_part_add_call(&regions->part, &call, is_fold ? &fold : NULL) < 0)
         return wm_fail_memory(err, wm_text_path(regions->file));
     return 1;
 }

@@ -19,6 +19,8 @@ struct wm_csv_regions {
     struct wm_regions_row named; /* the path whose name is being read */
     char *name;                  /* NULL: none is */
     size_t name_length, name_known;
+    int64_t told[1 + WM_REGION_FOLD_CELLS]; /* of the next call */
+    size_t told_count;
     bool is_sorted;      /* all calls were read into the sorter */
     sqlite3 *sorter;     /* a table of them; NULL: there are none */
     sqlite3_stmt *calls; /* the calls of the sorter by their starts; NULL after the last */

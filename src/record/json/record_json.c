@@ -145,6 +145,29 @@ static int keep_paths(struct json *json, const struct wm_region_batch *batch)
     return json->paths && json->threads ? WM_OK : WM_ENOMEM;
 }
 
+/* Where there is something: the CPU time, and of several calls what they come to. */
+static void put_told(struct wm_out *out, const struct wm_region_record *call,
+                     const struct wm_region_fold *fold)
+{
+    int64_t cells[WM_REGION_FOLD_CELLS];
+
+    if (call->clocked == 0 && !fold)
+        return;
+    wm_out_text(out, ",");
+    if (call->clocked > 0)
+        wm_out_int(out, (int64_t)call->clocked - 1);
+    else
+        wm_out_text(out, "null");
+    if (!fold)
+        return;
+    wm_region_fold_cells(fold, cells);
+    for (int i = 0; i < WM_REGION_FOLD_CELLS; i++) {
+        wm_out_text(out, i == 5 ? ",[" : ",");
+        wm_out_int(out, cells[i]);
+    }
+    wm_out_text(out, "]");
+}
+
 static int json_regions(void *state, const struct wm_region_batch *batch,
                         struct wm_error *err)
 {
@@ -165,7 +188,9 @@ static int json_regions(void *state, const struct wm_region_batch *batch,
         wm_out_int(out, call->start_ns);
         wm_out_text(out, ",");
         wm_out_int(out, call->stop_ns);
-        wm_out_text(out, call->is_open ? ",true]" : ",false]");
+        wm_out_text(out, call->is_open ? ",true" : ",false");
+        put_told(out, call, wm_region_batch_fold(batch, call));
+        wm_out_text(out, "]");
     }
     return wm_out_flush(out, err);
 }

@@ -58,7 +58,8 @@ static const struct table {
     {
         /* They come in the order of their stops: so many of the last are there. */
         .name = "region_call",
-        .columns = "path, thread, start_ns, stop_ns, is_open",
+        .columns = "path, thread, start_ns, stop_ns, is_open, cpu_ns, calls, sum_ns,"
+                   " squares, min_ns, max_ns, histogram",
         .key = "rowid",
         .there = "SELECT stop_ns, count(*) FROM region_call WHERE run = %lld"
                  " GROUP BY stop_ns ORDER BY stop_ns DESC LIMIT 1",

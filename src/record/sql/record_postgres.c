@@ -331,20 +331,20 @@ static int keep_regions(struct live *live, const struct wm_region_batch *batch)
            batch->calls[first - 1].stop_ns == batch->calls[batch->call_count - 1].stop_ns)
         first--;
     for (size_t i = first; i < batch->call_count && status == WM_OK; i++)
-        status = wm_regions_part_add_call(part, &batch->calls[i]);
+        status = wm_regions_part_add_call(part, &batch->calls[i],
+                                          wm_region_batch_fold(batch, &batch->calls[i]));
     return status;
 }
 
 /* Forgets the calls that others have stopped after. */
 static void forget_calls(struct wm_regions_part *part)
 {
-    size_t kept = 0;
+    size_t first = part->call_count;
 
-    for (size_t i = 0; i < part->call_count; i++) {
-        if (part->calls[i].stop_ns == part->calls[part->call_count - 1].stop_ns)
-            part->calls[kept++] = part->calls[i];
-    }
-    part->call_count = kept;
+    while (first > 0 &&
+           part->calls[first - 1].stop_ns == part->calls[part->call_count - 1].stop_ns)
+        first--;
+    wm_regions_part_drop_calls(part, first);
 }
 
 static int postgres_regions(void *state, const struct wm_region_batch *batch,

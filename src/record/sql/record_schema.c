@@ -31,6 +31,12 @@
     " system_core_count INTEGER, n_expected_cores " CORES ", system_gpu_count INTEGER,"    \
     " n_expected_gpus INTEGER);"
 
+/* What recordings of before the CPU clock of threads lack: `cpu_ns`, and the rest where a
+ * row stands for several short calls that their thread took together. */
+#define NEW_CALL_COLUMNS(INTEGER)                                                          \
+    "cpu_ns " INTEGER ", calls " INTEGER ", sum_ns " INTEGER ", squares " INTEGER          \
+    ", min_ns " INTEGER ", max_ns " INTEGER ", histogram TEXT"
+
 /* A call is a row of numbers, for there may be millions. */
 #define REGION_TABLES(RUN, INTEGER, BOOLEAN, AT_KEY)                                       \
     "CREATE TABLE region_path (" RUN ", id " INTEGER " NOT NULL, parent " INTEGER          \
@@ -39,11 +45,12 @@
     "CREATE TABLE region_thread (" RUN ", id " INTEGER " NOT NULL, pid INTEGER,"           \
     " tid INTEGER, process " INTEGER ", PRIMARY KEY (run, id))" AT_KEY ";"                 \
     "CREATE TABLE region_call (" RUN ", path " INTEGER ", thread " INTEGER                 \
-    ", start_ns " INTEGER ", stop_ns " INTEGER ", is_open " BOOLEAN ");"
+    ", start_ns " INTEGER ", stop_ns " INTEGER ", is_open " BOOLEAN                        \
+    ", " NEW_CALL_COLUMNS(INTEGER) ");"
 
 static const char region_view[] =
     "CREATE VIEW region AS SELECT region_call.run AS run, pid, tid, name,"
-    " start_ns, stop_ns, depth, is_open AS open FROM region_call"
+    " start_ns, stop_ns, depth, is_open AS open, cpu_ns, calls FROM region_call"
     " LEFT JOIN region_path ON region_path.run = region_call.run"
     " AND region_path.id = region_call.path"
     " LEFT JOIN region_thread ON region_thread.run = region_call.run"
@@ -78,6 +85,8 @@ const struct wm_dialect wm_dialect_sqlite = {
     .has_devices = true,
     .is_table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '%s'",
     .has_sensor = "SELECT count(*) FROM pragma_table_info('channel') WHERE name = 'sensor'",
+    .has_cpu =
+        "SELECT count(*) FROM pragma_table_info('region_call') WHERE name = 'cpu_ns'",
     .sample_names = "SELECT name, '', '', '', '' FROM pragma_table_info('sample')",
     .gap_order = "rowid",
     .call_order = "rowid",
@@ -121,6 +130,7 @@ const struct wm_dialect wm_dialect_postgres = {
     .is_table = "SELECT count(*) FROM pg_catalog.pg_class WHERE relkind = 'r'"
                 " AND oid = to_regclass('%s')",
     .has_sensor = "SELECT count(*)" POSTGRES_COLUMNS("channel") " AND attname = 'sensor'",
+    .has_cpu = "SELECT count(*)" POSTGRES_COLUMNS("region_call") " AND attname = 'cpu_ns'",
     .sample_names = "SELECT attname::text, '', '', '', ''" POSTGRES_COLUMNS("sample"),
     .gap_order = "ordinal",
     .call_order = "stop_ns",
@@ -158,17 +168,38 @@ static int make_region_view(const struct wm_db *db, struct wm_error *err)
     return status < 0 ? status : db->ops->exec(db, region_view, err);
 }
 
+/* SQLite adds one column at a time. */
+static int add_call_columns(const struct wm_db *db, struct wm_error *err)
+{
+    static const char *const columns[] = { "cpu_ns", "calls",  "sum_ns",   "squares",
+                                           "min_ns", "max_ns", "histogram" };
+    size_t count = sizeof(columns) / sizeof(columns[0]);
+    int status = WM_OK;
+
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        sqlite3_str *sql = sqlite3_str_new(NULL);
+        sqlite3_str_appendf(sql, "ALTER TABLE region_call ADD COLUMN %s %s", columns[i],
+                            i + 1 < count ? db->dialect->integer : "TEXT");
+        status = wm_db_exec_made(db, sqlite3_str_finish(sql), err);
+    }
+    return status;
+}
+
 /* Those of earlier versions have none of regions, and say nothing of sensors. Asked first,
  * as only who owns a table of PostgreSQL may add to it. */
 static int extend_tables(const struct wm_db *db, struct wm_error *err)
 {
-    bool has_regions = false, has_sensor = false;
+    bool has_regions = false, has_sensor = false, has_cpu = false;
 
     int status = wm_db_has_table(db, "region_call", &has_regions, err);
     if (status == WM_OK && !has_regions)
         status = db->ops->exec(db, db->dialect->region_tables, err);
     if (status == WM_OK && !has_regions)
         status = make_region_view(db, err);
+    if (status == WM_OK)
+        status = wm_db_has_cpu(db, &has_cpu, err);
+    if (status == WM_OK && !has_cpu)
+        status = add_call_columns(db, err);
     if (status == WM_OK)
         status = wm_db_has_sensor(db, &has_sensor, err);
     if (status == WM_OK && !has_sensor)

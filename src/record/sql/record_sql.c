@@ -364,3 +364,12 @@ int wm_db_has_sensor(const struct wm_db *db, bool *ret_has, struct wm_error *err
     *ret_has = count > 0;
     return status;
 }
+
+int wm_db_has_cpu(const struct wm_db *db, bool *ret_has, struct wm_error *err)
+{
+    int64_t count = 0;
+
+    int status = wm_db_number(db, &count, err, "%s", db->dialect->has_cpu);
+    *ret_has = count > 0;
+    return status;
+}

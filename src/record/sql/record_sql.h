@@ -145,6 +145,7 @@ struct wm_dialect {
     const char *data_run, *data_key; /* the table data says of which run a row is */
     bool has_devices;                /* the columns of sample are of one device each */
     const char *is_table;            /* a query: how many tables have the name %s */
+    const char *has_cpu;             /* whether the table region_call has `cpu_ns` */
     const char *has_sensor;          /* a query: whether the table channel has `sensor` */
     const char *sample_names;        /* a query: the names of the columns of sample */
     const char *gap_order, *call_order; /* as they were written */
@@ -186,6 +187,7 @@ int wm_db_has_table(const struct wm_db *db, const char *name, bool *ret_has,
 /* Whether the table of channels has what is known of their sensors, which that of earlier
  * versions has not. */
 int wm_db_has_sensor(const struct wm_db *db, bool *ret_has, struct wm_error *err);
+int wm_db_has_cpu(const struct wm_db *db, bool *ret_has, struct wm_error *err);
 
 /* The tables of a recording, and how a run begins in them; docs/recordings.md explains
  * them. */
@@ -232,6 +234,7 @@ struct wm_sql_reader {
     int64_t call_count, most_calls; /* how many were read, and can be */
     struct wm_regions_part regions;
     bool has_ticks, ended, regions_ended;
+    bool has_cpu; /* what a thread told of a call */
 };
 
 int wm_sql_reader_open(struct wm_sql_reader *reader, size_t run, struct wm_error *err);

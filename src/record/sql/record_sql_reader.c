@@ -331,22 +331,29 @@ static int load_paths_and_threads(struct wm_sql_reader *reader, struct wm_error 
                       : read_rows(reader, "region_thread", &rows, read_thread, err);
 }
 
-#define SELECT_CALLS "SELECT path, thread, start_ns, stop_ns, is_open FROM "
+/* Recordings of before the CPU clock have the first of these alone. */
+#define SELECT_CALLS "SELECT path, thread, start_ns, stop_ns, is_open%s FROM "
+#define NEW_COLUMNS ", cpu_ns, calls, sum_ns, squares, min_ns, max_ns, histogram"
 
 /* More rows than the database has room for, which pages of SQLite that point back at each
  * other give, are not sorted. OFFSET 0: else SQLite would sort all of them first and count
  * them afterwards. */
 static int ask_for_calls(struct wm_sql_reader *reader, bool by_start, struct wm_error *err)
 {
+    int status = wm_db_has_cpu(&reader->db, &reader->has_cpu, err);
+    const char *more = reader->has_cpu ? NEW_COLUMNS : "";
+
+    if (status < 0)
+        return status;
     if (!by_start)
         return wm_db_query(&reader->db, &reader->calls, err,
-                           SELECT_CALLS "region_call WHERE run = %lld ORDER BY %s",
+                           SELECT_CALLS "region_call WHERE run = %lld ORDER BY %s", more,
                            (long long)reader->id, reader->db.dialect->call_order);
     return wm_db_query(&reader->db, &reader->calls, err,
                        SELECT_CALLS "(SELECT * FROM region_call WHERE run = %lld"
                                     " LIMIT %lld OFFSET 0) AS c"
                                     " ORDER BY start_ns, path, stop_ns",
-                       (long long)reader->id, (long long)reader->most_calls + 1);
+                       more, (long long)reader->id, (long long)reader->most_calls + 1);
 }
 
 /* 1, or 0 in a database of before there were regions. */
@@ -367,6 +374,17 @@ static int begin_regions(struct wm_sql_reader *reader, bool by_start, struct wm_
     return status < 0 ? status : 1;
 }
 
+static void read_told(const struct wm_db_rows *rows, struct wm_regions_row *row)
+{
+    int64_t cpu_ns = integer_at(rows, 5);
+
+    row->clocked = cpu_ns >= 0 && cpu_ns < INT64_MAX ? cpu_ns + 1 : 0;
+    for (int i = 0; i < 5; i++)
+        row->fold[i] = integer_at(rows, 6 + i);
+    if (row->fold[0] > 0)
+        wm_region_buckets_parse(text_at(rows, 11), row->fold + 5);
+}
+
 /* 1, or 0 past the last one. */
 static int next_call(struct wm_sql_reader *reader, struct wm_error *err)
 {
@@ -380,13 +398,15 @@ static int next_call(struct wm_sql_reader *reader, struct wm_error *err)
         return wm_fail(err, WM_EFORMAT,
                        "%s: table region_call: more rows than it has room for",
                        reader->db.shown);
-    const struct wm_regions_row row = {
+    struct wm_regions_row row = {
         .path = integer_at(rows, 0),
         .thread = integer_at(rows, 1),
         .start_ns = integer_at(rows, 2),
         .stop_ns = integer_at(rows, 3),
         .is_open = integer_at(rows, 4),
     };
+    if (reader->has_cpu)
+        read_told(rows, &row);
     status = wm_regions_read_call(&reader->regions, &row, &why);
     return status < 0 ? wrong_row(reader, "region_call", status, &why, err) : 1;
 }

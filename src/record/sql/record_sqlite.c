@@ -82,7 +82,8 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
         { "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap },
         { "INSERT INTO region_path VALUES (?, ?, ?, ?, ?, ?)", &database->path },
         { "INSERT INTO region_thread VALUES (?, ?, ?, ?, ?)", &database->thread },
-        { "INSERT INTO region_call VALUES (?, ?, ?, ?, ?, ?)", &database->call },
+        { "INSERT INTO region_call VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+          &database->call },
     };
     int status = prepare_sample(database, err);
 
@@ -349,8 +350,29 @@ static int insert_thread(const struct database *database, uint32_t number,
                       (int64_t)thread.tid, (int64_t)thread.process);
 }
 
+/* What a thread told of a call, or of several. */
+static void bind_told(sqlite3_stmt *statement, const struct wm_region_record *call,
+                      const struct wm_region_fold *fold)
+{
+    int64_t cells[WM_REGION_FOLD_CELLS];
+    char buckets[WM_REGION_BUCKETS_SIZE];
+
+    sqlite3_bind_null(statement, 7);
+    if (call->clocked > 0)
+        sqlite3_bind_int64(statement, 7, (int64_t)call->clocked - 1);
+    for (int i = 0; i < 6; i++)
+        sqlite3_bind_null(statement, 8 + i);
+    if (!fold)
+        return;
+    wm_region_fold_cells(fold, cells);
+    for (int i = 0; i < 5; i++)
+        sqlite3_bind_int64(statement, 8 + i, cells[i]);
+    wm_region_buckets_format(fold, buckets);
+    sqlite3_bind_text(statement, 13, buckets, -1, SQLITE_TRANSIENT);
+}
+
 static int insert_call(const struct database *database, const struct wm_region_record *call,
-                       struct wm_error *err)
+                       const struct wm_region_fold *fold, struct wm_error *err)
 {
     sqlite3_stmt *statement = database->call;
 
@@ -359,6 +381,7 @@ static int insert_call(const struct database *database, const struct wm_region_r
     sqlite3_bind_int64(statement, 4, call->start_ns);
     sqlite3_bind_int64(statement, 5, call->stop_ns);
     sqlite3_bind_int(statement, 6, call->is_open);
+    bind_told(statement, call, fold);
     return wm_sql_run(statement, database->schema.db.shown, err);
 }
 
@@ -374,7 +397,8 @@ static int sqlite_regions(void *state, const struct wm_region_batch *batch,
         status = insert_thread(database, batch->first_thread + i, batch->threads[i], err);
     sqlite3_bind_int64(database->call, 1, database->schema.id);
     for (size_t i = 0; i < batch->call_count && status == WM_OK; i++)
-        status = insert_call(database, &batch->calls[i], err);
+        status = insert_call(database, &batch->calls[i],
+                             wm_region_batch_fold(batch, &batch->calls[i]), err);
     return end_transaction(database, status, err);
 }
 

@@ -171,8 +171,16 @@ static int find_thread(struct wm_region_calls *calls, uint32_t number,
     return WM_OK;
 }
 
+/* What a stranger says of a call's CPU time, as far as it can be. */
+static uint64_t possible(uint64_t clocked, int64_t time_ns)
+{
+    uint64_t most = (uint64_t)(time_ns > 0 ? time_ns : 0) + 1;
+
+    return clocked < most ? clocked : most;
+}
+
 static int hand_out(struct wm_region_calls *calls, enum wm_region_edge_kind kind,
-                    int64_t start_ns, uint32_t path, uint32_t thread)
+                    int64_t start_ns, uint32_t path, uint32_t thread, uint64_t clocked)
 {
     const struct wm_region_edge edge = {
         .when_ns = calls->last_ns,
@@ -180,6 +188,7 @@ static int hand_out(struct wm_region_calls *calls, enum wm_region_edge_kind kind
         .path = path,
         .thread = thread,
         .kind = kind,
+        .clocked = possible(clocked, calls->last_ns - start_ns),
     };
 
     return calls->take(calls->context, &edge);
@@ -214,7 +223,7 @@ static int begin_call(struct wm_region_calls *calls, uint32_t index, const char 
              reserve(&thread->stack, thread->depth, &thread->room, sizeof(*thread->stack)) <
                  0)
         return WM_ENOMEM;
-    int status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, index);
+    int status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, index, 0);
     if (status < 0)
         return status;
     thread->stack[thread->depth++] = (struct open_call) { calls->last_ns, path };
@@ -224,7 +233,7 @@ static int begin_call(struct wm_region_calls *calls, uint32_t index, const char 
 }
 
 static int end_call(struct wm_region_calls *calls, uint32_t index,
-                    enum wm_region_edge_kind kind)
+                    enum wm_region_edge_kind kind, uint64_t clocked)
 {
     struct thread *thread = &calls->threads[index];
 
@@ -238,7 +247,7 @@ static int end_call(struct wm_region_calls *calls, uint32_t index,
         return WM_OK;
     }
     const struct open_call *call = &thread->stack[thread->depth - 1];
-    int status = hand_out(calls, kind, call->start_ns, call->path, index);
+    int status = hand_out(calls, kind, call->start_ns, call->path, index, clocked);
     if (status == WM_OK)
         thread->depth--;
     return status;
@@ -259,10 +268,10 @@ static void remove_call(struct wm_region_calls *calls, struct process *process,
 }
 
 static int stop_call(struct wm_region_calls *calls, struct process *process, uint32_t index,
-                     enum wm_region_edge_kind kind)
+                     enum wm_region_edge_kind kind, uint64_t clocked)
 {
     const struct free_call *call = &process->calls[index];
-    int status = hand_out(calls, kind, call->start_ns, call->path, call->thread);
+    int status = hand_out(calls, kind, call->start_ns, call->path, call->thread, clocked);
 
     if (status == WM_OK)
         remove_call(calls, process, index);
@@ -290,9 +299,9 @@ static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t i
         return WM_ENOMEM;
 
     if (same != NONE)
-        status = stop_call(calls, process, same, WM_REGION_BREAKS_OFF);
+        status = stop_call(calls, process, same, WM_REGION_BREAKS_OFF, 0);
     if (status == WM_OK)
-        status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, thread);
+        status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, thread, 0);
     if (status < 0)
         return status;
     wm_map_put(&calls->call_map, process->number, id, (uint32_t)process->call_count);
@@ -318,7 +327,7 @@ static int break_off_stack(struct wm_region_calls *calls, uint32_t thread)
 
     calls->threads[thread].beyond = 0;
     while (calls->threads[thread].depth > 0 && status == WM_OK)
-        status = end_call(calls, thread, WM_REGION_BREAKS_OFF);
+        status = end_call(calls, thread, WM_REGION_BREAKS_OFF, 0);
     return status;
 }
 
@@ -328,7 +337,7 @@ static int break_off_started(struct wm_region_calls *calls, struct process *proc
 
     while (process->call_count > 0 && status == WM_OK)
         status = stop_call(calls, process, (uint32_t)process->call_count - 1,
-                           WM_REGION_BREAKS_OFF);
+                           WM_REGION_BREAKS_OFF, 0);
     if (status < 0)
         return status;
     free(process->calls);
@@ -418,13 +427,13 @@ int wm_region_calls_event(struct wm_region_calls *calls,
     case WM_REGION_BEGINS:
         return begin_call(calls, index, event->name);
     case WM_REGION_ENDS:
-        return end_call(calls, index, WM_REGION_CLOSES);
+        return end_call(calls, index, WM_REGION_CLOSES, event->clocked);
     case WM_REGION_STARTS:
         return start_call(calls, index, event->id, event->name);
     case WM_REGION_STOPS: {
         uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
         if (call != NONE)
-            return stop_call(calls, process, call, WM_REGION_CLOSES);
+            return stop_call(calls, process, call, WM_REGION_CLOSES, event->clocked);
         count_stop(calls, process);
         return WM_OK;
     }

@@ -30,6 +30,19 @@ struct wm_region_thread {
     uint32_t process; /* number of the process */
 };
 
+/* Buckets of times by powers of two of a microsecond, as in a report: the first up to 1 us.
+ */
+enum { WM_REGION_FOLD_BUCKETS = 10 };
+
+/* Short calls one after the other that their thread took together. All zero: it is one call
+ * by itself. */
+struct wm_region_fold {
+    uint64_t calls;
+    uint64_t sum_ns, squares; /* of their times, and of these in ns squared */
+    uint32_t min_ns, max_ns;
+    uint32_t buckets[WM_REGION_FOLD_BUCKETS];
+};
+
 struct wm_region_event {
     int64_t when_ns; /* CLOCK_MONOTONIC */
     enum wm_region_event_kind kind;
@@ -37,6 +50,9 @@ struct wm_region_event {
     const struct wm_region_thread *who;
     const char *name; /* of BEGINS and STARTS; NULL else */
     uint64_t id;      /* of STARTS and STOPS: which, within the process */
+    uint64_t clocked; /* of ENDS and STOPS: one more than the CPU time in ns that the thread
+                       * had in the call; 0: it is not known */
+    const struct wm_region_fold *fold; /* of ENDS: of so many calls; NULL: of one */
 };
 
 #define WM_REGION_NO_PATH UINT32_MAX
@@ -72,6 +88,10 @@ struct wm_region_edge {
     int64_t start_ns; /* of the call: when_ns for one that opens */
     uint32_t path, thread;
     enum wm_region_edge_kind kind;
+    uint64_t clocked; /* of a call that closes: one more than its thread's CPU time in ns,
+                       * which is no more than its time; 0: it is not known */
+    const struct wm_region_fold *fold; /* of what closes: so many calls, as if they had been
+                                        * one that lasted as long; NULL: it is one */
     double told_s; /* of a call that closes, where a file reports its time itself; else 0 */
 };
 

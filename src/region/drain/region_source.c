@@ -276,6 +276,7 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
         break;
     case WM_RING_END:
         next->kind = WM_REGION_ENDS;
+        next->clocked = value;
         return true;
     case WM_RING_START:
         if (source->written - source->taken < 2 ||
@@ -286,8 +287,13 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
         source->next_slots = 2;
         break;
     case WM_RING_STOP:
+        if (source->written - source->taken < 2 ||
+            !read_slot(source, source->taken + 1, &second))
+            return false;
         next->kind = WM_REGION_STOPS;
         next->id = value;
+        next->clocked = second.what;
+        source->next_slots = 2;
         return true;
     default:
         return false;

@@ -443,6 +443,26 @@ static uint32_t find_text(const struct wm_region_writer *writer, const char *nam
     return WM_REGION_NO_NAME;
 }
 
+/* Calls of a name that are clocked before it is decided. */
+enum { FIRST_CALLS = 4 };
+
+/* Later ones weigh an eighth of what is known. A name whose calls are short, and one of
+ * which is long after all, is tried once more. */
+void wm_region_writer_learn(struct wm_region_writer *writer,
+                            const struct wm_region_frame *frame, int64_t now_ns)
+{
+    uint32_t number = frame->number;
+    int64_t *mean_ns = &writer->mean_ns[number], length_ns = now_ns - frame->start_ns;
+    uint8_t *calls = &writer->clocked_calls[number];
+
+    if (frame->cpu_ns < 0)
+        *mean_ns = length_ns;
+    else
+        *mean_ns += (length_ns - *mean_ns) / (*calls < FIRST_CALLS ? *calls + 1 : 8);
+    *calls = (uint8_t)(*calls < FIRST_CALLS ? *calls + 1 : FIRST_CALLS);
+    writer->is_clocked[number] = *calls < FIRST_CALLS || *mean_ns >= WM_REGION_LONG_NS;
+}
+
 /* A place for a name that is in none, and whose text has been made room for. */
 static uint32_t take_place(struct wm_region_writer *writer, const char *name, size_t length)
 {
@@ -454,6 +474,11 @@ static uint32_t take_place(struct wm_region_writer *writer, const char *name, si
         memset(writer->names, 0, sizeof(writer->names));
         writer->text_used = 0;
     }
+    /* The first calls tell, unless names come and go: then those would be all. */
+    writer->is_clocked[number] = !writer->was_taken[number];
+    writer->was_taken[number] = true;
+    writer->clocked_calls[number] = 0;
+    writer->mean_ns[number] = 0;
     char *text = writer->texts + writer->text_used;
     memcpy(text, name, length);
     text[length] = '\0';
@@ -480,7 +505,8 @@ static void add_name(struct wm_region_writer *writer, uint32_t number, const cha
 /* Adds an event of that kind, the name before it if the ring does not know it, and `id`
  * behind it unless that is 0. `later` slots are kept free beside. */
 static bool add_named(struct wm_region_writer *writer, enum wm_ring_kind kind,
-                      const char *name, uint64_t id, uint64_t later)
+                      const char *name, uint64_t id, uint64_t later, uint32_t *ret_number,
+                      int64_t *ret_now_ns)
 {
     uint64_t slots = (id != 0 ? 2 : 1) + later;
 
@@ -503,16 +529,8 @@ static bool add_named(struct wm_region_writer *writer, enum wm_ring_kind kind,
     if (id != 0)
         wm_region_writer_add(writer, 0, id);
     wm_region_writer_publish(writer);
-    return true;
-}
-
-static bool add_plain(struct wm_region_writer *writer, enum wm_ring_kind kind, uint64_t id)
-{
-    if (!make_room(writer, 1))
-        return false;
-    wm_region_writer_enter(writer);
-    wm_region_writer_add(writer, wm_region_writer_now(), wm_region_writer_what(kind, id));
-    wm_region_writer_publish(writer);
+    *ret_number = number;
+    *ret_now_ns = now_ns;
     return true;
 }
 
@@ -531,10 +549,14 @@ static bool pop_level(struct wm_region_writer *writer)
 static void begin(struct wm_region_writer *writer, const char *name)
 {
     bool is_deep = writer->level_count >= LEVELS;
-    bool is_there = !is_deep && add_named(writer, WM_RING_BEGIN, name, 0, 1);
+    uint32_t number;
+    int64_t now_ns;
+    bool is_there =
+        !is_deep && add_named(writer, WM_RING_BEGIN, name, 0, 1, &number, &now_ns);
 
-    writer->open += is_there;
-    if (!is_there)
+    if (is_there)
+        wm_region_writer_push(writer, number, now_ns);
+    else
         count_lost(writer, 2);
     if (is_there && writer->level_count == 0)
         return;
@@ -550,8 +572,52 @@ static void end(struct wm_region_writer *writer)
     if (wm_region_writer_end_quickly(writer))
         return;
     /* One too many: the inbox is told all the same. */
-    if (!add_plain(writer, WM_RING_END, 0))
+    if (!make_room(writer, 1)) {
         count_lost(writer, 1);
+        return;
+    }
+    wm_region_writer_enter(writer);
+    wm_region_writer_add(writer, wm_region_writer_now(),
+                         wm_region_writer_what(WM_RING_END, 0));
+    wm_region_writer_publish(writer);
+}
+
+static bool start(struct wm_region_writer *writer, const char *name, uint64_t id)
+{
+    uint32_t number;
+    int64_t now_ns;
+
+    if (!add_named(writer, WM_RING_START, name, id, 0, &number, &now_ns)) {
+        count_lost(writer, 2);
+        return false;
+    }
+    writer->started[id % WM_REGION_FRAMES].id = id;
+    writer->started[id % WM_REGION_FRAMES].frame = (struct wm_region_frame) {
+        .start_ns = now_ns,
+        .cpu_ns = writer->is_clocked[number] ? wm_region_writer_cpu_now() : -1,
+        .number = number,
+    };
+    return true;
+}
+
+/* One that another thread started, or this one long ago, is not clocked. */
+static void stop(struct wm_region_writer *writer, uint64_t id)
+{
+    const struct wm_region_frame *frame = &writer->started[id % WM_REGION_FRAMES].frame;
+    bool is_known = writer->started[id % WM_REGION_FRAMES].id == id;
+    uint64_t clocked = is_known ? wm_region_writer_clocked(frame) : 0;
+
+    if (!make_room(writer, 2)) {
+        count_lost(writer, 1);
+        return;
+    }
+    wm_region_writer_enter(writer);
+    int64_t now_ns = wm_region_writer_now();
+    wm_region_writer_add(writer, now_ns, wm_region_writer_what(WM_RING_STOP, id));
+    wm_region_writer_add(writer, 0, clocked);
+    wm_region_writer_publish(writer);
+    if (is_known && (clocked != 0 || now_ns - frame->start_ns >= WM_REGION_LONG_NS))
+        wm_region_writer_learn(writer, frame, now_ns);
 }
 
 bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind kind,
@@ -564,10 +630,8 @@ bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind ki
     else if (kind == WM_RING_END)
         end(writer);
     else if (kind == WM_RING_START)
-        is_there = add_named(writer, kind, name, id, 0);
-    else if (!add_plain(writer, kind, id))
-        count_lost(writer, 1);
-    if (!is_there)
-        count_lost(writer, 2);
+        is_there = start(writer, name, id);
+    else
+        stop(writer, id);
     return is_there;
 }

@@ -45,6 +45,22 @@ void wm_region_target_forget(struct wm_region_target *target);
 
 enum { WM_REGION_TEXTS = 1 << 16 };
 
+/* Calls that last so long, on average, have the thread's CPU clock read at both ends: two
+ * system calls of some 0.7 us each at worst, as on a virtual machine, are 1.4 %. */
+enum { WM_REGION_LONG_NS = 100000 };
+
+/* So many calls that are open have what is known of them here; those inside are not
+ * clocked.
+ */
+enum { WM_REGION_FRAMES = 64 };
+
+/* A call that is open. */
+struct wm_region_frame {
+    int64_t start_ns;
+    int64_t cpu_ns;  /* the thread's CPU clock at its beginning; -1: it was not read */
+    uint32_t number; /* of its name */
+};
+
 struct wm_region_writer {
     struct wm_ring_event *events;
     struct wm_ring *ring; /* NULL: none could be made */
@@ -71,6 +87,21 @@ struct wm_region_writer {
     /* Regions opened since the first of those that are open and were dropped. */
     uint64_t level_count;
     uint64_t levels; /* a bit for each: it is in the ring; those beyond 64 are not */
+
+    /* Of each name, whether its calls are clocked, and what that is decided by. */
+    bool is_clocked[WM_RING_NAMES];
+    bool was_taken[WM_RING_NAMES];        /* by another name before */
+    uint8_t clocked_calls[WM_RING_NAMES]; /* up to those that are clocked in any case */
+    int64_t mean_ns[WM_RING_NAMES];
+
+    /* Of the stack, with one more place for all that is deeper. */
+    struct wm_region_frame frames[WM_REGION_FRAMES + 1];
+
+    /* What this thread started by itself last, each at its id's remainder. */
+    struct {
+        uint64_t id;
+        struct wm_region_frame frame;
+    } started[WM_REGION_FRAMES];
 
     size_t text_used;
     char texts[WM_REGION_TEXTS];
@@ -132,6 +163,44 @@ static inline int64_t wm_region_writer_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static inline int64_t wm_region_writer_cpu_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline struct wm_region_frame *
+wm_region_writer_frame(struct wm_region_writer *writer, uint64_t depth)
+{
+    return &writer->frames[depth < WM_REGION_FRAMES ? depth : WM_REGION_FRAMES];
+}
+
+/* The call that was written last is open. */
+static inline void wm_region_writer_push(struct wm_region_writer *writer, uint32_t number,
+                                         int64_t now_ns)
+{
+    bool is_clocked = writer->is_clocked[number] && writer->open < WM_REGION_FRAMES;
+
+    *wm_region_writer_frame(writer, writer->open++) = (struct wm_region_frame) {
+        .start_ns = now_ns,
+        .cpu_ns = is_clocked ? wm_region_writer_cpu_now() : -1,
+        .number = number,
+    };
+}
+
+/* What the end of a call says of its CPU time. */
+static inline uint64_t wm_region_writer_clocked(const struct wm_region_frame *frame)
+{
+    return frame->cpu_ns < 0 ? 0
+                             : (uint64_t)(wm_region_writer_cpu_now() - frame->cpu_ns) + 1;
+}
+
+/* A call of a name is over, which was clocked or long: whether the next one is clocked. */
+void wm_region_writer_learn(struct wm_region_writer *writer,
+                            const struct wm_region_frame *frame, int64_t now_ns);
+
 /* True when it is done. The writer is one that wm_region_writer_is_quick(). */
 static inline bool wm_region_writer_begin_quickly(struct wm_region_writer *writer,
                                                   const char *name)
@@ -142,10 +211,10 @@ static inline bool wm_region_writer_begin_quickly(struct wm_region_writer *write
     if (number == WM_REGION_NO_NAME)
         return false;
     wm_region_writer_enter(writer);
-    wm_region_writer_add(writer, wm_region_writer_now(),
-                         wm_region_writer_what(WM_RING_BEGIN, number));
+    int64_t now_ns = wm_region_writer_now();
+    wm_region_writer_add(writer, now_ns, wm_region_writer_what(WM_RING_BEGIN, number));
     wm_region_writer_publish(writer);
-    writer->open++;
+    wm_region_writer_push(writer, number, now_ns);
     return true;
 }
 
@@ -153,11 +222,14 @@ static inline bool wm_region_writer_end_quickly(struct wm_region_writer *writer)
 {
     if (writer->open == 0)
         return false;
+    const struct wm_region_frame *frame = wm_region_writer_frame(writer, --writer->open);
+    uint64_t clocked = wm_region_writer_clocked(frame);
     wm_region_writer_enter(writer);
-    wm_region_writer_add(writer, wm_region_writer_now(),
-                         wm_region_writer_what(WM_RING_END, 0));
+    int64_t now_ns = wm_region_writer_now();
+    wm_region_writer_add(writer, now_ns, wm_region_writer_what(WM_RING_END, clocked));
     wm_region_writer_publish(writer);
-    writer->open--;
+    if (clocked != 0 || now_ns - frame->start_ns >= WM_REGION_LONG_NS)
+        wm_region_writer_learn(writer, frame, now_ns);
     return true;
 }
 

@@ -71,6 +71,7 @@ static void put_region(const struct wm_json_node *node,
 {
     put_count(node, "calls", region->calls);
     put_count(node, "unfinished", region->unfinished);
+    put_count(node, "clocked_calls", region->clocked_calls);
     struct wm_json_node time = wm_json_object(node, "time");
     put_stats(&time, &region->time, "no call ended");
     wm_json_put(&time, "total", json_real(region->time.of[WM_BLOCK_TOTAL].number));

@@ -18,6 +18,8 @@ enum { COUNT_WIDTH = 10, FIGURE_WIDTH = 10, PERCENT_WIDTH = 9 };
 
 struct table {
     const struct wm_text_view *view;
+    bool has_clocks;     /* the CPU time of a region is by its thread's clock */
+    bool has_attributed; /* that of another is not */
     bool has_short;
     size_t lines; /* of the tree, by now */
 };
@@ -174,10 +176,19 @@ static struct wm_quantity joules_text(const struct wm_found *found)
     return wm_view_approximate(found->value.number, ratio->number, "J");
 }
 
+/* What is less exact than the rest of a region's row. */
+struct doubts {
+    bool is_short;      /* energy */
+    bool is_attributed; /* CPU time */
+};
+
 /* `spending` is NULL where there is nothing to say. */
 static void print_figure(const struct table *table, const struct wm_figure_row *row,
-                         const struct wm_region_spending *spending, const char *heading)
+                         const struct wm_region_spending *spending, const char *heading,
+                         bool is_attributed)
 {
+    char marked[WM_QUANTITY_SIZE + 1];
+
     if (!heading)
         return;
     if (!spending) {
@@ -189,19 +200,23 @@ static void print_figure(const struct table *table, const struct wm_figure_row *
     struct wm_quantity text = wm_line_figure(&found.value, row->unit, NULL);
     if (is_brief(table) && row->unit == WM_UNIT_JOULES)
         text = joules_text(&found);
-    print_right(table, text.text, width_of(heading));
+    snprintf(marked, sizeof(marked), "%s%s", is_attributed && found.value.known ? "~" : "",
+             text.text);
+    print_right(table, marked, width_of(heading));
 }
 
 static void print_spent(struct table *table, const struct wm_region_spending *inclusive,
-                        const struct wm_region_spending *exclusive, bool is_short)
+                        const struct wm_region_spending *exclusive, struct doubts doubts)
 {
     const struct wm_figure_row *row;
     size_t at = 0;
 
     while ((row = next_column(table, &at)) != NULL) {
-        bool is_rough = is_short && row->unit == WM_UNIT_JOULES;
-        print_figure(table, row, inclusive, inclusive_heading(table, row));
-        print_figure(table, row, exclusive, row->exclusive_heading);
+        bool is_rough = doubts.is_short && row->unit == WM_UNIT_JOULES;
+        bool is_attributed = doubts.is_attributed && row->unit == WM_UNIT_SECONDS;
+        print_figure(table, row, inclusive, inclusive_heading(table, row), is_attributed);
+        print_figure(table, row, exclusive, row->exclusive_heading, is_attributed);
+        table->has_attributed |= is_attributed;
         if (!has_percent(table, row))
             continue;
         const struct wm_found found =
@@ -215,13 +230,18 @@ static void print_region(struct table *table, const struct wm_region_usage *regi
                          uint32_t depth)
 {
     FILE *out = table->view->out;
+    uint64_t calls = region->calls + region->unfinished;
+    const struct doubts doubts = {
+        .is_short = region->is_short,
+        .is_attributed = table->has_clocks && region->clocked_calls < calls,
+    };
 
-    fprintf(out, "%*" PRIu64, COUNT_WIDTH, region->calls + region->unfinished);
+    fprintf(out, "%*" PRIu64, COUNT_WIDTH, calls);
     if (region->calls > 0)
         print_seconds(table, region->time.of[WM_BLOCK_MEAN].number);
     else
         wm_view_right(out, "n/a", FIGURE_WIDTH);
-    print_spent(table, &region->inclusive, &region->exclusive, region->is_short);
+    print_spent(table, &region->inclusive, &region->exclusive, doubts);
     print_name(table, region, depth);
 }
 
@@ -243,7 +263,7 @@ static void print_names(struct table *table)
         fprintf(out, "%*s and %zu more\n", COUNT_WIDTH, "",
                 regions->name_count - MOST_NAMES);
     fprintf(out, "%*s", COUNT_WIDTH + FIGURE_WIDTH, "");
-    print_spent(table, NULL, &regions->rest, false);
+    print_spent(table, NULL, &regions->rest, (struct doubts) { 0 });
     fputs("  (outside of all regions)\n", out);
 }
 
@@ -300,8 +320,14 @@ void wm_line_regions(const struct wm_text_view *view)
         wm_line_add_origin(&detail, view->report->energy.origin);
     wm_line_add(&detail, "", ":");
     wm_line_print(view, "Regions", count, detail.text);
+    for (size_t i = 0; i < regions->name_count; i++)
+        table.has_clocks |= regions->names[i].clocked_calls > 0;
     print_names(&table);
     print_tree(&table);
+    if (table.has_attributed)
+        fputs("~ by time: calls too short, or not over, for their thread's CPU clock to be "
+              "read\n",
+              view->out);
     if (table.has_short)
         fputs("* calls shorter than three updates of what their energy is from: "
               "a rough figure\n",
