@@ -46,7 +46,7 @@ static void test_missing(void **state)
         { "not installed", "libnosuch.so.0",
           "no SQLite (Debian: libsqlite3-0): libnosuch" },
         { "no library", "/dev/null", "no SQLite (Debian: libsqlite3-0): /dev/null" },
-        { "without its functions", "libm.so.6", "libm.so.6 has no sqlite3_bind_double" },
+        { "without its functions", "libm.so.6", "libm.so.6 has no sqlite3_bind_blob" },
     };
 
     (void)state;
