@@ -5,6 +5,7 @@
 #   make demo               what it does, in ten seconds
 #   make check              build and test everything
 #   make bench              what it costs, beside others
+#   make bench-truth        what must be true of every report, of a thousand random trees
 #   make install PREFIX=    default /usr/local; DESTDIR is honoured
 #   make wheel              dist/wattmeter-*.whl, for Python's pip
 #   make format             clang-format over all C files
@@ -12,7 +13,7 @@
 
 PREFIX ?= /usr/local
 
-.PHONY: all demo check bench install wheel format clean
+.PHONY: all demo check bench bench-truth install wheel format clean
 .NOTPARALLEL:
 
 all: build/build.ninja
@@ -32,6 +33,10 @@ bench: all
 	@ninja -C build bench-programs
 	@python3 bench/bench.py
 	@python3 bench/python.py
+
+bench-truth: all
+	@ninja -C build test-programs
+	@WM_TREES=1000 python3 tests/system/test_truth.py
 
 # The prefix is known to what is built only after ninja has run again.
 install: build/build.ninja

@@ -63,12 +63,13 @@ static void know_least(struct wm_value *value, const struct wm_value *least)
     wm_value_raise(value, least);
 }
 
-/* With the interval in which it lies. */
+/* Above the interval of all samples there was a moment of which no more is known. */
 static void raise_total(struct wm_rss *rss, const struct wm_value *least)
 {
     know_least(&rss->total, least);
     wm_value_raise(&rss->low, least);
-    wm_value_raise(&rss->high, &rss->total);
+    if (rss->high.known && rss->total.number > rss->high.number)
+        rss->low = rss->high = wm_value_missing("it was between two samples");
 }
 
 static void raise_to(struct wm_rss *whole, const struct wm_rss *part)
@@ -94,6 +95,60 @@ static void remark_bound(struct wm_report_builder *builder, double bytes)
         wm_build_fact(builder, "%s", text);
 }
 
+/* Right after its begin a command has nothing of its own yet, unlike what ran before. */
+static void forget_first_look(struct wm_report *report)
+{
+    bool is_command = !report->run.mode || strcmp(report->run.mode, "run") == 0;
+    const struct wm_value missing =
+        wm_value_missing("nobody looked between its begin and its end");
+
+    if (!report->complete || !is_command || report->result.ticks > LOOKS_AT_ENDS ||
+        report->result.tree_peak.private_.known)
+        return;
+    report->ram_main.private_ = report->ram_main.shared = missing;
+    report->ram_descendants.private_ = report->ram_descendants.shared = missing;
+    report->ram_combined.private_ = report->ram_combined.shared = missing;
+}
+
+static void raise_to_peak(struct wm_rss *rss, const struct wm_memory_peak *peak)
+{
+    const struct wm_value total = wm_value_known(peak->total.number);
+    const struct wm_value private_ = wm_value_known(peak->private_.number);
+    const struct wm_value shared = wm_value_known(peak->shared.number);
+
+    if (peak->total.known && total.number > 0)
+        raise_total(rss, &total);
+    if (peak->private_.known)
+        wm_value_raise(&rss->private_, &private_);
+    if (peak->shared.known)
+        wm_value_raise(&rss->shared, &shared);
+}
+
+/* The kernel says how large the largest process was, though not which. Where none was seen
+ * to be so large it is taken to be of the part that had the larger one, or where no
+ * descendant was seen, of the one that worked more. */
+static void give_to_part(struct wm_report *report, double bytes)
+{
+    const struct wm_result *result = &report->result;
+    struct wm_rss *main = &report->ram_main, *others = &report->ram_descendants;
+    bool has_seen = others->total.known && others->total.number > 0;
+    bool is_others =
+        has_seen ? others->total.number > main->total.number
+                 : result->cpu_descendants_seconds.number > result->cpu_main_seconds.number;
+    struct wm_rss *part = is_others ? others : main;
+
+    if ((main->total.known && main->total.number >= bytes) ||
+        (others->total.known && others->total.number >= bytes))
+        return;
+    const struct wm_value least = {
+        .number = bytes,
+        .known = true,
+        .why = "the kernel's peak of one process, which was not seen to be so large",
+    };
+    raise_total(part, &least);
+    part->total.why = least.why;
+}
+
 static void build_memory(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -106,16 +161,10 @@ static void build_memory(struct wm_report_builder *builder)
     report->ram_descendants = rss_of(builder, "descendants");
     report->ram_combined = rss_of(builder, "tree");
 
-    /* Right after its begin a command has nothing of its own yet, unlike what ran before.
-     */
-    bool is_command = !report->run.mode || strcmp(report->run.mode, "run") == 0;
-    if (report->complete && is_command && report->result.ticks <= LOOKS_AT_ENDS) {
-        struct wm_value missing =
-            wm_value_missing("nobody looked between its begin and its end");
-        report->ram_main.private_ = report->ram_main.shared = missing;
-        report->ram_descendants.private_ = report->ram_descendants.shared = missing;
-        report->ram_combined.private_ = report->ram_combined.shared = missing;
-    }
+    forget_first_look(report);
+    raise_to_peak(&report->ram_main, &report->result.main_peak);
+    raise_to_peak(&report->ram_descendants, &report->result.descendants_peak);
+    raise_to_peak(&report->ram_combined, &report->result.tree_peak);
 
     /* The tree has at least what one of its parts has, when its own is not known. */
     raise_to(&report->ram_combined, &report->ram_main);
@@ -136,6 +185,8 @@ static void build_memory(struct wm_report_builder *builder)
     if (report->result.peak_rss_is_main) {
         know_least(&report->ram_main.total, &seen);
         report->ram_main.total.why = NULL;
+    } else if (report->result.tree_peak.total.known) {
+        give_to_part(report, peak.number);
     }
     if (report->result.processes_seen == 1)
         report->ram_combined.total.why = NULL;
@@ -169,10 +220,15 @@ static struct wm_percentages percentages(const struct wm_report_builder *builder
                                          double cores)
 {
     const struct wm_known window = wm_window_max_value(&builder->analysis->cpu_max[part]);
-    struct wm_value max = mean;
+    double most = 100.0 * builder->analysis->run->core_count;
+    struct wm_value max;
 
+    /* The clocks of CPU time and of time do not agree to the last microsecond. */
+    if (most > 0 && mean.number > most)
+        mean.number = most;
+    max = mean;
     if (mean.known && window.known && window.number > mean.number)
-        max.number = window.number;
+        max.number = most > 0 && window.number > most ? most : window.number;
     return (struct wm_percentages) {
         .max_sum = max,
         .max_hardware = per_core(max, cores),

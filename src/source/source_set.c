@@ -335,18 +335,28 @@ static void collect(const struct wm_source_member *member, int64_t deadline_ns,
         readings[i] = (struct wm_reading) { when_ns, 0, WM_READING_FAILED };
 }
 
-void wm_source_set_collect(struct wm_source_set *set, int64_t deadline_ns,
-                           int64_t oldest_ns, struct wm_reading *readings)
+void wm_source_set_read(struct wm_source_set *set, struct wm_reading *readings)
 {
-    /* While the drivers are at work. */
     for (size_t i = 0; i < set->count; i++) {
         if (!wm_source_is_guarded(set->members[i].source))
             collect(&set->members[i], 0, 0, readings);
     }
+}
+
+void wm_source_set_wait(struct wm_source_set *set, int64_t deadline_ns, int64_t oldest_ns,
+                        struct wm_reading *readings)
+{
     for (size_t i = 0; i < set->count; i++) {
         if (wm_source_is_guarded(set->members[i].source))
             collect(&set->members[i], deadline_ns, oldest_ns, readings);
     }
+}
+
+void wm_source_set_collect(struct wm_source_set *set, int64_t deadline_ns,
+                           int64_t oldest_ns, struct wm_reading *readings)
+{
+    wm_source_set_read(set, readings); /* while the drivers are at work */
+    wm_source_set_wait(set, deadline_ns, oldest_ns, readings);
 }
 
 int64_t wm_source_set_cpu_ns(const struct wm_source_set *set)

@@ -124,6 +124,11 @@ int64_t wm_source_set_begin(struct wm_source_set *set);
 void wm_source_set_collect(struct wm_source_set *set, int64_t deadline_ns,
                            int64_t oldest_ns, struct wm_reading *readings);
 
+/* The two parts of it: all other sources, and the drivers. */
+void wm_source_set_read(struct wm_source_set *set, struct wm_reading *readings);
+void wm_source_set_wait(struct wm_source_set *set, int64_t deadline_ns, int64_t oldest_ns,
+                        struct wm_reading *readings);
+
 /* Why the last reading of a channel was not WM_READING_OK, or NULL. */
 const char *wm_source_set_why(const struct wm_source_set *set, size_t index);
 

@@ -136,7 +136,7 @@ void wm_track_end_work(struct wm_tracker *tracker)
 void wm_track_read_first(struct wm_tracker *tracker)
 {
     wm_track_begin_round(tracker);
-    wm_track_read_sources(tracker, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
+    wm_track_read_sources(tracker, WM_TRACK_FIRST, PATIENCE_AT_ENDS_NS);
 }
 
 static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
@@ -200,6 +200,15 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
     tracker->state = WM_TRACKER_ENDED;
 }
 
+/* The second look at a tree comes after twice the time of the first. */
+static void look_early(struct wm_tracker *tracker, int64_t now_ns)
+{
+    wm_tree_refresh(tracker->tree);
+    tracker->look_ns = tracker->start_ns + 2 * (now_ns - tracker->start_ns);
+    if (tracker->look_ns >= tracker->start_ns + tracker->interval_ns)
+        tracker->look_ns = INT64_MAX;
+}
+
 /* What one wait came to. */
 struct wake {
     bool target_ended, asked, has_regions;
@@ -225,6 +234,8 @@ static int act(struct wm_tracker *tracker, const struct wake *wake, struct wm_er
             return status;
     } else if (wake->now_ns >= tracker->due_ns)
         take_due_tick(tracker, wake->now_ns);
+    else if (wake->now_ns >= tracker->look_ns)
+        look_early(tracker, wake->now_ns);
     else if (tracker->regions &&
              (wake->now_ns - wake->begun_ns >= wake->regions_ns || wake->has_regions))
         wm_track_regions_drain(tracker->regions, drain_until(tracker, wake->now_ns));
@@ -245,7 +256,9 @@ static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_err
                             { .fd = tracker->wake_fd, .events = POLLIN },
                             { .fd = -1, .events = POLLIN } };
     struct wake wake = { .begun_ns = wm_clock_monotonic_ns(), .regions_ns = INT64_MAX };
-    int64_t wait_ns = tracker->due_ns - wake.begun_ns;
+    int64_t next_ns =
+        tracker->look_ns < tracker->due_ns ? tracker->look_ns : tracker->due_ns;
+    int64_t wait_ns = next_ns - wake.begun_ns;
 
     if (tracker->regions)
         fds[2].fd = wm_track_regions_fd(tracker->regions, &wake.regions_ns);
@@ -401,6 +414,15 @@ static void raise_main_peak(struct wm_result *result, pid_t main)
     }
 }
 
+static struct wm_memory_peak memory_peak(const struct wm_tree_peak *peak)
+{
+    return (struct wm_memory_peak) {
+        .total = { true, (double)peak->total },
+        .private_ = { true, (double)peak->private_ },
+        .shared = { true, (double)peak->shared },
+    };
+}
+
 /* CPU time and its method, the processes' peaks, what is uncertain. */
 static int take_tree(struct wm_tracker *tracker, struct wm_error *err)
 {
@@ -431,6 +453,10 @@ static int take_tree(struct wm_tracker *tracker, struct wm_error *err)
             "%llu of the processes may not be examined; their anonymous memory stands for "
             "their private memory",
             (unsigned long long)census.denied);
+    const struct wm_tree_peak *peaks = wm_tree_peaks(tracker->tree);
+    result->main_peak = memory_peak(&peaks[WM_TREE_MAIN]);
+    result->descendants_peak = memory_peak(&peaks[WM_TREE_DESCENDANTS]);
+    result->tree_peak = memory_peak(&peaks[WM_TREE_ALL]);
     int status = take_peaks(result, tracker->tree, err);
     raise_main_peak(result, tracker->pid);
     return status;

@@ -207,6 +207,7 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
     wm_track_hand_out(tracker, start_ns);
     tracker->start_ns = start_ns;
     tracker->due_ns = start_ns + tracker->interval_ns;
+    tracker->look_ns = tracker->launch ? start_ns + WM_TRACK_FIRST_LOOK_NS : INT64_MAX;
     tracker->state = WM_TRACKER_RUNNING;
 }
 

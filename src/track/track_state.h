@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "analyze/analyze.h"
+#include "base/base_clock.h"
 #include "record/record.h"
 #include "source/source_set.h"
 #include "source/tree/source_tree.h"
@@ -29,6 +30,11 @@ struct wm_channel_gap {
     bool had_value;
     struct wm_gap gap; /* WM_READING_OK: there is none now */
 };
+
+/* A command that ends before its first tick is due has the memory that it was seen to have
+ * after so long, after twice as long, and so on: in the second half of its life in any
+ * case. */
+#define WM_TRACK_FIRST_LOOK_NS WM_NS_PER_MS
 
 struct wm_tracker {
     enum wm_tracker_state state;
@@ -73,6 +79,7 @@ struct wm_tracker {
     int64_t interval_ns;
     int64_t start_ns;     /* of the first tick */
     int64_t due_ns;       /* of the next one */
+    int64_t look_ns;      /* when the tree is looked at before its first tick is due */
     int64_t cost_ns;      /* CPU time in functions of the tracker that have returned */
     int64_t begun_ns;     /* the thread's CPU clock when the one now at work began */
     int64_t self_base_ns; /* the cost when the CPU time of "self" began to count */
@@ -152,6 +159,7 @@ void wm_track_read_tree(struct wm_tracker *tracker);
 enum wm_track_demand {
     WM_TRACK_RECENT, /* a reading of a moment ago will do where a driver is slow */
     WM_TRACK_NEW,    /* nothing from before the begin */
+    WM_TRACK_FIRST,  /* the same, and nothing that is old when all drivers have answered */
 };
 void wm_track_read_sources(struct wm_tracker *tracker, enum wm_track_demand demand,
                            int64_t patience_ns);

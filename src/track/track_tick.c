@@ -123,11 +123,17 @@ static int64_t oldest_that_counts(const struct wm_tracker *tracker)
 void wm_track_read_sources(struct wm_tracker *tracker, enum wm_track_demand demand,
                            int64_t patience_ns)
 {
+    struct wm_reading *readings = tracker->readings + tracker->first_source_channel;
     int64_t oldest_ns =
-        demand == WM_TRACK_NEW ? tracker->round_ns : oldest_that_counts(tracker);
+        demand == WM_TRACK_RECENT ? oldest_that_counts(tracker) : tracker->round_ns;
+    int64_t deadline_ns = tracker->round_ns + patience_ns;
 
-    wm_source_set_collect(tracker->sources, tracker->round_ns + patience_ns, oldest_ns,
-                          tracker->readings + tracker->first_source_channel);
+    if (demand == WM_TRACK_FIRST) {
+        wm_source_set_wait(tracker->sources, deadline_ns, oldest_ns, readings);
+        wm_source_set_read(tracker->sources, readings);
+    } else {
+        wm_source_set_collect(tracker->sources, deadline_ns, oldest_ns, readings);
+    }
     wm_shares_read(tracker->shares, tracker->round_ns,
                    tracker->readings + tracker->first_share_channel);
 }

@@ -240,8 +240,34 @@ while True:
     for main, low, total, high, processes in ticks:
         assert main <= low <= total <= high, (main, low, total, high)
 
-        # Each has 10 MB of its own at most, and what it took to wake up.
-        assert total <= main + (processes - 1) * 13e6, (main, total, processes)
+    # Each has 10 MB of its own at most, and what it took to wake up; one that ends while it
+    # is looked at may count twice in what all share.
+    far = [tick for tick in ticks if tick[2] > tick[0] + (tick[4] - 1) * 13e6]
+    assert len(far) <= len(ticks) / 10, far
+
+
+@case("shorter than the interval: memory by part, private and shared; a child's spike is a child's")
+def _(folder):
+    program = """
+import os, time
+if os.fork() == 0:
+    block = bytearray(60_000_000)
+    for i in range(0, len(block), 4096): block[i] = 1
+    del block
+    time.sleep(0.1); os._exit(0)
+os.wait()
+"""
+    r = report(PYTHON, "-c", program, options=("-i", "30s"))
+    ram = r["max_ram"]
+    print(f"# {ram}")
+    assert r["tool"]["ticks"] == 2, r["tool"]
+    assert 4e6 < ram["main"]["total_rss"] < 30e6, ram
+    assert 60e6 < ram["descendants"]["total_rss"] < 90e6, ram
+    for part in ram["main"], ram["descendants"], ram["combined"]:
+        assert 0 < part["private_rss"] <= part["total_rss"], ram
+        assert 0 < part["shared_rss"] <= part["total_rss"], ram
+    child = next(p for p in r["processes"]["peaks"] if p["max_memory"] > 60e6)
+    assert child["parent"] in [p["pid"] for p in r["processes"]["peaks"]], r["processes"]
 
 
 @case("threads, processes and memory of what is alive together")

@@ -77,7 +77,7 @@ def _(folder):
     assert codes[0] == 1 and codes[-1] == 5, codes
 
 
-@case("memory that is too dear to read after a fork: the report says for how long")
+@case("memory that is too dear to read after a fork: it is estimated, within an interval")
 def _(folder):
     program = """
 import os, time
@@ -90,10 +90,14 @@ time.sleep(1.5)
     done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program)
     assert done.stderr == "", done.stderr
     r = tap.json.loads(output.read_text())
-    remarks = [x for x in r["remarks"] if x.startswith("memory of the tree: not sampled")]
-    assert len(remarks) == 1 and re.search(r", for [\d.]+ of [\d.]+ s$", remarks[0]), r["remarks"]
+    assert not [x for x in r["remarks"] if x.startswith("memory of the tree")], r["remarks"]
     ram = r["max_ram"]
-    assert ram["combined"]["total_rss"] >= ram["main"]["total_rss"] > 1e6, ram
+    whole = ram["combined"]
+    assert whole["total_rss"] >= ram["main"]["total_rss"] > 1e6, ram
+    assert whole["total_rss_low"] <= whole["total_rss"] <= whole["total_rss_high"], ram
+
+    # All are copies of one, which nobody writes to but for a few pages.
+    assert whole["total_rss"] < 600 * ram["main"]["total_rss"] / 2, ram
 
 
 @case("a process that may not be examined costs its own number and nothing else")

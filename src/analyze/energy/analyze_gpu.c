@@ -52,6 +52,16 @@ static struct wm_value tree_memory_on(struct wm_report_builder *builder,
     return wm_build_max(builder, channel, source);
 }
 
+/* Between two readings of its power a GPU took more than in either where its counter of
+ * energy says so. */
+static void raise_to_mean(struct wm_value *max, const struct wm_energy_figure *figure)
+{
+    if (!figure->energy.known || figure->covered_s <= 0)
+        return;
+    const struct wm_value mean = wm_value_known(figure->energy.number / figure->covered_s);
+    wm_value_raise(max, &mean);
+}
+
 static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *usage,
                       const struct wm_gpu_stats *gpu)
 {
@@ -73,6 +83,7 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
                     &usage->figure, &usage->split, &usage->idle_power);
     remark_silence(builder, usage, gpu);
     usage->power = wm_build_spread(builder, gpu->device.power, source);
+    raise_to_mean(&usage->power.max, &usage->figure);
     usage->utilization = wm_build_spread(builder, gpu->utilization, source);
     usage->memory = wm_build_spread(builder, gpu->memory_used, source);
     usage->memory_capacity = wm_build_last(builder, gpu->memory_total, source);

@@ -2,6 +2,7 @@
 /* analyze_whole.c - the energy of everything that is no GPU, and of all together. */
 #include "analyze/analyze_build.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,11 +55,13 @@ static void build_device(struct wm_report_builder *builder,
     device->origin = channel->origin;
     wm_build_device(builder, stats, why, unfit, &device->figure, &device->split,
                     &device->idle_power);
+    bool has_most = device->sensor == WM_SENSOR_MODEL && channel->sensor.range > 0;
+    double most = has_most ? channel->sensor.range : HUGE_VAL;
     device->power = device->figure.energy;
     if (device->power.known) {
         double seconds = device->figure.covered_s;
         if (seconds > 0)
-            device->power = wm_value_known(device->power.number / seconds);
+            device->power = wm_value_known(fmin(device->power.number / seconds, most));
         else
             device->power =
                 wm_value_missing("no time passed between the first sample and the last");
@@ -203,17 +206,36 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
            has_gpus == report->cover.has[WM_COST_GPUS];
 }
 
+/* What a model says at most, which also holds where the ends of the run lie a moment
+ * beside its readings; infinite where anything else is measured. */
+static double modelled_most(const struct wm_analysis *analysis)
+{
+    double watts = 0;
+
+    for (size_t i = 0; i < wm_device_count(analysis); i++) {
+        const struct wm_device_stats *device = wm_device_at(analysis, i);
+        const struct wm_sensor *sensor = &device->channel->sensor;
+        if (!device->counts)
+            continue;
+        if (sensor->kind != WM_SENSOR_MODEL || sensor->range <= 0)
+            return HUGE_VAL;
+        watts += sensor->range;
+    }
+    return watts > 0 ? watts : HUGE_VAL;
+}
+
 static void build_power(struct wm_report_builder *builder)
 {
+    double most = modelled_most(builder->analysis);
     struct wm_report *report = builder->report;
     const struct wm_known max = wm_window_max_value(&builder->analysis->power_max);
 
     report->power.mean = report->energy.energy;
     if (report->power.mean.known)
-        report->power.mean = wm_value_known(report->energy.watts);
+        report->power.mean = wm_value_known(fmin(report->energy.watts, most));
     report->power.max = report->power.mean;
     if (report->power.mean.known && max.known && max.number > report->power.mean.number)
-        report->power.max = wm_value_known(max.number);
+        report->power.max = wm_value_known(fmin(max.number, most));
     if (report->power.max.known && report->power.max.number > report->power.mean.number)
         report->power_max_s = wm_devices_power_window_s(builder->analysis);
     if (report->power.mean.known && !is_of_the_same(builder))

@@ -98,6 +98,13 @@ static const struct wm_members peaks = { peak_members, COUNT(peak_members),
                                          sizeof(struct wm_process_peak) };
 
 #define RESULT(name) .key = #name, .slot = offsetof(struct wm_result, name)
+#define MEMORY(name, member)                                                               \
+    {                                                                                      \
+        .key = name, .slot = offsetof(struct wm_result, member), .type = WM_MEMBER_KNOWN   \
+    }
+#define MEMORY_PEAK(name)                                                                  \
+    MEMORY(#name "_bytes", name.total), MEMORY(#name "_private_bytes", name.private_),     \
+        MEMORY(#name "_shared_bytes", name.shared)
 #define RESULT_TEXT(name)                                                                  \
     RESULT(name), .type = WM_MEMBER_TEXT, .size = sizeof(((struct wm_result *)0)->name)
 
@@ -113,6 +120,9 @@ static const struct wm_member result_members[] = {
     { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_bound_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_is_main), .type = WM_MEMBER_BOOL },
+    MEMORY_PEAK(main_peak),
+    MEMORY_PEAK(descendants_peak),
+    MEMORY_PEAK(tree_peak),
     { RESULT(ticks), .type = WM_MEMBER_UINT64 },
     { RESULT(late_ticks), .type = WM_MEMBER_UINT64 },
     { RESULT(missed_ticks), .type = WM_MEMBER_UINT64 },

@@ -83,6 +83,11 @@ struct wm_process_peak {
     int max_threads;
 };
 
+/* In bytes; each its own maximum. */
+struct wm_memory_peak {
+    struct wm_known total, private_, shared;
+};
+
 struct wm_result {
     int64_t end_ns; /* CLOCK_MONOTONIC when the target ended or tracking stopped */
     struct wm_known exit_status; /* of one that was not killed */
@@ -93,6 +98,9 @@ struct wm_result {
     struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
     struct wm_known peak_rss_bound_bytes; /* no process was larger */
     bool peak_rss_is_main; /* the process of peak_rss_bytes was the main one */
+
+    /* The highest that was seen at all, between ticks, too. */
+    struct wm_memory_peak main_peak, descendants_peak, tree_peak;
     uint64_t ticks, late_ticks, missed_ticks;
     struct wm_known tool_cpu_seconds; /* late and missed ticks are known where it is */
     struct wm_known tool_max_rss_bytes;

@@ -27,7 +27,7 @@
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { STAT_SIZE = 1024, ROLLUP_SIZE = 2048, PATH_SIZE = 64 };
+enum { STAT_SIZE = 1024, ROLLUP_SIZE = 2048, STATUS_SIZE = 8192, PATH_SIZE = 64 };
 
 /* The kernel's encoding of "the CPU clock of process PID", which
  * clock_getcpuclockid() would compute with one more system call. */
@@ -200,10 +200,41 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
     if (process->cpu_ns != before_ns)
         process->ran_ns = now_ns;
     read_statm(procfs, process);
-    if (process->image != image)
+    if (process->image != image) {
         guess_alone(process);
+        process->peak_base_bytes = 0;
+    }
     process->refreshed_ns = now_ns;
     return true;
+}
+
+static int64_t kernels_peak(const struct wm_procfs *procfs,
+                            const struct wm_process *process)
+{
+    char text[STATUS_SIZE];
+    uint64_t bytes;
+
+    if (read_file(procfs, process, -1, "status", text, sizeof(text)) <= 0 ||
+        wm_parse_status_kb(text, "VmHWM", &bytes) != WM_OK || bytes > INT64_MAX)
+        return 0;
+    return (int64_t)bytes;
+}
+
+void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process)
+{
+    process->cpu_base_ns = process->cpu_ns;
+    process->peak_base_bytes = kernels_peak(procfs, process);
+    process->peak_ns = process->ran_ns;
+}
+
+void wm_process_read_peak(const struct wm_procfs *procfs, struct wm_process *process,
+                          int64_t now_ns)
+{
+    int64_t peak_bytes = kernels_peak(procfs, process);
+
+    process->peak_ns = now_ns;
+    if (peak_bytes > process->peak_base_bytes && peak_bytes > process->max_rss_bytes)
+        process->max_rss_bytes = peak_bytes;
 }
 
 int64_t wm_process_cpu_ns(const struct wm_procfs *procfs, const struct wm_process *process)

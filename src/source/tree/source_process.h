@@ -73,6 +73,8 @@ struct wm_process {
     int64_t detail_ns, detail_cost_ns;
 
     int64_t max_rss_bytes;
+    int64_t peak_ns;         /* when the kernel's own peak was last read */
+    int64_t peak_base_bytes; /* what that was before it was tracked */
     struct wm_known max_private_bytes;
     int max_threads;
 };
@@ -88,6 +90,9 @@ bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret
 /* Gives back what it holds. */
 void wm_process_release(struct wm_procfs *procfs, struct wm_process *process);
 
+/* Lets its CPU time and the kernel's peak of it count from now. */
+void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process);
+
 /* The CPU time of its own that it has used by now: by its clock where its pid is one of our
  * own system calls, else as of the last refresh. */
 int64_t wm_process_cpu_ns(const struct wm_procfs *procfs, const struct wm_process *process);
@@ -101,6 +106,11 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
  * while it maps memory; the caller minds the cost. False when the process is
  * gone. */
 bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *process);
+
+/* Raises its highest resident memory to what the kernel has seen since it executed its
+ * program, which does not miss what was between two refreshes. */
+void wm_process_read_peak(const struct wm_procfs *procfs, struct wm_process *process,
+                          int64_t now_ns);
 
 /* What wm_process_read_detail() will probably cost: as much per byte as it did
  * last time. */

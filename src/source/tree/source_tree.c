@@ -3,6 +3,7 @@
 #include "source/tree/source_tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
@@ -26,8 +27,6 @@
  * parent that is not in sight. More than this is worth a look. */
 #define GROWTH_MAX_BYTES (1 << 20)
 
-enum { MEMBER_MAIN, MEMBER_DESCENDANTS, MEMBER_TREE, MEMBER_COUNT };
-
 #define CHANNEL(name, of_metric, of_unit)                                                  \
     {                                                                                      \
         .source = "tree", .device = name, .label = name, .metric = of_metric,              \
@@ -50,26 +49,51 @@ static const struct wm_channel channels[] = {
 enum {
     CHANNEL_COUNT = sizeof(channels) / sizeof(channels[0]),
     CHANNELS_PER_MEMBER = 4,
-    PROCESSES_CHANNEL = MEMBER_COUNT * CHANNELS_PER_MEMBER,
+    PROCESSES_CHANNEL = WM_TREE_MEMBERS * CHANNELS_PER_MEMBER,
 };
 
-/* Time that may be spent, saved up at a fixed share of the time that passes. */
+/* The kernel's own peak of a process is asked for this often while it runs. That holds up
+ * nobody, but takes some ten times as long as its size. */
+#define PEAK_NS (50 * WM_NS_PER_MS)
+#define PEAK_SHARE 500
+#define PEAK_START_NS (2 * WM_NS_PER_MS)
+
+/* Time that may be spent, saved up at a fixed share of the time that passes: the part of it
+ * that one in `share` is. */
 struct budget {
+    int64_t share;
     int64_t credit_ns;
     int64_t updated_ns;
 };
 
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+struct sums {
+    size_t members; /* members that are not zombies */
+    int64_t rss, uss, pss, largest_shared;
+    int64_t least_uss,
+        least_shared; /* what is no guess, and the most that one has besides */
+    int64_t copied;   /* as of a process */
+    int64_t threads;
+    bool is_guess; /* smaps_rollup of some of them was not read since a fork */
+};
+
 struct wm_tree {
     struct wm_tree_set set;
-    struct budget routine, fork;
+    struct budget routine, fork, peak;
     size_t next_detail; /* where the routine goes on */
     int64_t refreshed_ns;
+    struct sums sums[WM_TREE_MEMBERS]; /* as of the last refresh */
+    struct wm_tree_peak peaks[WM_TREE_MEMBERS];
     const char *why[CHANNEL_COUNT];
 };
 
 static void save_up(struct budget *budget, int64_t now_ns)
 {
-    budget->credit_ns += (now_ns - budget->updated_ns) / BUDGET_SHARE;
+    budget->credit_ns += (now_ns - budget->updated_ns) / budget->share;
     if (budget->credit_ns > BUDGET_MAX_NS)
         budget->credit_ns = BUDGET_MAX_NS;
     budget->updated_ns = now_ns;
@@ -165,34 +189,26 @@ static void refresh_details(struct wm_tree *tree, int64_t now_ns)
     }
 }
 
-void wm_tree_find_all(struct wm_tree *tree)
+/* Where memory was given back since, the peak may have been between two refreshes. */
+static bool is_peak_due(const struct wm_process *process, int64_t now_ns)
 {
-    wm_tree_set_refresh(&tree->set, wm_clock_monotonic_ns());
+    return process->state != 'Z' && process->ran_ns > process->peak_ns &&
+           (now_ns - process->peak_ns >= PEAK_NS ||
+            process->rss_bytes < process->max_rss_bytes);
 }
 
-void wm_tree_refresh(struct wm_tree *tree)
+static void refresh_peaks(struct wm_tree *tree, int64_t now_ns)
 {
-    int64_t now_ns = wm_clock_monotonic_ns();
-
-    wm_tree_set_refresh(&tree->set, now_ns);
-    refresh_details(tree, now_ns);
-    tree->refreshed_ns = now_ns;
+    save_up(&tree->peak, now_ns);
+    for (size_t i = 0; i < tree->set.count && tree->peak.credit_ns > 0; i++) {
+        struct wm_process *process = &tree->set.processes[i];
+        if (!is_peak_due(process, now_ns))
+            continue;
+        int64_t begin_ns = wm_clock_thread_cpu_ns();
+        wm_process_read_peak(&tree->set.procfs, process, now_ns);
+        tree->peak.credit_ns -= wm_clock_thread_cpu_ns() - begin_ns;
+    }
 }
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-struct sums {
-    size_t members; /* members that are not zombies */
-    int64_t rss, uss, pss, largest_shared;
-    int64_t least_uss,
-        least_shared; /* what is no guess, and the most that one has besides */
-    int64_t copied;   /* as of a process */
-    int64_t threads;
-    bool is_guess; /* smaps_rollup of some of them was not read since a fork */
-};
 
 static void add_to(struct sums *sums, const struct wm_process *process,
                    const struct wm_process_memory *memory)
@@ -215,24 +231,67 @@ static bool has_ended(const struct wm_process *process)
     return process->state == 'Z' || process->rss_bytes == 0;
 }
 
-static void sum_up(struct wm_tree *tree, struct sums sums[MEMBER_COUNT])
+/* Shared memory counts once. What the members share with each other and with
+ * strangers is at least the sum of their shares in it, and at least as much as
+ * the one with most of it has. */
+static int64_t shared_once(const struct sums *sums)
 {
-    for (int m = 0; m < MEMBER_COUNT; m++)
-        sums[m] = (struct sums) { 0 };
+    return most(sums->pss - sums->uss, sums->largest_shared);
+}
+
+static void raise(int64_t *peak, int64_t value)
+{
+    if (value > *peak)
+        *peak = value;
+}
+
+static void raise_peak(struct wm_tree_peak *peak, const struct sums *sums)
+{
+    raise(&peak->total, sums->uss + shared_once(sums));
+    raise(&peak->private_, sums->uss);
+    raise(&peak->shared, shared_once(sums));
+}
+
+static void sum_up(struct wm_tree *tree)
+{
+    struct sums *sums = tree->sums;
+
+    memset(tree->sums, 0, sizeof(tree->sums));
 
     for (size_t i = 0; i < tree->set.count; i++) {
         struct wm_process *process = &tree->set.processes[i];
+        int member = process->pid == tree->set.root ? WM_TREE_MAIN : WM_TREE_DESCENDANTS;
 
+        /* Of one, too, that has ended since it was refreshed. */
+        raise(&tree->peaks[member].total, process->max_rss_bytes);
+        raise(&tree->peaks[WM_TREE_ALL].total, process->max_rss_bytes);
         if (has_ended(process))
             continue;
         const struct wm_process_memory memory =
             wm_process_memory(&tree->set.procfs, process);
         if ((double)memory.uss >= process->max_private_bytes.number)
             process->max_private_bytes = (struct wm_known) { true, (double)memory.uss };
-        int member = process->pid == tree->set.root ? MEMBER_MAIN : MEMBER_DESCENDANTS;
         add_to(&sums[member], process, &memory);
-        add_to(&sums[MEMBER_TREE], process, &memory);
+        add_to(&sums[WM_TREE_ALL], process, &memory);
     }
+    for (int m = 0; m < WM_TREE_MEMBERS; m++)
+        raise_peak(&tree->peaks[m], &sums[m]);
+}
+
+void wm_tree_find_all(struct wm_tree *tree)
+{
+    wm_tree_set_refresh(&tree->set, wm_clock_monotonic_ns());
+}
+
+void wm_tree_refresh(struct wm_tree *tree)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    wm_tree_set_refresh(&tree->set, now_ns);
+    refresh_details(tree, now_ns);
+    refresh_peaks(tree, now_ns);
+    sum_up(tree);
+    tree->refreshed_ns = now_ns;
 }
 
 static void set(struct wm_tree *tree, struct wm_reading *readings, size_t channel,
@@ -253,19 +312,11 @@ static void set_missing(struct wm_tree *tree, struct wm_reading *readings, size_
     }
 }
 
-/* Shared memory counts once. What the members share with each other and with
- * strangers is at least the sum of their shares in it, and at least as much as
- * the one with most of it has. */
-static int64_t shared_once(const struct sums *sums)
-{
-    return most(sums->pss - sums->uss, sums->largest_shared);
-}
-
 /* The first of the channels of the interval in which a member's memory is; that of the main
  * process, which is one, is known. */
 static size_t bounds_channel(size_t member)
 {
-    return PROCESSES_CHANNEL + 1 + 2 * (member - MEMBER_DESCENDANTS);
+    return PROCESSES_CHANNEL + 1 + 2 * (member - WM_TREE_DESCENDANTS);
 }
 
 static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t member,
@@ -280,7 +331,7 @@ static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t
     set(tree, readings, first, (double)total);
     set(tree, readings, first + 1, (double)sums->uss);
     set(tree, readings, first + 2, (double)shared);
-    if (member == MEMBER_MAIN)
+    if (member == WM_TREE_MAIN)
         return;
     size_t bounds = bounds_channel(member);
     set(tree, readings, bounds, (double)(sums->is_guess && least < total ? least : total));
@@ -289,21 +340,20 @@ static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t
 
 void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
 {
-    struct sums sums[MEMBER_COUNT];
+    const struct sums *sums = tree->sums;
 
-    sum_up(tree, sums);
     for (size_t i = 0; i < CHANNEL_COUNT; i++)
         readings[i].when_ns = tree->refreshed_ns;
 
-    for (size_t m = 0; m < MEMBER_COUNT; m++) {
+    for (size_t m = 0; m < WM_TREE_MEMBERS; m++) {
         size_t first = m * CHANNELS_PER_MEMBER;
 
         /* No descendants are a true 0, but a tree without its root has ended,
          * and its last reading must not pull down a mean. */
-        if (sums[m].members == 0 && m != MEMBER_DESCENDANTS) {
+        if (sums[m].members == 0 && m != WM_TREE_DESCENDANTS) {
             set_missing(tree, readings, first, first + CHANNELS_PER_MEMBER, WM_READING_NONE,
                         "it has ended");
-            if (m == MEMBER_TREE)
+            if (m == WM_TREE_ALL)
                 set_missing(tree, readings, bounds_channel(m), bounds_channel(m) + 2,
                             WM_READING_NONE, "it has ended");
             continue;
@@ -311,7 +361,7 @@ void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
         set_memory(tree, readings, m, &sums[m]);
         set(tree, readings, first + 3, (double)sums[m].threads);
     }
-    set(tree, readings, PROCESSES_CHANNEL, (double)sums[MEMBER_TREE].members);
+    set(tree, readings, PROCESSES_CHANNEL, (double)sums[WM_TREE_ALL].members);
 }
 
 int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
@@ -327,8 +377,9 @@ int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
         return status;
     }
     int64_t now_ns = wm_clock_monotonic_ns();
-    tree->routine = (struct budget) { ROUTINE_START_NS, now_ns };
-    tree->fork = (struct budget) { FORK_START_NS, now_ns };
+    tree->routine = (struct budget) { BUDGET_SHARE, ROUTINE_START_NS, now_ns };
+    tree->fork = (struct budget) { BUDGET_SHARE, FORK_START_NS, now_ns };
+    tree->peak = (struct budget) { PEAK_SHARE, PEAK_START_NS, now_ns };
     *ret_tree = tree;
     return WM_OK;
 }
@@ -359,6 +410,8 @@ void wm_tree_executed(struct wm_tree *tree)
         return;
     root->refreshed_ns = 0;
     root->image = 0; /* so that it becomes another one in any case */
+    root->peak_base_bytes = 0;
+    memset(tree->peaks, 0, sizeof(tree->peaks));
     root->detail_cost_ns = 0;
     root->max_rss_bytes = 0;
     root->max_private_bytes = (struct wm_known) { 0 };
@@ -369,6 +422,11 @@ size_t wm_tree_channels(const struct wm_tree *tree, const struct wm_channel **re
     (void)tree;
     *ret_channels = channels;
     return CHANNEL_COUNT;
+}
+
+const struct wm_tree_peak *wm_tree_peaks(const struct wm_tree *tree)
+{
+    return tree->peaks;
 }
 
 const char *wm_tree_why(const struct wm_tree *tree, size_t channel)
@@ -411,6 +469,7 @@ void wm_tree_rebase(struct wm_tree *tree)
 {
     for (size_t i = 0; i < tree->set.count; i++)
         tree->set.processes[i].cpu_base_ns = tree->set.processes[i].cpu_ns;
+    memset(tree->peaks, 0, sizeof(tree->peaks));
 }
 
 bool wm_tree_contains(const struct wm_tree *tree, pid_t pid)

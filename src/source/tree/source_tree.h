@@ -14,10 +14,22 @@
 /* Most dead processes that are remembered. */
 enum { WM_TREE_GONE_MAX = 128 };
 
+enum wm_tree_member {
+    WM_TREE_MAIN,
+    WM_TREE_DESCENDANTS,
+    WM_TREE_ALL,
+    WM_TREE_MEMBERS,
+};
+
 struct wm_tree_census {
     uint64_t seen;     /* processes that were ever in the tree */
     uint64_t denied;   /* processes of the tree whose private memory may not be read */
     uint64_t unlisted; /* times a process could not be followed for lack of room */
+};
+
+/* The highest of the main process, of its descendants, or of both, in bytes. */
+struct wm_tree_peak {
+    int64_t total, private_, shared;
 };
 
 struct wm_tree;
@@ -46,6 +58,10 @@ void wm_tree_find_all(struct wm_tree *tree);
 /* The same with their memory. */
 void wm_tree_refresh(struct wm_tree *tree);
 
+/* As of all refreshes, and no less than the kernel's own peak of any one process. There is
+ * one for each of enum wm_tree_member. */
+const struct wm_tree_peak *wm_tree_peaks(const struct wm_tree *tree);
+
 size_t wm_tree_channels(const struct wm_tree *tree, const struct wm_channel **ret_channels);
 
 /* The readings as of the last refresh, in the order of the channels. */
@@ -65,7 +81,7 @@ int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree);
  * the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 
-/* Lets the CPU time of each process count from now. */
+/* Lets the CPU time of each process, and the peaks of the tree, count from now. */
 void wm_tree_rebase(struct wm_tree *tree);
 
 bool wm_tree_contains(const struct wm_tree *tree, pid_t pid);

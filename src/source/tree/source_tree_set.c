@@ -49,7 +49,7 @@ static struct wm_process *add(struct wm_tree_set *set, pid_t pid)
     if (!wm_process_open(&set->procfs, pid, process))
         return NULL;
     if (!set->started)
-        process->cpu_base_ns = process->cpu_ns;
+        wm_process_set_base(&set->procfs, process);
     wm_map_put(&set->places, (uint64_t)pid, 0, (uint32_t)set->count++);
     set->census.seen++;
     return process;

@@ -458,9 +458,11 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
 
     /* A high-water mark is inherited through exec, so one that is not above that of
      * before may be no mark of the command's. */
-    bool own = end.command.ru_maxrss > end.inherited_kb;
-    ret_end->peak_rss_bound_bytes =
-        (struct wm_known) { true, (double)end.command.ru_maxrss * 1024 };
+    long largest_kb = end.command.ru_maxrss > end.children.ru_maxrss
+                          ? end.command.ru_maxrss
+                          : end.children.ru_maxrss; /* adopted ones, too */
+    bool own = largest_kb > end.inherited_kb;
+    ret_end->peak_rss_bound_bytes = (struct wm_known) { true, (double)largest_kb * 1024 };
     ret_end->peak_rss_bytes = ret_end->peak_rss_bound_bytes;
     ret_end->peak_rss_bytes.known = own;
     return WM_OK;

@@ -53,9 +53,11 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
 
     snprintf(label, sizeof(label), "  %s", gpu->label);
     const struct wm_value watts = wm_line_gpu_watts(gpu);
-    wm_line_add(&detail, "", "%s on average, peak %s in a reading",
-                wm_line_number(&watts, 1, " W").text,
-                wm_line_number(&gpu->power.max, 1, " W").text);
+    bool is_reading = !watts.known || gpu->power.max.number > watts.number ||
+                      gpu->power.mean.number >= 0.999 * watts.number;
+    wm_line_add(
+        &detail, "", "%s on average, peak %s%s", wm_line_number(&watts, 1, " W").text,
+        wm_line_number(&gpu->power.max, 1, " W").text, is_reading ? " in a reading" : "");
     wm_line_add(&detail, "; ", "busy %s",
                 wm_line_number(&gpu->utilization.mean, 100, " %").text);
     if (gpu->temperature.max.known)

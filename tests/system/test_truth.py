@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is true of every report, whatever the command does: of random trees of processes
+that fork, execute, take and give back memory, compute, end early and leave orphans.
+WM_TREES says how many, from WM_FIRST_TREE on; `make bench-truth` takes a thousand."""
+
+import concurrent.futures
+import os
+import re
+import sqlite3
+import subprocess
+import tempfile
+from pathlib import Path
+
+import tap
+from tap import case, wattmeter
+
+TREES = int(os.environ.get("WM_TREES", "100"))
+FIRST = int(os.environ.get("WM_FIRST_TREE", "0"))
+PARTS = ("main", "descendants", "combined")
+FORMATS = ("sqlite", "csv")
+MODEL_WATTS = 5, 20
+GPUS = {"WATTMETER_NVML": str(tap.BUILD / "tests" / "fake" / "libnvidia-ml.so.1"),
+        "FAKE_NVML_SCENARIO": str(tap.SOURCE / "tests" / "fake" / "scenarios" / "demo.json")}
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+
+# Sums are taken in doubles.
+ROUNDING = 1 + 1e-9
+
+# The kernel counts pages by CPU, and adds that up now and then.
+PAGES = 1_000_000
+
+
+def no_more(what, less, more):
+    """Where both are known."""
+    assert less is None or more is None or less <= more * ROUNDING, f"{what}: {less} > {more}"
+
+
+def check_memory(ram):
+    for kind in ("total_rss", "private_rss", "shared_rss"):
+        main, descendants, whole = (ram[part][kind] for part in PARTS)
+        no_more(f"main in whole, {kind}", main, whole)
+        no_more(f"descendants in whole, {kind}", descendants, whole)
+        if None not in (main, descendants):
+            no_more(f"whole of its parts, {kind}", whole, main + descendants)
+    for part in PARTS:
+        told = ram[part]
+        no_more(f"{part} private", told["private_rss"], told["total_rss"])
+        no_more(f"{part} shared", told["shared_rss"], told["total_rss"])
+        no_more(f"{part} low", told.get("total_rss_low"), told["total_rss"])
+        no_more(f"{part} high", told["total_rss"], told.get("total_rss_high"))
+
+
+def check_processes(r):
+    for process in r["processes"]["peaks"]:
+        part = r["max_ram"]["main" if process is main_process(r) else "descendants"]
+        no_more("a process", process["max_memory"], part["total_rss"])
+        no_more("a process's private memory", process["max_private_memory"], part["private_rss"])
+    no_more("processes at once", r["processes"]["max_at_once"], r["processes"]["seen"])
+
+
+def main_process(r):
+    """The one whose parent is none of them."""
+    pids = {process["pid"] for process in r["processes"]["peaks"]}
+    first = min(r["processes"]["peaks"], key=lambda process: process["pid"])
+    return first if first["parent"] not in pids else None
+
+
+def check_cpu(r):
+    use, time = r["cpu_utilization"], r["cpu_time"]
+    cores = use["system_core_count"]
+    for part in ("system", *PARTS):
+        no_more(f"{part} mean", use[part]["mean_sum_percent"], use[part]["max_sum_percent"])
+        no_more(f"{part} of all cores", use[part]["max_sum_percent"], 100 * cores)
+        no_more(f"{part} of each core", use[part]["max_hardware_percent"], 100)
+    for part in PARTS[:2]:
+        no_more(part, use[part]["mean_sum_percent"], use["combined"]["mean_sum_percent"])
+        no_more(part, use[f"{part}_n_threads"], use["combined_n_threads"])
+    tap.near(time["main"] + time["descendants"], time["total"], 1e-9, "CPU time")
+
+
+def check_energy(r):
+    energy = r["energy"]
+    no_more("mean power", energy["power"]["mean"], energy["power"]["max"])
+    for package in energy["cpu"]["packages"]:
+        no_more("modelled mean", package["power"], MODEL_WATTS[1] * (1 + 1e-6))
+    if not r["gpus"]:
+        dram = sum(memory["power"] for memory in energy["cpu"]["dram"])
+        no_more("modelled peak", energy["power"]["max"], (MODEL_WATTS[1] + dram) * (1 + 1e-6))
+    for gpu, used in zip(r["gpus"], energy["gpus"]):
+        for what in ("power", "utilization", "memory", "temperature"):
+            no_more(f"GPU {what}", gpu[what]["mean"], gpu[what]["max"])
+        if used["energy"] is not None:
+            no_more("GPU power", gpu["power"]["mean"], gpu["power"]["max"])
+
+
+def check_text(text, r):
+    """Figures of main and of the descendants, as people read them."""
+    amount = r"(?:at least )?(n/a|[\d.]+ \w*B)"
+    found = re.search(f"main {amount}, descendants {amount}\n", text)
+    watts = re.findall(r"([\d.]+) W on average, peak ([\d.]+) W", text)
+    for mean, peak in watts:
+        assert float(mean) <= float(peak), (mean, peak)
+    if not found:
+        assert (r["processes"]["max_at_once"] or 0) < 2, r["max_ram"]
+        return
+    for part, words in zip(PARTS, found.groups()):
+        told = r["max_ram"][part]["total_rss"]
+        assert (words == "n/a") == (told is None), (part, words, told)
+        if told is not None:
+            number, unit = words.split()
+            tap.near(float(number) * UNITS[unit], told, told * 0.006, part)
+
+
+def check_samples(recording, r):
+    with sqlite3.connect(recording) as database:
+        database.row_factory = sqlite3.Row
+        rows = database.execute("SELECT * FROM sample").fetchall()
+    for row in rows:
+        main, descendants, whole = (row[f"{part}_memory_total_B"] for part in
+                                    ("main", "descendants", "tree"))
+        if whole is None:
+            continue
+        no_more("low of a sample", row["tree_memory_total_low_B"], whole)
+        no_more("high of a sample", whole, row["tree_memory_total_high_B"])
+        no_more("main in a sample", main, whole)
+        no_more("descendants in a sample", descendants, whole)
+        if main is not None:
+            no_more("sum in a sample", whole, main + descendants)
+        for part, name in zip(PARTS, ("main", "descendants", "tree")):
+            for kind in ("total", "private", "shared"):
+                no_more(f"a sample's {kind}", row[f"{name}_memory_{kind}_B"],
+                        r["max_ram"][part][f"{kind}_rss"])
+
+
+def try_tree(seed):
+    with tempfile.TemporaryDirectory(prefix="wattmeter-test-") as name:
+        folder = Path(name)
+        form = FORMATS[seed // 2 % 2]
+        recording, log = folder / f"r.{form}", folder / "log"
+        interval = ("3ms", "10ms", "100ms")[seed % 3]
+        done = wattmeter(
+            "run", "--json", "-o", folder / "report.json", "-i", interval, "--record", recording,
+            "--cpu-watts", "{}:{}".format(*MODEL_WATTS), "--", "sh", "-c", 'exec "$@" 3>"$0"',
+            log, tap.HELPERS / "random_tree", seed, env=tap.environment(**GPUS if seed % 2 else {}))
+        assert done.returncode == 0, done
+        r = tap.json.loads((folder / "report.json").read_text())
+        check_memory(r["max_ram"])
+        check_processes(r)
+        check_cpu(r)
+        check_energy(r)
+
+        # What processes knew of themselves; those that outlive the command are no part of it.
+        peaks = dict(map(int, line.split()) for line in log.read_text().splitlines())
+        main = main_process(r)
+        if main and main["pid"] in peaks:
+            no_more("VmHWM of main", peaks[main["pid"]] * 1024 - PAGES,
+                    r["max_ram"]["combined"]["total_rss"])
+
+        again = wattmeter("report", "--json", recording)
+        stored = tap.json.loads(again.stdout)
+        for key in ("max_ram", "cpu_utilization", "cpu_time", "processes", "energy", "gpus"):
+            assert stored[key] == r[key], (key, stored[key], r[key])
+        check_text(wattmeter("report", "-v", recording).stdout, r)
+        if form == "sqlite":
+            check_samples(recording, r)
+
+
+def try_safely(seed):
+    try:
+        try_tree(seed)
+    except (AssertionError, subprocess.TimeoutExpired) as trouble:
+        return f"tree {seed}: {trouble}"
+    return None
+
+
+@case(f"{TREES} random trees: parts and whole, means and peaks, everywhere")
+def _(folder):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        wrong = list(filter(None, pool.map(try_safely, range(FIRST, FIRST + TREES))))
+    assert not wrong, "\n".join([f"{len(wrong)} of {TREES}", *wrong[:20]])
+
+
+tap.main()
