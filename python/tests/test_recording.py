@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """read() and compare(): recordings as columns, and what differs between them."""
 
+import json
 import math
+import shutil
+import sqlite3
 
 import pytest
 
@@ -182,3 +185,76 @@ def test_experiments(tmp_path):
         _core.print_series([5])
     with pytest.raises(ValueError):
         _core.print_series([])
+
+
+def record_ranks(folder, monkeypatch, **options):
+    """Two ranks of a job on this machine, which measure at the same time."""
+    paths = [folder / f"run-rank{rank}.sqlite" for rank in range(2)]
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    trackers = []
+    for rank, path in enumerate(paths):
+        monkeypatch.setenv("RANK", str(rank))
+        gpus = options.get("gpus", [None, None])[rank]
+        trackers.append(wattmeter.track(path, interval=0.02, gpus=gpus).start())
+    for tracker in trackers:
+        while tracker.report.gpu_energy.value is None:
+            pass
+    for tracker in trackers:
+        tracker.stop()
+    return paths
+
+
+def change_run(path, **facts):
+    base = sqlite3.connect(path)
+    info = json.loads(base.execute("SELECT info FROM run").fetchone()[0])
+    assert set(facts) <= set(info)
+    base.execute("UPDATE run SET info = ?", [json.dumps({**info, **facts})])
+    base.commit()
+    base.close()
+
+
+def test_ranks_of_a_node_are_counted_once(fake_gpus, tmp_path, monkeypatch):
+    fake_gpus("everything")
+    paths = record_ranks(tmp_path, monkeypatch)
+    ranks = wattmeter.read(paths[::-1])
+    assert [r.report.variables["RANK"] for r in ranks] == ["0", "1"]
+    each = [r.report.energy.value for r in ranks]
+    assert len(ranks) == 2 and ranks[1].report.variables["WORLD_SIZE"] == "2"
+    assert ranks.energy.value in each and ranks.energy.state == "known"
+    assert ranks.energy.low <= ranks.energy.value <= ranks.energy.high
+    times = [r.report.cpu_time.value for r in ranks]
+    assert ranks.cpu_time.value == pytest.approx(sum(times))
+    assert len(ranks.nodes) == 1 and "1 nodes" in repr(ranks)
+
+    # The same on another machine, and a long time later.
+    other = tmp_path / "other.sqlite"
+    shutil.copy(paths[1], other)
+    boot = ranks[0].report.info["boot_id"]
+    change_run(other, id="i", host="other", boot_id="b")
+    both = wattmeter.read((paths[0], other))
+    assert [node.host for node in both.nodes][1] == "other"
+    assert both.energy.value == pytest.approx(sum(each))
+    change_run(other, boot_id=boot, anchor_unix_ns=1)
+    later = wattmeter.read([paths[0], other])
+    assert later.energy.state == "at least" and "s of" in later.energy.why
+
+
+def test_ranks_with_a_gpu_each_have_all_of_them(fake_gpus, tmp_path, monkeypatch):
+    fake_gpus("everything")
+    ranks = wattmeter.read(record_ranks(tmp_path, monkeypatch, gpus=["0", "1"]))
+    gpus = [r.report.gpu_energy.value for r in ranks]
+    cpu = [r.report.energy.value - g for r, g in zip(ranks, gpus)]
+    assert any(ranks.energy.value == pytest.approx(sum(gpus) + c) for c in cpu)
+
+
+def test_ranks_that_are_none(data):
+    path = data / "recordings" / "v1.sqlite"
+    with pytest.raises(ValueError, match="no recording"):
+        wattmeter.read([])
+    with pytest.raises(ValueError, match="twice"):
+        wattmeter.read([path, path])
+    with pytest.raises(ValueError, match="for one"):
+        wattmeter.read([path], run=0)
+    alone = wattmeter.read([path])
+    assert alone.energy.value == alone[0].report.energy.value
+    assert alone.time.value == alone[0].report.time.value

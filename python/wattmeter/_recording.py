@@ -8,8 +8,9 @@ from wattmeter._report import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterator, KeysView
+    from typing import Any, Callable, Iterator, KeysView, overload
 
+    from wattmeter._ranks import Ranks
     from wattmeter._report import Parts, Path
 
 STATES = ("none", "ok", "unsupported", "denied", "failed", "stale")
@@ -185,14 +186,38 @@ class Recording:
         return _core.Recording(self._path, self._run).export_sub_tracking(path, mode)
 
 
-def read(path: Path, run: int | None = None, *, meter: Path | None = None) -> Recording:
+if TYPE_CHECKING:
+
+    @overload
+    def read(
+        path: Path, run: int | None = None, *, meter: Path | None = None
+    ) -> Recording: ...
+
+    @overload
+    def read(path: list[Path] | tuple[Path, ...]) -> Ranks: ...
+
+
+def read(
+    path: Path | list[Path] | tuple[Path, ...],
+    run: int | None = None,
+    *,
+    meter: Path | None = None,
+) -> Any:
     """A recording of whatever format, or the database postgresql://..., with all its
-    samples.
+    samples; or those of a job's ranks, as a list.
 
     run     its number, from 0; None: the newest
     meter   the CSV file of an external power meter, whose columns are added
 
+    A list of paths gives Ranks, in which the energy of a node is counted once.
+
     Raises Error with the status "ENOENT" (no such file), "EFORMAT" (no recording), ...;
     ValueError where there is no such run.
     """
-    return Recording(path, run, meter)
+    if not isinstance(path, (list, tuple)):
+        return Recording(path, run, meter)
+    if run is not None or meter is not None:
+        raise ValueError("run= and meter= are for one recording, not for a list")
+    from wattmeter._ranks import Ranks
+
+    return Ranks(path)

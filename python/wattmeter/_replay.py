@@ -67,7 +67,7 @@ class Piece:
     """What is known of a piece of work: seconds and joules of one replay, by block.
 
     each    what one takes, about
-    floor   the least standard deviation of `joules`, that of the sensor's steps, relative to
+    floor   the least standard deviation of `joules`, from the sensor's steps, relative to
             their mean
     goal    how many rounds it needs; 0: not known yet
     why     what it failed with; None: it did not

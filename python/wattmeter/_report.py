@@ -318,6 +318,12 @@ class Report(_Part):
         return self._core.notes
 
     @property
+    def variables(self) -> dict[str, str]:
+        """What Slurm, MPI or torchrun had set (RANK, WORLD_SIZE, ...), and which devices
+        were visible, as a dict."""
+        return self._core.variables
+
+    @property
     def command(self) -> list[str]:
         """The command line, as a list."""
         return self._core.words

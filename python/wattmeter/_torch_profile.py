@@ -404,7 +404,7 @@ class Profile(Records):
                     exact_text(joules),
                     "-" if share is None else f"{100 * share:.1f} %",
                     kind,
-                    path + (f" ({note})" if note else ""),
+                    (path or "(model)") + (f" ({note})" if note else ""),
                 )
             )
         lines = self._aligned(cells)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The callbacks of training frameworks, each with its real package, and ranks."""
+
+import json
+
+import pytest
+
+import wattmeter
+from wattmeter._training import Training, of_rank
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def test_a_training(fake_gpus, tmp_path):
+    fake_gpus("constant")
+    training = Training(tmp_path / "run.sqlite", interval=0.01)
+    with pytest.raises(ValueError, match="not begun"):
+        training.report
+    training.enter("epoch")
+    training.leave("epoch")
+    assert training.figures() == {}
+    training.begin()
+    for _ in range(2):
+        training.enter("epoch")
+        for _ in range(3):
+            training.enter("step")
+            training.leave("step")
+        training.enter("step")  # A break in the middle of it.
+        training.leave("epoch")
+    training.leave("epoch")
+    while not training.figures():
+        pass
+    first = training.figures()["energy_J"]
+    training.enter("epoch")
+    training.end()
+    training.end()
+    report = wattmeter.read(tmp_path / "run.sqlite").report
+    assert {r.name: r.calls for r in report.regions} == {"epoch": 3, "step": 8}
+    assert 0 < first <= report.energy.value == training.report.energy.value
+
+
+def test_without_a_sensor_nothing_is_logged(no_gpus):
+    training = Training(interval=0.01, gpus="none")
+    training.begin()
+    known = training.report.energy
+    assert (training.figures() == {}) == (known.value is None)
+    training.end()
+
+
+def test_a_rank_has_a_file_of_its_own(monkeypatch):
+    monkeypatch.setenv("RANK", "3")
+    assert of_rank("a.b/run.sqlite") == "a.b/run.sqlite"
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert of_rank("a.b/run.sqlite") == "a.b/run-rank3.sqlite"
+    assert of_rank("postgresql://host/db") == "postgresql://host/db"
+    assert of_rank(None) is None
+
+
+def patient(kind, folder):
+    """A callback whose joules, estimated, are known from the first step on."""
+
+    class Patient(kind):
+        def on_step_end(self, *arguments, **keywords):
+            self.wait()
+            super().on_step_end(*arguments, **keywords)
+
+        def on_train_batch_end(self, *arguments):
+            self.wait()
+            super().on_train_batch_end(*arguments)
+
+        def wait(self):
+            while not self._training.figures():
+                pass
+
+    return Patient(folder / "run.sqlite", interval=0.01, cpu_watts="10:100")
+
+
+def test_hugging_face(torch, no_gpus, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    from wattmeter.huggingface import EnergyCallback
+
+    config = transformers.GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=16)
+    arguments = transformers.TrainingArguments(
+        str(tmp_path / "out"),
+        num_train_epochs=2,
+        per_device_train_batch_size=2,
+        logging_steps=1,
+        report_to=[],
+        save_strategy="no",
+        use_cpu=True,
+        disable_tqdm=True,
+    )
+    ids = torch.arange(8)
+    energy = patient(EnergyCallback, tmp_path)
+    trainer = transformers.Trainer(
+        transformers.GPT2LMHeadModel(config),
+        arguments,
+        train_dataset=[{"input_ids": ids, "labels": ids}] * 6,
+        callbacks=[energy],
+    )
+    trainer.train()
+    regions = {r.name: r.calls for r in energy.report.regions}
+    assert regions == {"epoch": 2, "step": 6}
+    lines = trainer.state.log_history
+    logged = [line["energy_J"] for line in lines if "energy_J" in line]
+    assert logged and logged == sorted(logged)
+    assert 0 < logged[-1] <= energy.report.energy.value
+    trainer.state.save_to_json(str(tmp_path / "state.json"))
+    kept = json.loads((tmp_path / "state.json").read_text())
+    assert "energy_J" in kept["log_history"][-1]
+
+
+def test_lightning(torch, no_gpus, tmp_path):
+    try:
+        import lightning.pytorch as lightning
+    except ImportError:
+        lightning = pytest.importorskip("pytorch_lightning")
+    from wattmeter.lightning import EnergyCallback
+
+    class Module(lightning.LightningModule):
+        def __init__(self, fails=False):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 1)
+            self.fails = fails
+
+        def training_step(self, batch, number):
+            if self.fails:
+                raise KeyError("mine")
+            return self.layer(batch).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    def trainer(energy):
+        return lightning.Trainer(
+            max_epochs=2,
+            accelerator="cpu",
+            devices=1,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            log_every_n_steps=1,
+            callbacks=[energy],
+        )
+
+    data = torch.utils.data.DataLoader(torch.ones(6, 4), batch_size=2)
+    energy = patient(EnergyCallback, tmp_path)
+    one = trainer(energy)
+    one.fit(Module(), data)
+    regions = {r.name: r.calls for r in energy.report.regions}
+    assert regions == {"epoch": 2, "step": 6}
+    assert 0 < one.callback_metrics["energy_J"] <= energy.report.energy.value * 1.0001
+
+    failed = EnergyCallback(interval=0.01)
+    with pytest.raises(KeyError):
+        trainer(failed).fit(Module(fails=True), data)
+    assert failed.report.regions["step"].calls == 1

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recordings of a job's ranks, together.
+
+Each rank measures the whole node that it runs on, so that the ranks of a node have the same
+joules, each of them all.
+"""
+
+from __future__ import annotations
+
+from wattmeter._measure import _total
+from wattmeter._recording import Recording
+from wattmeter._report import Figure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Iterator
+
+    from wattmeter._report import Path, Report
+
+# What a node's longest recording may leave out of the time of all: a part of it, or so
+# many samples, as ranks do not begin in the same moment.
+_LEFT_OUT = 0.01
+_SAMPLES = 5
+
+
+class Node:
+    """A machine on which ranks ran.
+
+    host        its name
+    recordings  of its ranks
+    energy      Figure: the joules of the machine, counted once
+    time        Figure: of the recording that it is from, the longest one
+    """
+
+    def __init__(self, recordings: list[Recording]) -> None:
+        self.recordings = recordings
+        reports = [recording.report for recording in recordings]
+        longest = max(reports, key=lambda report: report.time.value or 0.0)
+        self.host: str = longest.info["host"]
+        self.time: Figure = longest.time
+        self.energy = _energy(longest, reports)
+        starts = [report.info["start_unix_ns"] / 1e9 for report in reports]
+        ends = [start + (r.time.value or 0.0) for start, r in zip(starts, reports)]
+        taken = max(ends) - min(starts)
+        left = _SAMPLES * longest.info["interval_ns"] / 1e9
+        is_short = taken - (self.time.value or 0.0) > max(left, _LEFT_OUT * taken)
+        if is_short and self.energy.value is not None:
+            self.energy.state = "at least"
+            self.energy.why = f"of {float(self.time):.3g} s of {taken:.3g} s"
+
+    def __repr__(self) -> str:
+        return f"<Node {self.host}: {len(self.recordings)} ranks, {self.energy}>"
+
+
+def _gpus(report: Report) -> dict[str, Figure]:
+    return {gpu.uuid or gpu.name: gpu.energy for gpu in report.gpus}
+
+
+def _energy(longest: Report, reports: list[Report]) -> Figure:
+    """Where ranks measured different GPUs, those of all of them."""
+    known = _gpus(longest)
+    more: dict[str, Figure] = {}
+    for report in sorted(reports, key=lambda report: -(report.time.value or 0.0)):
+        for name, joules in _gpus(report).items():
+            if name not in known:
+                more.setdefault(name, joules)
+    energy: Figure = longest.energy
+    return energy if not more else _total([energy, *more.values()])
+
+
+class Ranks:
+    """The recordings of a job, by rank: those of one node are counted once.
+
+        ranks = wattmeter.read(["run-rank0.sqlite", "run-rank1.sqlite"])
+        print(ranks.energy, ranks[1].report)
+
+    recordings  each rank's Recording, in the order of RANK where all have it
+    nodes       a Node for each machine
+    energy      Figure: the joules of all nodes
+    time        Figure: of the longest recording
+    cpu_time    Figure: of all ranks, each of its own processes
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.recordings = [Recording(path) for path in paths]
+        if not self.recordings:
+            raise ValueError("there is no recording to read")
+        ids = [recording.report.info["id"] for recording in self.recordings]
+        if len(set(ids)) < len(ids):
+            raise ValueError("a recording is given twice")
+        ranks = [one.report.variables.get("RANK", "") for one in self.recordings]
+        if all(rank.isdigit() for rank in ranks):
+            places = sorted(range(len(ranks)), key=lambda i: int(ranks[i]))
+            self.recordings = [self.recordings[i] for i in places]
+        machines: dict[str, list[Recording]] = {}
+        for recording in self.recordings:
+            machines.setdefault(recording.report.info["boot_id"], []).append(recording)
+        self.nodes = [Node(recordings) for recordings in machines.values()]
+
+    @property
+    def energy(self) -> Figure:
+        return _sum("energy", [node.energy for node in self.nodes])
+
+    @property
+    def time(self) -> Figure:
+        times = (node.time for node in self.nodes)
+        return max(times, key=lambda time: time.value or 0.0)
+
+    @property
+    def cpu_time(self) -> Figure:
+        return _sum("cpu_time", [one.report.cpu_time for one in self.recordings])
+
+    def __len__(self) -> int:
+        return len(self.recordings)
+
+    def __getitem__(self, rank: int) -> Recording:
+        return self.recordings[rank]
+
+    def __iter__(self) -> Iterator[Recording]:
+        return iter(self.recordings)
+
+    def __repr__(self) -> str:
+        return f"<Ranks: {len(self)} on {len(self.nodes)} nodes, {self.energy}>"
+
+
+def _sum(key: str, figures: list[Any]) -> Figure:
+    """Missing where one of them is."""
+    for figure in figures:
+        if figure.value is None:
+            return Figure(key, None, figure.unit, state="missing", why=figure.why)
+    bounded = all(f.low is not None and f.high is not None for f in figures)
+    lacking = [figure for figure in figures if figure.state == "at least"]
+    origins = ("measured", "estimated", "simulated")
+    return Figure(
+        key,
+        sum(figure.value for figure in figures),
+        figures[0].unit,
+        sum(figure.low for figure in figures) if bounded else None,
+        sum(figure.high for figure in figures) if bounded else None,
+        "at least" if lacking else "known",
+        max((figure.origin for figure in figures), key=origins.index),
+        lacking[0].why if lacking else None,
+    )

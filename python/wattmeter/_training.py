@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the callbacks of training frameworks have in common."""
+
+from __future__ import annotations
+
+import os
+
+from wattmeter._core import region_begin, region_end
+from wattmeter._track import track
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from wattmeter._report import Path, Report
+
+ENERGY = "energy_J"
+
+
+def of_rank(path: Path | None) -> Path | None:
+    """A file of each rank's own, "run-rank1.sqlite", where there are several; a database
+    is for all of them."""
+    rank = os.environ.get("RANK")
+    if path is None or rank is None or os.environ.get("WORLD_SIZE", "1") == "1":
+        return path
+    text = os.fspath(path)
+    if "://" in text:
+        return path
+    stem, suffix = os.path.splitext(text)
+    return f"{stem}-rank{rank}{suffix}"
+
+
+class Training:
+    """A run of a training, its epochs and steps as regions.
+
+    record, options   as wattmeter.track() has them
+    report            the wattmeter.Report; while it runs, of what has been sampled so far
+    """
+
+    def __init__(self, record: Path | None = None, **options: Any) -> None:
+        self._record = record
+        self._options = options
+        self._tracking: track | None = None
+        self._open: list[str] = []
+
+    @property
+    def report(self) -> Report:
+        if self._tracking is None:
+            raise ValueError("the training has not begun")
+        return self._tracking.report
+
+    def begin(self) -> None:
+        """A second training is a run of its own, which needs mode="append" for a record."""
+        self.end()
+        self._tracking = track(of_rank(self._record), **self._options).start()
+
+    def end(self) -> None:
+        """Once more it does nothing."""
+        self._leave(0)
+        if self._tracking is not None:
+            self._tracking.stop()
+
+    def enter(self, name: str) -> None:
+        if self._tracking is not None:
+            region_begin(name)
+            self._open.append(name)
+
+    def leave(self, name: str) -> None:
+        """With what is open in it still."""
+        if name in self._open:
+            self._leave(self._open.index(name))
+
+    def _leave(self, depth: int) -> None:
+        while len(self._open) > depth:
+            region_end()
+            self._open.pop()
+
+    def figures(self) -> dict[str, float]:
+        """What to log: the joules so far. Nothing where they are not known."""
+        joules = self.report.energy.value if self._tracking is not None else None
+        return {} if joules is None else {ENERGY: joules}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The joules of a training by Hugging Face's Trainer.
+
+    from wattmeter.huggingface import EnergyCallback
+
+    energy = EnergyCallback("run.sqlite")
+    Trainer(..., callbacks=[energy]).train()
+    print(energy.report)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from wattmeter._training import Training
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from wattmeter._report import Path, Report
+
+_TrainerCallback: Any = import_module("transformers").TrainerCallback
+
+
+class EnergyCallback(_TrainerCallback):  # type: ignore[misc]
+    """Measures a training; its epochs and steps are regions, and `energy_J`, the joules so
+    far, is in each line that is logged.
+
+    record, options   as wattmeter.track() has them; with several ranks each has a file of
+                      its own, "run-rank1.sqlite"
+    report            the wattmeter.Report; while it runs, of what has been sampled so far
+    """
+
+    def __init__(self, record: Path | None = None, **options: Any) -> None:
+        self._training = Training(record, **options)
+
+    @property
+    def report(self) -> Report:
+        return self._training.report
+
+    def on_train_begin(self, *_: Any, **keywords: Any) -> None:
+        self._training.begin()
+
+    def on_train_end(self, *_: Any, **keywords: Any) -> None:
+        self._training.end()
+
+    def on_epoch_begin(self, *_: Any, **keywords: Any) -> None:
+        self._training.enter("epoch")
+
+    def on_epoch_end(self, *_: Any, **keywords: Any) -> None:
+        self._training.leave("epoch")
+
+    def on_step_begin(self, *_: Any, **keywords: Any) -> None:
+        self._training.enter("step")
+
+    def on_step_end(self, *_: Any, **keywords: Any) -> None:
+        self._training.leave("step")
+
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: Any = None, **keywords: Any
+    ) -> None:
+        figures = self._training.figures()
+        if logs is not None:
+            logs.update(figures)
+        # What is kept has been copied from `logs` before.
+        if state.log_history:
+            state.log_history[-1].update(figures)
