@@ -188,10 +188,13 @@ static int take_any(struct search *search)
     int status = make_tracker(search, NULL, true, false);
     if (status < 0 || search->nvidia.status != WM_ENODEV)
         return status;
+    search->others = add(search->tracker, true, "drm");
+    search->without_gpus = search->others.status == WM_ENODEV;
+    if (search->without_gpus)
+        return WM_OK;
     const struct wm_error nvidia = search->nvidia;
     status = take_others(search, &are_amd);
     search->nvidia = nvidia;
-    search->without_gpus = status == WM_OK && search->others.status == WM_ENODEV;
     return status;
 }
 

@@ -238,6 +238,7 @@ class _Backup:
         self._core, self._path, self._units, self._period = core, path, units, period
         self._owner = os.getpid()
         self._end = threading.Event()
+        self._lock = threading.Lock()  # on the file
         self._thread = threading.Thread(
             target=self._run, name="gpu-tracker", daemon=True
         )
@@ -253,26 +254,27 @@ class _Backup:
     def _run(self) -> None:
         while not self._end.wait(self._period):
             try:
-                self._write()
+                with self._lock:
+                    if not self._end.is_set():
+                        self._write()
             except (OSError, ValueError, _core.Error) as error:
                 logging.warning("%s is not kept up to date: %s", self._path, error)
                 return
 
-    def _join(self) -> None:
-        self._end.set()
-        self._thread.join()
-
     def remove(self) -> None:
         """The tracker has been stopped as it should."""
-        self._join()
-        with contextlib.suppress(OSError):
+        if os.getpid() != self._owner:
+            return  # a child that was forked has nothing to do with it
+        self._end.set()
+        with self._lock, contextlib.suppress(OSError):
             os.remove(self._path)
 
     def leave(self) -> None:
         """The program has ended, or forgotten the tracker, without stopping it."""
         if os.getpid() != self._owner:
-            return  # a child that was forked has nothing to do with it
-        self._join()
+            return
+        self._end.set()
+        self._thread.join()
         try:
             self._core.stop()
             self._write()
@@ -366,7 +368,8 @@ class Tracker:
             resource_usage_file = f".gpu-tracker_{os.urandom(16).hex()}.pkl"
         self._resource_usage_file = os.path.abspath(resource_usage_file)
         self._backup: Optional[_Backup] = None
-        self._text = ""
+        self._text = ""  # of one that has no report
+        self._report: Optional[_core.Report] = None
         self.resource_usage: Optional[ResourceUsage] = None
         self.n_join_attempts = n_join_attempts
         self.join_timeout = join_timeout
@@ -480,7 +483,7 @@ class Tracker:
             logging.error(str(error))  # the tracking file lacks something
         report = self._core.report()
         self.resource_usage = self._units.usage(report)
-        self._text = self._units.printed(report, "gpu-tracker-text")
+        self._report = report
         self._warn_of(report)
 
     def _warn_of(self, report: _core.Report) -> None:
@@ -516,7 +519,9 @@ class Tracker:
 
     def __str__(self) -> str:
         self._usage()
-        return self._text
+        if self._report is None:
+            return self._text
+        return self._units.printed(self._report, "gpu-tracker-text")
 
     def _usage(self) -> ResourceUsage:
         if self.resource_usage is None:
