@@ -15,8 +15,9 @@
 /* Calls that are given to the recorder at a time. */
 enum { BATCH_MAX = 512 };
 
-/* Edges that are kept for takers that are not there yet: 20 MiB of them. */
-enum { KEPT_MAX = 1 << 19 };
+/* Edges that are kept for takers that are not there yet: 32 MiB of them. When an eighth of
+ * it is taken, short calls are taken together however slowly they come. */
+enum { KEPT_MAX = 1 << 18, KEPT_MANY = KEPT_MAX / 8 };
 
 /* So many ticks without any ring are worked off at once: each by itself would cost many
  * times as much, as by the next tick all that it needs has left the caches. */
@@ -48,7 +49,10 @@ struct wm_track_regions {
     struct wm_regions *costs;     /* of the analysis; NULL: it is not there yet */
     struct wm_recorder *recorder; /* NULL: none */
 
-    struct wm_region_edge *kept;
+    struct kept {
+        struct wm_region_edge edge;
+        struct wm_region_fold fold; /* that it points to */
+    } * kept;
     size_t kept_count, kept_room, kept_done; /* `kept_done` of them have been handed out */
 
     struct wm_region_record batch[BATCH_MAX];
@@ -216,7 +220,10 @@ static int keep(struct wm_track_regions *regions, const struct wm_region_edge *e
         wm_array_reserve(&regions->kept, regions->kept_count, &regions->kept_room,
                          sizeof(*regions->kept)) < 0)
         return WM_ENOMEM;
-    regions->kept[regions->kept_count++] = *edge;
+    struct kept *kept = &regions->kept[regions->kept_count++];
+    *kept = (struct kept) { .edge = *edge };
+    if (edge->fold)
+        kept->fold = *edge->fold;
     return WM_OK;
 }
 
@@ -232,8 +239,10 @@ static int hand_out_kept(struct wm_track_regions *regions, int64_t until_ns)
     int status = WM_OK;
 
     while (status == WM_OK && regions->kept_done < regions->kept_count &&
-           regions->kept[regions->kept_done].when_ns <= until_ns) {
-        status = hand_out(regions, &regions->kept[regions->kept_done]);
+           regions->kept[regions->kept_done].edge.when_ns <= until_ns) {
+        struct kept *kept = &regions->kept[regions->kept_done];
+        kept->edge.fold = kept->fold.calls > 0 ? &kept->fold : NULL;
+        status = hand_out(regions, &kept->edge);
         regions->kept_done += status == WM_OK;
     }
     return status;
@@ -252,6 +261,8 @@ static int drain(struct wm_track_regions *regions, bool is_last, int64_t deadlin
 {
     regions->is_holding = false;
     regions->has_more = false;
+    wm_region_inbox_fold_all(regions->inbox,
+                             !regions->costs && regions->kept_count > KEPT_MANY);
     int status = regions->costs ? hand_out_kept(regions, INT64_MAX) : WM_OK;
     if (status < 0)
         return wm_fail(err, status, "out of memory");

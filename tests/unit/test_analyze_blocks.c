@@ -594,13 +594,46 @@ static void test_out_of_memory(void **state)
     }
 }
 
+/* Calls that were taken together come to what each by itself would. */
+static void test_folded(void **state)
+{
+    static const uint32_t times_ns[] = { 0,    30,   999,   1000,   1001,
+                                         1999, 2001, 64000, 511999, 512000 };
+    struct wm_region_fold fold = { 0 };
+    struct wm_block folded = { 0 }, single = { 0 };
+
+    (void)state;
+    wm_block_add_call(&folded, 0.25, true);
+    wm_block_add_call(&single, 0.25, true);
+    for (size_t i = 0; i < ARRAY_LEN(times_ns); i++) {
+        struct wm_block one = { 0 };
+        wm_block_add_call(&one, times_ns[i] / 1e9, false);
+        wm_block_add_call(&single, times_ns[i] / 1e9, i == 0);
+        fold.calls++;
+        fold.sum_ns += times_ns[i];
+        fold.squares += (uint64_t)times_ns[i] * times_ns[i];
+        fold.max_ns = times_ns[i];
+        for (int k = 0; k < WM_REGION_FOLD_BUCKETS; k++)
+            fold.buckets[k] += (uint32_t)one.histogram[k];
+    }
+    wm_block_add_calls(&folded, &fold, true);
+    assert_int_equal(folded.calls, single.calls);
+    assert_int_equal(folded.nonempty_calls, single.nonempty_calls);
+    assert_memory_equal(folded.histogram, single.histogram, sizeof(single.histogram));
+    const struct wm_block_figures figures = wm_block_figures_of(&folded.time),
+                                  expected = wm_block_figures_of(&single.time);
+    for (int i = WM_BLOCK_MIN; i <= WM_BLOCK_STD; i++)
+        assert_true(fabs(figures.of[i].number - expected.of[i].number) <=
+                    1e-12 * fabs(expected.of[i].number));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_histogram),
         cmocka_unit_test(test_stats),         cmocka_unit_test(test_random),
         cmocka_unit_test(test_in_a_row),      cmocka_unit_test(test_asked_in_between),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_folded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

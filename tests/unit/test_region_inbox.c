@@ -67,7 +67,9 @@ static int take(void *context, const struct wm_region_event *event)
 
     if (log->refuse_from >= 0 && log->count >= log->refuse_from)
         return WM_EIO;
-    log->count++;
+    /* Short calls that come fast are one begin and one end, whatever their number. */
+    long calls = event->fold ? (long)event->fold->calls : 1;
+    log->count += 2 * calls - 1;
     assert_true(event->when_ns >= log->last_ns && event->when_ns > log->after_ns);
     log->last_ns = event->when_ns;
     if (!log->has_first) {
@@ -79,7 +81,7 @@ static int take(void *context, const struct wm_region_event *event)
                      event->kind == WM_REGION_BEGINS || event->kind == WM_REGION_STARTS);
     if (event->kind == WM_REGION_ENDS || event->kind == WM_REGION_STOPS) {
         log->clocked = event->clocked;
-        log->ends++;
+        log->ends += calls;
         log->clocked_ends += event->clocked > 0;
     } else {
         assert_int_equal(event->clocked, 0);
@@ -227,13 +229,15 @@ static void test_many_names(void **state)
  * complete is. */
 static void test_deadline(void **state)
 {
+    /* More names than calls are taken together of. */
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" };
     enum { CALLS = 5000 };
     struct log *log = *state;
     int64_t complete_ns;
     int status, parts = 0;
 
     for (int i = 0; i < CALLS; i++) {
-        wm_region_begin("call");
+        wm_region_begin(names[(size_t)i % ARRAY_LEN(names)]);
         wm_region_end();
     }
     usleep(2000);
@@ -824,6 +828,106 @@ static void test_short_calls(void **state)
     }
     drain(log, false);
     assert_true(log->clocked > 0);
+}
+
+/* What came of each name. */
+struct sums {
+    struct {
+        char name[16];
+        struct wm_region_fold all;
+        int64_t rows, laid_ns;
+    } of[5];
+    size_t stack[8], depth;
+    int64_t starts[8], last_ns;
+};
+
+static size_t find_sum(struct sums *sums, const char *name)
+{
+    size_t i = 0;
+
+    while (sums->of[i].name[0] && strcmp(sums->of[i].name, name) != 0)
+        i++;
+    assert_in_range(i, 0, ARRAY_LEN(sums->of) - 2);
+    snprintf(sums->of[i].name, sizeof(sums->of[i].name), "%s", name);
+    return i;
+}
+
+static int sum_up(void *context, const struct wm_region_event *event)
+{
+    struct sums *sums = context;
+
+    assert_true(event->when_ns >= sums->last_ns);
+    sums->last_ns = event->when_ns;
+    if (event->kind == WM_REGION_BEGINS) {
+        sums->starts[sums->depth] = event->when_ns;
+        sums->stack[sums->depth++] = find_sum(sums, event->name);
+        assert_null(event->fold);
+    } else if (event->kind == WM_REGION_ENDS) {
+        size_t i = sums->stack[--sums->depth];
+        int64_t ns = event->when_ns - sums->starts[sums->depth];
+        sums->of[i].rows++;
+        sums->of[i].laid_ns += ns;
+        sums->of[i].all.calls += event->fold ? event->fold->calls : 1;
+        sums->of[i].all.sum_ns += event->fold ? event->fold->sum_ns : (uint64_t)ns;
+        if (!event->fold)
+            return 0;
+        uint64_t calls = 0;
+        for (int k = 0; k < WM_REGION_FOLD_BUCKETS; k++)
+            calls += event->fold->buckets[k];
+        assert_int_equal(calls, event->fold->calls);
+        assert_true(event->fold->min_ns <= event->fold->max_ns);
+        assert_in_range(event->fold->sum_ns, calls * event->fold->min_ns,
+                        calls * event->fold->max_ns);
+        assert_true((double)event->fold->squares >= (double)event->fold->sum_ns *
+                                                        (double)event->fold->sum_ns /
+                                                        (double)calls * (1 - 1e-9));
+    }
+    return 0;
+}
+
+/* Calls that come fast are taken together, inner ones too; all are counted, and last as
+ * long as they did. */
+static void test_folded(void **state)
+{
+    enum { ROUNDS = 200, CALLS = 100 };
+    struct log *log = *state;
+    struct sums sums = { 0 };
+    int64_t complete_ns, inside_ns = 0;
+
+    wm_region_begin("around");
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t from_ns = wm_clock_monotonic_ns();
+        for (int i = 0; i < CALLS; i++) {
+            wm_region_begin("outer");
+            wm_region_begin("inner");
+            wm_region_end();
+            wm_region_end();
+        }
+        inside_ns += wm_clock_monotonic_ns() - from_ns;
+        wm_region_begin("other");
+        wm_region_end();
+        usleep(round % 20 == 0 ? 1000 : 1);
+        assert_int_equal(wm_region_inbox_drain(log->inbox, false, INT64_MAX, sum_up, &sums,
+                                               &complete_ns, NULL),
+                         WM_OK);
+        assert_true(complete_ns >= sums.last_ns);
+    }
+    wm_region_end();
+    usleep(2000);
+    assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, sum_up, &sums,
+                                           &complete_ns, NULL),
+                     WM_OK);
+    const size_t outer = find_sum(&sums, "outer"), inner = find_sum(&sums, "inner");
+    assert_int_equal(sums.of[find_sum(&sums, "around")].all.calls, 1);
+    assert_int_equal(sums.of[find_sum(&sums, "other")].all.calls, ROUNDS);
+    assert_int_equal(sums.of[outer].all.calls, ROUNDS * CALLS);
+    assert_int_equal(sums.of[inner].all.calls, ROUNDS * CALLS);
+    assert_true(sums.of[outer].rows < ROUNDS * CALLS / 2);
+    assert_true(sums.of[inner].all.sum_ns <= sums.of[outer].all.sum_ns);
+    assert_true(sums.of[outer].all.sum_ns <= (uint64_t)inside_ns);
+    assert_int_equal(sums.of[outer].laid_ns, sums.of[outer].all.sum_ns);
+    assert_int_equal(sums.of[inner].laid_ns, sums.of[inner].all.sum_ns);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
 }
 
 /* Another tracker in the same process. */
@@ -1612,6 +1716,7 @@ int main(void)
         TEST(test_no_descriptors_at_end),
         TEST(test_size),
         TEST(test_clocks),
+        TEST(test_folded),
         TEST(test_short_calls),
         TEST(test_listen),
         TEST(test_environment),

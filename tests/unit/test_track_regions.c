@@ -149,8 +149,11 @@ static void test_notes(void **state)
 
 static void mark_often(void)
 {
-    for (int i = 0; i < 5000; i++) {
-        wm_region_begin("call");
+    /* More names than calls are taken together of. */
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" };
+
+    for (size_t i = 0; i < 5000; i++) {
+        wm_region_begin(names[i % ARRAY_LEN(names)]);
         wm_region_end();
     }
     usleep(2000); /* younger ones wait for the next draining */

@@ -316,6 +316,18 @@ static void find_whys(const struct wm_analysis *analysis, struct maker *maker)
     }
 }
 
+static void remark_folds(struct wm_report_builder *builder)
+{
+    uint64_t folded = wm_regions_facts(builder->analysis->regions).folded;
+
+    if (folded > 0)
+        wm_build_remark(builder,
+                        "regions: %llu calls came faster than half a million a second and "
+                        "are taken together, by place and 10 ms: a recording has a row for "
+                        "all of these",
+                        (unsigned long long)folded);
+}
+
 static void remark_losses(struct wm_report_builder *builder)
 {
     const struct wm_result *result = &builder->report->result;
@@ -380,6 +392,7 @@ void wm_build_regions(struct wm_report_builder *builder)
         return;
     wm_regions_blocks(analysis->regions);
     remark_kill(builder);
+    remark_folds(builder);
     find_wholes(analysis, builder->report, maker.wholes);
     find_whys(analysis, &maker);
     wm_regions_clock(analysis->regions, &maker.wholes[WM_REGION_CPU_TIME]);

@@ -46,7 +46,7 @@ struct wm_regions {
     bool started;
     int64_t now_ns;
     int64_t begin_ns, end_ns; /* no time passes before the one and after the other */
-    uint64_t early_count;
+    uint64_t early_count, folded_count;
 
     /* The clock of exclusive time, and that of its squares. They start again at each tick,
      * as the sum of many small steps is the less exact the greater it gets. */
@@ -221,6 +221,7 @@ static void add_clocked(struct wm_regions *regions, struct wm_region_item *path,
     uint64_t ns = (uint64_t)(edge->when_ns - edge->start_ns);
 
     path->start_sum -= (uint64_t)edge->start_ns;
+    regions->folded_count += edge->fold ? edge->fold->calls : 0;
     if (edge->clocked == 0) {
         path->clocked.others_ns += ns;
         return;
@@ -551,6 +552,7 @@ struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions)
         .names = regions->items.names.count,
         .threads = regions->threads.count,
         .processes = regions->processes.count,
+        .folded = regions->folded_count,
         .early = regions->early_count,
         .now_ns = regions->now_ns,
     };

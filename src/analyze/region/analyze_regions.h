@@ -103,6 +103,7 @@ const struct wm_blocks *wm_regions_blocks(struct wm_regions *regions);
 struct wm_regions_facts {
     size_t paths, names;
     size_t threads, processes; /* those that had a region open */
+    uint64_t folded;           /* calls that their thread's others were taken with */
     uint64_t early;            /* calls that began well before the first tick */
     int64_t now_ns;            /* up to when regions have time */
 };

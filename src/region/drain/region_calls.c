@@ -180,7 +180,8 @@ static uint64_t possible(uint64_t clocked, int64_t time_ns)
 }
 
 static int hand_out(struct wm_region_calls *calls, enum wm_region_edge_kind kind,
-                    int64_t start_ns, uint32_t path, uint32_t thread, uint64_t clocked)
+                    int64_t start_ns, uint32_t path, uint32_t thread,
+                    const struct wm_region_event *end)
 {
     const struct wm_region_edge edge = {
         .when_ns = calls->last_ns,
@@ -188,7 +189,8 @@ static int hand_out(struct wm_region_calls *calls, enum wm_region_edge_kind kind
         .path = path,
         .thread = thread,
         .kind = kind,
-        .clocked = possible(clocked, calls->last_ns - start_ns),
+        .clocked = end ? possible(end->clocked, calls->last_ns - start_ns) : 0,
+        .fold = end ? end->fold : NULL,
     };
 
     return calls->take(calls->context, &edge);
@@ -223,7 +225,7 @@ static int begin_call(struct wm_region_calls *calls, uint32_t index, const char 
              reserve(&thread->stack, thread->depth, &thread->room, sizeof(*thread->stack)) <
                  0)
         return WM_ENOMEM;
-    int status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, index, 0);
+    int status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, index, NULL);
     if (status < 0)
         return status;
     thread->stack[thread->depth++] = (struct open_call) { calls->last_ns, path };
@@ -233,7 +235,7 @@ static int begin_call(struct wm_region_calls *calls, uint32_t index, const char 
 }
 
 static int end_call(struct wm_region_calls *calls, uint32_t index,
-                    enum wm_region_edge_kind kind, uint64_t clocked)
+                    enum wm_region_edge_kind kind, const struct wm_region_event *end)
 {
     struct thread *thread = &calls->threads[index];
 
@@ -247,7 +249,7 @@ static int end_call(struct wm_region_calls *calls, uint32_t index,
         return WM_OK;
     }
     const struct open_call *call = &thread->stack[thread->depth - 1];
-    int status = hand_out(calls, kind, call->start_ns, call->path, index, clocked);
+    int status = hand_out(calls, kind, call->start_ns, call->path, index, end);
     if (status == WM_OK)
         thread->depth--;
     return status;
@@ -268,10 +270,10 @@ static void remove_call(struct wm_region_calls *calls, struct process *process,
 }
 
 static int stop_call(struct wm_region_calls *calls, struct process *process, uint32_t index,
-                     enum wm_region_edge_kind kind, uint64_t clocked)
+                     enum wm_region_edge_kind kind, const struct wm_region_event *end)
 {
     const struct free_call *call = &process->calls[index];
-    int status = hand_out(calls, kind, call->start_ns, call->path, call->thread, clocked);
+    int status = hand_out(calls, kind, call->start_ns, call->path, call->thread, end);
 
     if (status == WM_OK)
         remove_call(calls, process, index);
@@ -299,9 +301,9 @@ static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t i
         return WM_ENOMEM;
 
     if (same != NONE)
-        status = stop_call(calls, process, same, WM_REGION_BREAKS_OFF, 0);
+        status = stop_call(calls, process, same, WM_REGION_BREAKS_OFF, NULL);
     if (status == WM_OK)
-        status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, thread, 0);
+        status = hand_out(calls, WM_REGION_OPENS, calls->last_ns, path, thread, NULL);
     if (status < 0)
         return status;
     wm_map_put(&calls->call_map, process->number, id, (uint32_t)process->call_count);
@@ -327,7 +329,7 @@ static int break_off_stack(struct wm_region_calls *calls, uint32_t thread)
 
     calls->threads[thread].beyond = 0;
     while (calls->threads[thread].depth > 0 && status == WM_OK)
-        status = end_call(calls, thread, WM_REGION_BREAKS_OFF, 0);
+        status = end_call(calls, thread, WM_REGION_BREAKS_OFF, NULL);
     return status;
 }
 
@@ -337,7 +339,7 @@ static int break_off_started(struct wm_region_calls *calls, struct process *proc
 
     while (process->call_count > 0 && status == WM_OK)
         status = stop_call(calls, process, (uint32_t)process->call_count - 1,
-                           WM_REGION_BREAKS_OFF, 0);
+                           WM_REGION_BREAKS_OFF, NULL);
     if (status < 0)
         return status;
     free(process->calls);
@@ -427,13 +429,13 @@ int wm_region_calls_event(struct wm_region_calls *calls,
     case WM_REGION_BEGINS:
         return begin_call(calls, index, event->name);
     case WM_REGION_ENDS:
-        return end_call(calls, index, WM_REGION_CLOSES, event->clocked);
+        return end_call(calls, index, WM_REGION_CLOSES, event);
     case WM_REGION_STARTS:
         return start_call(calls, index, event->id, event->name);
     case WM_REGION_STOPS: {
         uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
         if (call != NONE)
-            return stop_call(calls, process, call, WM_REGION_CLOSES, event->clocked);
+            return stop_call(calls, process, call, WM_REGION_CLOSES, event);
         count_stop(calls, process);
         return WM_OK;
     }

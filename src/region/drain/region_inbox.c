@@ -4,8 +4,8 @@
  *
  * Events are handed out of the rings themselves: nothing is sorted beforehand or kept
  * aside, so that the memory for it is that of the rings. What is younger than a
- * millisecond waits for the next time, for a thread may be about to write something that
- * is older; see wm_region_writer_enter().
+ * quarter of a millisecond waits for the next time, for a thread may be about to write
+ * something that is older; see wm_region_writer_enter().
  */
 #include "region/drain/region_inbox.h"
 
@@ -24,7 +24,7 @@
 #include "base/text/base_text.h"
 #include "region/drain/region_source.h"
 
-#define MARGIN_NS WM_NS_PER_MS
+#define MARGIN_NS (WM_NS_PER_MS / 4)
 
 /* How often files that were not announced are searched for. */
 #define SEARCH_NS WM_NS_PER_S
@@ -62,6 +62,7 @@ struct wm_region_inbox {
     uint64_t lost_without_ring;
     int open_errno; /* why a ring could not be read */
     bool is_control_damaged;
+    bool folds_all;
     struct wm_region_trouble trouble;
 };
 
@@ -107,6 +108,11 @@ const char *wm_region_inbox_path(const struct wm_region_inbox *inbox)
 int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
 {
     return inbox->folder.wake_fd;
+}
+
+void wm_region_inbox_fold_all(struct wm_region_inbox *inbox, bool folds_all)
+{
+    inbox->folds_all = folds_all;
 }
 
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox)
@@ -355,6 +361,8 @@ static int run(struct wm_region_inbox *inbox, struct round *round)
         status = round->take(round->context, &source->next);
         if (status < 0)
             break;
+        if (source->next.fold)
+            round->clock_after = 1; /* it took as long as many */
         wm_region_source_next(source);
         release(inbox, &source, 1, RELEASE_AFTER);
         status = peek(inbox, source, round);
@@ -405,6 +413,8 @@ static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct roun
     for (size_t i = 0; i < inbox->source_count; i++) {
         struct wm_region_source *source = inbox->sources[i];
         wm_region_source_look(source, round->now_ns);
+        source->until_ns = is_last ? INT64_MAX : round->until_ns;
+        source->folds_all = inbox->folds_all;
         if (is_last)
             source->is_writing = false;
     }

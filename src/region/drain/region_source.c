@@ -304,6 +304,207 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
     return true;
 }
 
+/* So many slots, of half as many calls, are looked at to see how fast calls come; faster
+ * than this they are taken together, over so much time. Longer ones never are: their
+ * buckets would be others. */
+enum { FOLD_SLOTS = 64, FOLD_LEAST = 16, FOLD_DEPTH = 4, FOLD_ENDS = 16 };
+#define FOLD_CALL_NS INT64_C(2000)
+#define FOLD_SPAN_NS (10 * WM_NS_PER_MS)
+#define FOLD_LONGEST_NS (INT64_C(1000) << (WM_REGION_FOLD_BUCKETS - 1))
+
+/* Calls that are being looked through: a call counts when the outermost around it is over.
+ */
+struct folding {
+    struct wm_region_folds *folds;
+    uint64_t calls;
+    struct {
+        size_t place;
+        int64_t start_ns;
+    } stack[FOLD_DEPTH];
+    size_t depth;
+    struct {
+        size_t place;
+        int64_t ns;
+    } ended[FOLD_ENDS];
+    size_t ended_count;
+};
+
+static bool begin_folded(struct folding *folding, uint64_t number, int64_t when_ns)
+{
+    struct wm_region_folds *folds = folding->folds;
+    size_t parent = folding->depth > 0 ? folding->stack[folding->depth - 1].place
+                                       : (size_t)WM_REGION_FOLDS;
+    size_t place = 0;
+
+    while (place < folds->count &&
+           (folds->places[place].number != number || folds->places[place].parent != parent))
+        place++;
+    if (place == WM_REGION_FOLDS || folding->depth == FOLD_DEPTH)
+        return false;
+    if (place == folds->count) {
+        folds->places[place].number = number;
+        folds->places[place].parent = parent;
+        folds->places[place].calls = (struct wm_region_fold) { 0 };
+        folds->count++;
+    }
+    folding->stack[folding->depth].place = place;
+    folding->stack[folding->depth++].start_ns = when_ns;
+    return true;
+}
+
+static void count_folded(struct wm_region_fold *fold, uint64_t ns)
+{
+    int bucket = ns <= 1000 ? 0 : 64 - __builtin_clzll((ns - 1) / 1000);
+
+    if (fold->calls == 0 || ns < fold->min_ns)
+        fold->min_ns = (uint32_t)ns;
+    if (ns > fold->max_ns)
+        fold->max_ns = (uint32_t)ns;
+    fold->calls++;
+    fold->sum_ns += ns;
+    fold->squares += ns * ns;
+    fold->buckets[bucket]++;
+}
+
+static bool end_folded(struct folding *folding, int64_t when_ns)
+{
+    if (folding->depth == 0 || folding->ended_count == FOLD_ENDS)
+        return false;
+    int64_t ns = when_ns - folding->stack[--folding->depth].start_ns;
+    if (ns > FOLD_LONGEST_NS)
+        return false;
+    folding->ended[folding->ended_count].place = folding->stack[folding->depth].place;
+    folding->ended[folding->ended_count++].ns = ns;
+    if (folding->depth > 0)
+        return true;
+    for (size_t i = 0; i < folding->ended_count; i++)
+        count_folded(&folding->folds->places[folding->ended[i].place].calls,
+                     (uint64_t)folding->ended[i].ns);
+    folding->calls += folding->ended_count;
+    folding->ended_count = 0;
+    return true;
+}
+
+static bool fold_event(const struct wm_region_source *source, struct folding *folding,
+                       const struct wm_ring_event *event)
+{
+    uint64_t value = event->what >> 8;
+
+    if ((event->what & 0xff) == WM_RING_BEGIN)
+        return value < WM_RING_NAMES && source->names[value] &&
+               begin_folded(folding, value, event->when_ns);
+    return event->what == WM_RING_END && end_folded(folding, event->when_ns);
+}
+
+/* Looks through what is written up to the last call that can be taken, and says how many
+ * there are. */
+static uint64_t fold_calls(struct wm_region_source *source)
+{
+    struct wm_region_folds *folds = &source->folds;
+    struct folding folding = { .folds = folds };
+    struct wm_ring_event event;
+    int64_t last_ns = INT64_MIN;
+
+    folds->count = 0;
+    folds->end = source->taken;
+    for (uint64_t at = source->taken; at < source->written; at++) {
+        if (!read_slot(source, at, &event) || event.when_ns < last_ns ||
+            event.when_ns > source->until_ns)
+            break;
+        if (at == source->taken)
+            folds->from_ns = event.when_ns;
+        last_ns = event.when_ns;
+        if (last_ns - folds->from_ns > FOLD_SPAN_NS ||
+            !fold_event(source, &folding, &event))
+            break;
+        if (folding.depth == 0)
+            folds->end = at + 1;
+    }
+    return folding.calls;
+}
+
+static void add_folded(struct wm_region_folds *folds, enum wm_region_event_kind kind,
+                       size_t place, int64_t when_ns)
+{
+    folds->events[folds->event_count].kind = kind;
+    folds->events[folds->event_count].place = place;
+    folds->events[folds->event_count++].when_ns = when_ns;
+}
+
+/* One after the other, with what is in each at its beginning. A place may have come up in a
+ * call that did not count. */
+static void lay_out(struct wm_region_folds *folds, size_t parent, int64_t when_ns)
+{
+    for (size_t i = 0; i < folds->count; i++) {
+        const struct wm_region_fold *calls = &folds->places[i].calls;
+        if (folds->places[i].parent != parent || calls->calls == 0)
+            continue;
+        add_folded(folds, WM_REGION_BEGINS, i, when_ns);
+        lay_out(folds, i, when_ns);
+        when_ns += (int64_t)calls->sum_ns;
+        add_folded(folds, WM_REGION_ENDS, i, when_ns);
+    }
+}
+
+/* Whether calls come so fast that they are taken together. */
+static bool is_fast(struct wm_region_source *source, const struct wm_ring_event *first)
+{
+    struct wm_ring_event last;
+    uint64_t at = source->taken + FOLD_SLOTS - 1;
+
+    if (source->folds_all)
+        return true;
+    if (source->written <= at)
+        return false;
+    /* Both are in one copy, but for where the ring ends. */
+    if (at - source->copied_from >= source->copied_count) {
+        source->copied_count = 0;
+        if (!read_slot(source, source->taken, &last) ||
+            at - source->copied_from >= source->copied_count)
+            return false;
+    }
+    return read_slot(source, at, &last) && last.when_ns >= first->when_ns &&
+           last.when_ns - first->when_ns < FOLD_SLOTS / 2 * FOLD_CALL_NS;
+}
+
+/* At a begin: whether calls were taken together. */
+static bool try_fold(struct wm_region_source *source, const struct wm_ring_event *first)
+{
+    struct wm_region_folds *folds = &source->folds;
+
+    if (source->taken < source->try_at || (first->what & 0xff) != WM_RING_BEGIN)
+        return false;
+    source->try_at = source->taken + FOLD_SLOTS;
+    if (!is_fast(source, first) || fold_calls(source) < FOLD_LEAST)
+        return false;
+    source->try_at = folds->end;
+    folds->event_count = folds->next = 0;
+    lay_out(folds, WM_REGION_FOLDS, folds->from_ns);
+    return true;
+}
+
+/* The next of the events that were taken together. */
+static bool next_folded(struct wm_region_source *source)
+{
+    const struct wm_region_folds *folds = &source->folds;
+
+    if (folds->next == folds->event_count)
+        return false;
+    size_t place = folds->events[folds->next].place;
+    bool is_end = folds->events[folds->next].kind == WM_REGION_ENDS;
+    source->next = (struct wm_region_event) {
+        .when_ns = folds->events[folds->next].when_ns,
+        .kind = folds->events[folds->next].kind,
+        .thread = source->number,
+        .who = &source->thread,
+        .name = is_end ? NULL : source->names[folds->places[place].number],
+        .fold = is_end ? &folds->places[place].calls : NULL,
+    };
+    source->next_slots =
+        folds->next + 1 == folds->event_count ? folds->end - source->taken : 0;
+    return true;
+}
+
 int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns)
 {
     if (source->has_next)
@@ -312,8 +513,15 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
         floor_ns = source->last_ns;
     while (!source->is_broken && source->taken < source->written) {
         struct wm_ring_event event;
+        if (next_folded(source)) {
+            source->next.when_ns = between(floor_ns, source->next.when_ns, now_ns);
+            source->has_next = true;
+            return 1;
+        }
         if (!read_slot(source, source->taken, &event)) {
             source->is_broken = true;
+        } else if (try_fold(source, &event)) {
+            continue;
         } else if ((event.what & 0xff) == WM_RING_NAME) {
             int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns);
             if (status < 0)
@@ -347,6 +555,8 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
 void wm_region_source_next(struct wm_region_source *source)
 {
     source->taken += source->next_slots;
+    if (source->folds.next < source->folds.event_count)
+        source->folds.next++;
     source->last_ns = source->next.when_ns;
     source->is_over = source->next.kind == WM_REGION_GONE;
     source->has_next = false;

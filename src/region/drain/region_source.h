@@ -38,6 +38,29 @@ void wm_region_folder_remove_stale(void);
 /* Slots that are copied out of a ring at a time. */
 enum { WM_REGION_SLOTS = 128 };
 
+/* Short calls that come fast are taken together, with those right inside them: all calls of
+ * a name at a place are one, that lasts as long as they do. */
+enum { WM_REGION_FOLDS = 8 };
+
+struct wm_region_folds {
+    struct {
+        uint64_t number; /* of the name */
+        size_t parent;   /* the place around it; WM_REGION_FOLDS: none of these */
+        struct wm_region_fold calls;
+    } places[WM_REGION_FOLDS];
+    size_t count;
+    int64_t from_ns;
+    uint64_t end; /* position behind them */
+
+    /* What they come to, of which `next` is the first that was not handed out. */
+    struct {
+        enum wm_region_event_kind kind;
+        size_t place;
+        int64_t when_ns;
+    } events[2 * WM_REGION_FOLDS];
+    size_t event_count, next;
+};
+
 struct wm_region_source {
     struct wm_ring *ring; /* mapped; the kernel reads and writes it (base_shared.h) */
     const struct wm_ring_event *events; /* mapped, and read likewise */
@@ -66,6 +89,13 @@ struct wm_region_source {
     bool has_spoken; /* an event was handed out */
     bool is_over;    /* the thread's last event was handed out */
     uint64_t next_slots;
+
+    /* Calls that are over by `until_ns` may be taken together; the next time that it is
+     * tried is at a position. */
+    int64_t until_ns;
+    bool folds_all; /* however slowly they come */
+    uint64_t try_at;
+    struct wm_region_folds folds;
 
     struct wm_ring_event copied[WM_REGION_SLOTS];
     uint64_t copied_from, copied_count; /* positions */

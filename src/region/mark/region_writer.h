@@ -134,7 +134,7 @@ static inline uint64_t wm_region_writer_what(enum wm_ring_kind kind, uint64_t va
 }
 
 /* From here on the inbox does not go past this thread's last event. The store may be seen
- * by others a little after the clock was read, which is why the inbox stays a millisecond
+ * by others a little after the clock was read, which is why the inbox stays a little
  * behind; a fence would cost more than all the rest. */
 static inline void wm_region_writer_enter(const struct wm_region_writer *writer)
 {
