@@ -388,25 +388,29 @@ static struct wm_report_figure process_figure(const char *key, const char *unit,
     return figure;
 }
 
+static struct wm_value read_value(const struct wm_known *read)
+{
+    return read->known ? wm_value_known(read->number)
+                       : wm_value_missing("never read for this process");
+}
+
 int wm_report_process(const struct wm_report *report, size_t index,
                       struct wm_report_process *ret_process)
 {
     if (index >= report->result.process_count)
         return WM_ENOENT;
     const struct wm_process_peak *peak = &report->result.processes[index];
-    const struct wm_value private_bytes =
-        peak->max_private_bytes.known ? wm_value_known(peak->max_private_bytes.number)
-                                      : wm_value_missing("never read for this process");
     *ret_process = (struct wm_report_process) {
         .pid = peak->pid,
         .parent = peak->parent,
         .name = peak->name,
         .max_threads = peak->max_threads,
-        .cpu_time = process_figure("cpu_seconds", "s", wm_value_known(peak->cpu_seconds)),
+        .cpu_time = process_figure("cpu_seconds", "s", read_value(&peak->cpu_seconds)),
         .cpu_energy = process_figure("cpu_energy", "J", report->process_energies[index]),
         .max_memory =
-            process_figure("max_memory", "B", wm_value_known(peak->max_memory_bytes)),
-        .max_private_memory = process_figure("max_private_memory", "B", private_bytes),
+            process_figure("max_memory", "B", read_value(&peak->max_memory_bytes)),
+        .max_private_memory =
+            process_figure("max_private_memory", "B", read_value(&peak->max_private_bytes)),
     };
     ret_process->cpu_energy.origin = report->cpu_energy.origin;
     return WM_OK;

@@ -391,8 +391,9 @@ static int take_peaks(struct wm_result *result, const struct wm_tree *tree,
         peaks[i] = (struct wm_process_peak) {
             .pid = all[i]->pid,
             .parent = all[i]->parent,
-            .cpu_seconds = (double)used_ns(all[i]) / 1e9,
-            .max_memory_bytes = (double)all[i]->max_rss_bytes,
+            .cpu_seconds = { all[i]->cpu_ns > 0, (double)used_ns(all[i]) / 1e9 },
+            .max_memory_bytes = { all[i]->max_rss_bytes > 0,
+                                  (double)all[i]->max_rss_bytes },
             .max_private_bytes = all[i]->max_private_bytes,
             .max_threads = all[i]->max_threads,
         };
@@ -404,14 +405,35 @@ static int take_peaks(struct wm_result *result, const struct wm_tree *tree,
     return WM_OK;
 }
 
-/* The kernel saw what fell between two ticks. */
-static void raise_main_peak(struct wm_result *result, pid_t main)
+static int by_cpu_time(const void *a, const void *b)
 {
+    const struct wm_process_peak *x = a, *y = b;
+
+    if (x->cpu_seconds.number != y->cpu_seconds.number)
+        return x->cpu_seconds.number < y->cpu_seconds.number ? 1 : -1;
+    if (x->max_memory_bytes.number != y->max_memory_bytes.number)
+        return x->max_memory_bytes.number < y->max_memory_bytes.number ? 1 : -1;
+    return x->pid - y->pid;
+}
+
+/* Its CPU time is the one that is reported of it, which may be by another clock; and the
+ * kernel saw what memory it had between two ticks. */
+static void complete_main(struct wm_result *result, pid_t main)
+{
+    const struct wm_known *bytes = &result->peak_rss_bytes;
+
     for (size_t i = 0; i < result->process_count; i++) {
-        if (result->processes[i].pid == main && result->peak_rss_is_main &&
-            result->processes[i].max_memory_bytes < result->peak_rss_bytes.number)
-            result->processes[i].max_memory_bytes = result->peak_rss_bytes.number;
+        struct wm_process_peak *peak = &result->processes[i];
+        if (peak->pid != main)
+            continue;
+        peak->cpu_seconds = result->cpu_main_seconds;
+        if (result->peak_rss_is_main && bytes->known &&
+            peak->max_memory_bytes.number < bytes->number)
+            peak->max_memory_bytes = *bytes;
+        break;
     }
+    qsort(result->processes, result->process_count, sizeof(*result->processes),
+          by_cpu_time);
 }
 
 static struct wm_memory_peak memory_peak(const struct wm_tree_peak *peak)
@@ -458,7 +480,8 @@ static int take_tree(struct wm_tracker *tracker, struct wm_error *err)
     result->descendants_peak = memory_peak(&peaks[WM_TREE_DESCENDANTS]);
     result->tree_peak = memory_peak(&peaks[WM_TREE_ALL]);
     int status = take_peaks(result, tracker->tree, err);
-    raise_main_peak(result, tracker->pid);
+    if (status == WM_OK)
+        complete_main(result, tracker->pid);
     return status;
 }
 

@@ -301,6 +301,19 @@ def without(calls, folder):
     return r["cpu_time"]["method"]
 
 
+@case("the table of processes: one CPU time of main, and none is 0 of what was never read")
+def _(folder):
+    r = report("sh", "-c", "sleep 0.02; i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")
+    peaks = r["processes"]["peaks"]
+    main = min(peaks, key=lambda process: process["pid"])
+    assert main["name"] == "sh" and main["cpu_seconds"] == r["cpu_time"]["main"], r["processes"]
+    for seen in peaks:
+        assert seen["cpu_seconds"] is None or seen["cpu_seconds"] > 0, peaks
+    for i in range(10):
+        done = wattmeter("run", "--", "sh", "-c", "sleep 0.1 & :")
+        assert not re.search(r" 0 (B|ns) ", done.stderr), done.stderr
+
+
 @case("without perf, as in most containers, CPU time is exact by another way")
 def _(folder):
     assert "perf" not in without("perf_event_open", folder)

@@ -458,7 +458,7 @@ static void test_too_short_to_divide(void **state)
         { RAPL("package0", WM_DEVICE_CPU), { 0, 1, 2, 3 } },
         { RAPL("dram0", WM_DEVICE_DRAM), { 0, 1, 2, 3 } },
     };
-    struct wm_process_peak process = { .pid = 7, .cpu_seconds = 0.003 };
+    struct wm_process_peak process = { .pid = 7, .cpu_seconds = { true, 0.003 } };
     const struct wm_result result = {
         .end_ns = SESSION_START_NS + SECOND_NS / 50,
         .cpu_total_seconds = { true, 0.003 },

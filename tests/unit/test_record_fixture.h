@@ -172,14 +172,14 @@ static inline struct wm_result fixture_result(void)
         { .pid = 4711,
           .parent = 1,
           .name = "train \xff py",
-          .cpu_seconds = 12.5,
-          .max_memory_bytes = 1e9,
+          .cpu_seconds = { true, 12.5 },
+          .max_memory_bytes = { true, 1e9 },
           .max_private_bytes = { 0 },
           .max_threads = 12 },
         { .pid = 4712,
           .parent = 4711,
           .name = "sh",
-          .cpu_seconds = 0.125,
+          .cpu_seconds = { true, 0.125 },
           .max_threads = 1 },
     };
     return (struct wm_result) {

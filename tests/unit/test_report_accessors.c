@@ -73,7 +73,11 @@ static struct wm_device_energy devices[] = {
       .power = KNOWN(15) },
 };
 static struct wm_process_peak processes[] = {
-    { .pid = 7, .parent = 1, .name = "make", .cpu_seconds = 2, .max_private_bytes = { 0 } },
+    { .pid = 7,
+      .parent = 1,
+      .name = "make",
+      .cpu_seconds = { true, 2 },
+      .max_private_bytes = { 0 } },
 };
 static struct wm_value process_energies[] = { UNKNOWN("no energy") };
 

@@ -104,7 +104,7 @@ static void test_result_round_trip(void **state)
     assert_false(again.processes[0].max_private_bytes.known);
     assert_int_equal(again.processes[1].pid, 4712);
     assert_int_equal(again.processes[1].parent, 4711);
-    assert_true(again.processes[1].cpu_seconds == 0.125);
+    assert_true(again.processes[1].cpu_seconds.number == 0.125);
     assert_int_equal(again.processes_seen, 3);
     wm_result_release(&again);
 }

@@ -111,12 +111,18 @@ static const struct series tree_series[] = {
     { CPU_SENSOR("cpu_package1"), { 47, MISSING, 53, 55.5, 53, 52 } },
 };
 static struct wm_process_peak peaks[] = {
-    { 4244, 4243, "cc1", 3.1, MEGAS(312), { true, MEGAS(300) }, 1 },
-    { 4246, 4243, "cc1\x1b]0;gotcha\a", 2.9, MEGAS(287), { true, MEGAS(280) }, 1 },
-    { 4243, 4242, "make", 0.9, MEGAS(9.8), { 0 }, 3 },
-    { 4242, 4240, "sh", 0.6, MEGAS(2), { true, KILOS(200) }, 1 },
-    { 4250, 4243, "as", 0.4, MEGAS(21), { true, MEGAS(19) }, 1 },
-    { 4251, 4243, "ld", 0.00061, MEGAS(35), { true, MEGAS(33) }, 1 },
+    { 4244, 4243, "cc1", { true, 3.1 }, { true, MEGAS(312) }, { true, MEGAS(300) }, 1 },
+    { 4246,
+      4243,
+      "cc1\x1b]0;gotcha\a",
+      { true, 2.9 },
+      { true, MEGAS(287) },
+      { true, MEGAS(280) },
+      1 },
+    { 4243, 4242, "make", { true, 0.9 }, { true, MEGAS(9.8) }, { 0 }, 3 },
+    { 4242, 4240, "sh", { true, 0.6 }, { true, MEGAS(2) }, { true, KILOS(200) }, 1 },
+    { 4250, 4243, "as", { true, 0.4 }, { true, MEGAS(21) }, { true, MEGAS(19) }, 1 },
+    { 4251, 4243, "ld", { true, 0.00061 }, { true, MEGAS(35) }, { true, MEGAS(33) }, 1 },
 };
 static const struct wm_result tree_result = {
     .end_ns = SESSION_START_NS + 5 * SECOND_NS - 20000000,

@@ -258,11 +258,13 @@ static void build_processes(struct wm_report_builder *builder)
     }
     for (size_t i = 0; i < result->process_count; i++) {
         struct wm_value *energy = &report->process_energies[i];
-        double seconds = result->processes[i].cpu_seconds;
+        const struct wm_known *cpu = &result->processes[i].cpu_seconds;
         *energy = tree->known ? report->cpu_total : *tree;
+        if (energy->known && !cpu->known)
+            *energy = wm_value_missing("its CPU time is not known");
         if (!energy->known)
             continue;
-        double share = energy->number > 0 ? seconds / energy->number : 0;
+        double share = energy->number > 0 ? cpu->number / energy->number : 0;
         *energy = wm_value_known(tree->number * (share < 1 ? share : 1));
     }
 }

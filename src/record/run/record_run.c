@@ -88,8 +88,8 @@ static const struct wm_member peak_members[] = {
     { PEAK(parent), .type = WM_MEMBER_INT },
     { PEAK(name), .type = WM_MEMBER_TEXT,
       .size = sizeof(((struct wm_process_peak *)0)->name) },
-    { PEAK(cpu_seconds), .type = WM_MEMBER_DOUBLE },
-    { PEAK(max_memory_bytes), .type = WM_MEMBER_DOUBLE },
+    { PEAK(cpu_seconds), .type = WM_MEMBER_KNOWN },
+    { PEAK(max_memory_bytes), .type = WM_MEMBER_KNOWN },
     { PEAK(max_private_bytes), .type = WM_MEMBER_KNOWN },
     { PEAK(max_threads), .type = WM_MEMBER_INT },
 };

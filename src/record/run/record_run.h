@@ -76,9 +76,9 @@ struct wm_run {
 struct wm_process_peak {
     pid_t pid;
     pid_t parent;
-    char name[64];      /* comm, as bytes; made valid UTF-8 on writing */
-    double cpu_seconds; /* up to the last tick that saw it */
-    double max_memory_bytes;
+    char name[64];               /* comm, as bytes; made valid UTF-8 on writing */
+    struct wm_known cpu_seconds; /* up to the last tick that saw it */
+    struct wm_known max_memory_bytes;
     struct wm_known max_private_bytes;
     int max_threads;
 };

@@ -406,6 +406,7 @@ void wm_tree_executed(struct wm_tree *tree)
 {
     struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
 
+    tree->set.started = true;
     if (!root)
         return;
     root->refreshed_ns = 0;

@@ -74,6 +74,15 @@ static void put_gpus(const struct wm_json_node *root)
     }
 }
 
+static void put_known(const struct wm_json_node *peak, const char *key,
+                      const struct wm_known *value)
+{
+    if (value->known)
+        wm_json_put(peak, key, wm_json_number(value->number));
+    else
+        wm_json_missing(peak, key, "never read for this process");
+}
+
 static void put_processes(const struct wm_json_node *root)
 {
     const struct wm_report *report = root->view->report;
@@ -88,14 +97,10 @@ static void put_processes(const struct wm_json_node *root)
         wm_json_put(&peak, "pid", json_integer(process->pid));
         wm_json_put(&peak, "parent", json_integer(process->parent));
         wm_json_text(&peak, "name", process->name);
-        wm_json_put(&peak, "cpu_seconds", json_real(process->cpu_seconds));
+        put_known(&peak, "cpu_seconds", &process->cpu_seconds);
         wm_json_value(&peak, "cpu_energy", &report->process_energies[i]);
-        wm_json_put(&peak, "max_memory", wm_json_number(process->max_memory_bytes));
-        if (process->max_private_bytes.known)
-            wm_json_put(&peak, "max_private_memory",
-                        wm_json_number(process->max_private_bytes.number));
-        else
-            wm_json_missing(&peak, "max_private_memory", "never read for this process");
+        put_known(&peak, "max_memory", &process->max_memory_bytes);
+        put_known(&peak, "max_private_memory", &process->max_private_bytes);
         wm_json_put(&peak, "threads", json_integer(process->max_threads));
     }
 }

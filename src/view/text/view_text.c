@@ -280,13 +280,20 @@ static void print_processes(const struct wm_text_view *view)
         char name[MOST_TEXT];
         wm_line_clean(name, sizeof(name), process->name);
         fprintf(view->out, "%12d", (int)process->pid);
-        wm_view_right(view->out, wm_view_duration(process->cpu_seconds, NULL).text, 13);
-        if (has_energy)
-            wm_view_right(
-                view->out,
-                wm_view_prefixed(view->report->process_energies[i].number, "J").text, 13);
         wm_view_right(view->out,
-                      wm_view_bytes(process->max_memory_bytes, view->units->ram).text, 14);
+                      process->cpu_seconds.known
+                          ? wm_view_duration(process->cpu_seconds.number, NULL).text
+                          : "n/a",
+                      13);
+        if (has_energy)
+            wm_view_right(view->out,
+                          wm_line_joules(&view->report->process_energies[i]).text, 13);
+        wm_view_right(
+            view->out,
+            process->max_memory_bytes.known
+                ? wm_view_bytes(process->max_memory_bytes.number, view->units->ram).text
+                : "n/a",
+            14);
         fprintf(view->out, "%10d  %s\n", process->max_threads, name);
     }
 }
