@@ -148,6 +148,17 @@ def test_without_a_sensor_times_decide():
         assert mean == pytest.approx(each, rel=0.02) and high - low <= 0.04 * mean
 
 
+def test_a_sensor_is_seen_to_move_first():
+    """Also where it is slower than it says."""
+    machine = Machine(LAYERS[:1], 1)
+    machine.due = machine.now + machine.period
+    asked = []
+    energy = machine.energy
+    machine.energy = lambda: asked.append(energy()) or asked[-1]
+    machine.replays(period=1e-3).measure(0.05, 1e5)
+    assert asked[0] > 0
+
+
 def test_what_fails_ends_alone():
     machine = Machine(LAYERS, 1)
     run, calls = machine.run, itertools.count()

@@ -16,6 +16,7 @@ many there are, and also if time runs out before.
 
 from __future__ import annotations
 
+import itertools
 import math
 
 TYPE_CHECKING = False
@@ -35,6 +36,8 @@ _MOST = 0.05
 # Of each block are left out, besides what the sensor needs, the replays in which caches and
 # clocks are still those of the piece before.
 _LEAD = 1e-3
+
+_WARM = 0.2
 
 # The part of the time that the first stage may take.
 _FIRST_PART = 0.6
@@ -124,6 +127,7 @@ class Replays:
         self._end = self._clock() + seconds
         for number in range(len(self.pieces)):
             self._guard(number, self._calibrate)
+        self._warm_up()
         self._length = self._choose_length(seconds)
         rounds = 0
         while self._round(rounds):
@@ -149,6 +153,17 @@ class Replays:
                 break
             count *= 2
         self.pieces[number].each = taken / count
+
+    def _warm_up(self) -> None:
+        """So long that each sensor is seen to move, and clocks have risen."""
+        end = min(self._clock() + max(_WARM, 4 * self._period), self._end)
+        for number in itertools.cycle(range(len(self.pieces))):
+            if self._clock() >= end or all(one.why for one in self.pieces):
+                break
+            count = max(1, round(_LEAST / max(self.pieces[number].each, 1e-9)))
+            if self.pieces[number].why is None:
+                self._guard(number, lambda i: self._run(i, count))
+        self._energy()
 
     def _choose_length(self, seconds: float) -> float:
         """Of a block: as long as the first stage leaves time for, within bounds."""
