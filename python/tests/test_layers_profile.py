@@ -19,14 +19,26 @@ class Machine:
     every `period` seconds, by whole steps of `step` joules. Power changes by a few percent
     from block to block, and rises slowly."""
 
-    def __init__(self, pieces, seed, *, period=0.1, step=0.05, noise=0.02, drift=1e-4):
+    def __init__(
+        self,
+        pieces,
+        seed,
+        *,
+        period=0.1,
+        step=0.05,
+        noise=0.02,
+        drift=1e-4,
+        reading=5e-5,
+    ):
         self.pieces = pieces
         self.random = random.Random(seed)
         self.period, self.step, self.noise, self.drift = period, step, noise, drift
         self.now = self.random.uniform(100, 200)
         self.begin = self.now
         self.joules = 0.0
+        self.reading = reading
         self.shown = self.before = 0.0
+        self.asked = self.now
         self.due = self.now + self.random.random() * period
 
     def clock(self):
@@ -34,9 +46,10 @@ class Machine:
         return self.now
 
     def energy(self):
-        self.pass_time(5e-5, 60)
+        self.pass_time(self.reading, 60)
         joules, self.before = self.shown - self.before, self.shown
-        return joules
+        seconds, self.asked = self.now - self.asked, self.now
+        return joules, seconds
 
     def run(self, number, count):
         each, power = self.pieces[number]
@@ -92,6 +105,7 @@ def simulate(seed, uncertainty, seconds, **options):
         (0.02, {}),
         (0.05, {"noise": 0.1}),
         (0.02, {"period": 1e-3, "step": 6.1e-5}),
+        (0.1, {"period": 0.02, "step": 1e-3, "reading": 0.02}),
     ],
 )
 def test_intervals_hold_the_truth_and_are_as_narrow_as_asked(uncertainty, options):
@@ -101,7 +115,7 @@ def test_intervals_hold_the_truth_and_are_as_narrow_as_asked(uncertainty, option
     for seed in range(runs):
         machine, replays = simulate(seed, uncertainty, 1e5, **options)
         for i, piece in enumerate(replays.pieces):
-            mean, low, high = interval(piece.joules, piece.floor)
+            mean, low, high = interval(*piece.decisive)
             held[i] += low <= machine.true_joules(i) <= high
             narrow += (high - low) / 2 <= uncertainty * mean
     assert min(held) >= 0.92 * runs
@@ -117,7 +131,7 @@ def test_what_time_leaves_is_still_true():
             machine, replays = simulate(seed, 1e-4, seconds)
             assert machine.now - machine.begin <= seconds + 1
             for i, piece in enumerate(replays.pieces):
-                mean, low, high = interval(piece.joules, piece.floor)
+                mean, low, high = interval(*piece.decisive)
                 assert 2 <= len(piece.joules)
                 held += low <= machine.true_joules(i) <= high
                 count += 1
@@ -139,7 +153,7 @@ def test_steps_that_happen_to_agree_are_no_certainty():
 
 def test_without_a_sensor_times_decide():
     machine = Machine(LAYERS, 1)
-    machine.energy = lambda: None
+    machine.energy = lambda: (None, 0.0)
     replays = machine.replays(period=0.0, resolution=0.0)
     replays.measure(0.02, 1e5)
     for piece, (each, power) in zip(replays.pieces, LAYERS):
@@ -156,7 +170,7 @@ def test_a_sensor_is_seen_to_move_first():
     energy = machine.energy
     machine.energy = lambda: asked.append(energy()) or asked[-1]
     machine.replays(period=1e-3).measure(0.05, 1e5)
-    assert asked[0] > 0
+    assert asked[0][0] > 0
 
 
 def test_what_fails_ends_alone():
@@ -329,8 +343,9 @@ def test_joules_of_a_simulated_gpu(quick, fake_gpus, monkeypatch):
     for row in [*p, p.network]:
         assert row.energy.origin == "simulated"
         assert row.energy.low <= row.energy.value <= row.energy.high
-        # At the two ends of each block there is a reading of the devices.
-        assert row.energy.value == pytest.approx(300 * row.time.value, rel=0.3)
+        # At the two ends of each block there is a reading of the devices, which takes
+        # its time on a busy machine.
+        assert 0.9 < row.energy.value / (300 * row.time.value) < 3
     assert any("sensors' own error" in remark for remark in p.remarks)
     assert p.energy_between.value == pytest.approx(
         p.network.energy.value - sum(row.energy.value for row in p)

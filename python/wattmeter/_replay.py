@@ -47,15 +47,15 @@ _SPARE = 1.05
 
 
 def interval(
-    values: Sequence[float], floor: float = 0.0
+    values: Sequence[float], floor: float = 0.0, doubt: float = 0.0
 ) -> tuple[float, float | None, float | None]:
     """The mean, and between which values the true one lies with 95 % confidence; one value
     has no interval. `floor` is the least standard deviation that they can have, relative to
-    the mean."""
+    the mean; `doubt` is what all of them may be off by in one direction."""
     mean = sum(values) / len(values)
     if len(values) < 2:
         return mean, None, None
-    half = _half(values, floor, len(values))
+    half = _half(values, floor, len(values)) + doubt
     return mean, mean - half, mean + half
 
 
@@ -72,6 +72,7 @@ class Piece:
     each    what one takes, about
     floor   the least standard deviation of `joules`, from the sensor's steps, relative to
             their mean
+    doubts  joules, by block: half of what the device may have taken while it was read
     goal    how many rounds it needs; 0: not known yet
     why     what it failed with; None: it did not
     """
@@ -81,13 +82,20 @@ class Piece:
         self.seconds: list[float] = []
         self.joules: list[float] = []
         self.floor = 0.0
+        self.doubts: list[float] = []
         self.goal = 0
         self.why: str | None = None
 
     @property
-    def decisive(self) -> tuple[list[float], float]:
-        """The values that are to be exact, and their floor."""
-        return (self.joules, self.floor) if self.joules else (self.seconds, 0.0)
+    def doubt(self) -> float:
+        return sum(self.doubts) / len(self.doubts) if self.doubts else 0.0
+
+    @property
+    def decisive(self) -> tuple[list[float], float, float]:
+        """The values that are to be exact, their floor and their doubt."""
+        if self.joules:
+            return self.joules, self.floor, self.doubt
+        return self.seconds, 0.0, 0.0
 
 
 class Replays:
@@ -96,7 +104,8 @@ class Replays:
     run(piece, count)   does piece number `piece` so many times; what it raises ends that
                 piece alone
     clock       seconds
-    energy      joules since it was called last; None: not known
+    energy      joules since it was called last, None where not known, and of how many
+                seconds they are
     period      seconds between two new values of the slowest sensor; 0: there is none
     resolution  seconds: how exactly `energy` has the two ends of a block
     settle      periods until the sensor shows nothing of the piece before
@@ -108,7 +117,7 @@ class Replays:
         count: int,
         run: Callable[[int, int], None],
         clock: Callable[[], float],
-        energy: Callable[[], float | None],
+        energy: Callable[[], tuple[float | None, float]],
         random: Random,
         *,
         period: float = 0.0,
@@ -203,29 +212,36 @@ class Replays:
         begin = self._clock()
         self._run(number, count)
         taken = self._clock() - begin
-        joules = self._energy()
+        joules, elapsed = self._energy()
         piece.each = taken / count
         piece.seconds.append(taken / count)
-        if joules is not None:
-            piece.joules.append(joules / count)
-            # Two ends, each off by anything up to the resolution.
-            if len(piece.joules) <= FIRST:
-                piece.floor = max(piece.floor, self._resolution / taken / math.sqrt(6))
+        if joules is None:
+            return
+        # While devices are read the piece does not run, and a GPU draws no more than it
+        # did and no less than nothing.
+        lost = joules * max(0.0, 1 - taken / elapsed) / 2 if elapsed > 0 else 0.0
+        piece.joules.append((joules - lost) / count)
+        piece.doubts.append(lost / count)
+        # Two ends, each off by anything up to the resolution.
+        if len(piece.joules) <= FIRST:
+            piece.floor = max(piece.floor, self._resolution / taken / math.sqrt(6))
 
     def missing(self, uncertainty: float) -> int:
         """How many pieces are less exact than that."""
         count = 0
         for piece in self.pieces:
-            values, floor = piece.decisive
-            if piece.why is None:
-                half = _half(values, floor, len(values)) if len(values) > 1 else math.inf
-                count += not half <= uncertainty * abs(sum(values) / max(1, len(values)))
+            values, floor, doubt = piece.decisive
+            if piece.why is not None:
+                continue
+            mean, low, high = interval(values, floor, doubt) if values else (0.0, None, None)
+            if low is None or high is None or high - low > 2 * uncertainty * abs(mean):
+                count += 1
         return count
 
     def _plan(self, piece: Piece, uncertainty: float) -> None:
-        values, floor = piece.decisive
+        values, floor, doubt = piece.decisive
         if piece.why is not None or len(values) < 2:
             return
-        asked = uncertainty * abs(sum(values) / len(values)) / _SPARE
+        asked = uncertainty * abs(sum(values) / len(values)) / _SPARE - doubt
         if asked > 0:
             piece.goal = math.ceil((_half(values, floor, 1) / asked) ** 2)

@@ -266,13 +266,14 @@ class _Joules:
         parts = ("cpu", "dram", "gpu")
         return _total([_figure(part, getattr(reading, part)) for part in parts])
 
-    def __call__(self) -> float | None:
+    def __call__(self) -> tuple[float | None, float]:
         reading = self._meter.stop(self._since)
         self._since = self._meter.start()
         figure = self._sum(reading)
         if self.figure is None:
             self.figure = figure
-        return figure.value if figure.why == self.figure.why else None
+        is_whole = figure.why == self.figure.why
+        return figure.value if is_whole else None, reading.elapsed
 
     def sensors_error(self) -> float | None:
         """Relative: what all figures may be off by together."""
@@ -414,11 +415,16 @@ class Profile(Records):
 
 
 def _figure_of(
-    values: list[float], floor: float, key: str, unit: str, origin: str, why: str
+    values: list[float],
+    bounds: tuple[float, float],
+    key: str,
+    unit: str,
+    origin: str,
+    why: str,
 ) -> Figure:
     if not values:
         return Figure(key, None, unit, state="missing", why=why)
-    mean, low, high = interval(values, floor)
+    mean, low, high = interval(values, *bounds)
     if low is None or high is None:
         why = "measured once: its interval is not known"
         return Figure(key, mean, unit, origin=origin, why=why)
@@ -432,13 +438,14 @@ def _fill(row: Row, piece: Piece, joules: _Joules) -> None:
     if piece.why is not None:
         row.miss(piece.why)
         return
-    row.time = _figure_of(piece.seconds, 0.0, "time", "s", "measured", _TOO_SHORT)
+    row.time = _figure_of(piece.seconds, (0.0, 0.0), "time", "s", "measured", _TOO_SHORT)
     known = joules.figure
     why = _TOO_SHORT
     if known is not None and known.value is None:
         why = known.why or "no reason is known"
     origin = known.origin if known is not None else "measured"
-    row.energy = _figure_of(piece.joules, piece.floor, "energy", "J", origin, why)
+    bounds = piece.floor, piece.doubt
+    row.energy = _figure_of(piece.joules, bounds, "energy", "J", origin, why)
 
 
 def _wait_for(devices: set[Any]) -> None:
