@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "analyze/analyze_build.h"
 #include "base/base_clock.h"
 #include "region/region_ring.h"
 #include "track/track_regions.h"
@@ -194,6 +195,43 @@ static void test_deadline(void **state)
     wm_analysis_free(analysis);
 }
 
+/* Before there is an analysis, as while a driver starts, many more calls than can be kept
+ * one by one are no reason to go on without it. */
+static void test_many_before_takers(void **state)
+{
+    enum { ROUNDS = 40, CALLS = 10000 };
+    const struct wm_run run = { .interval_ns = WM_NS_PER_S, .core_count = 1 };
+    struct wm_track_regions *regions = NULL;
+    struct wm_analysis *analysis = NULL;
+    struct wm_result result = { 0 };
+    struct wm_error err;
+
+    (void)state;
+    assert_int_equal(wm_analysis_new(&run, &channel, 1, &analysis, &err), WM_OK);
+    assert_int_equal(wm_track_regions_new(&regions, &err), WM_OK);
+    assert_int_equal(wm_track_regions_listen(regions, &err), WM_OK);
+    assert_int_equal(wm_track_regions_open(regions, &err), WM_OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < CALLS; i++) {
+            wm_region_begin("call");
+            wm_region_end();
+        }
+        usleep(2000);
+        wm_track_regions_drain(regions, INT64_MAX);
+    }
+    assert_true(wm_track_regions_has_room(regions));
+    assert_int_equal(wm_track_regions_set_takers(regions, analysis, NULL, &err), WM_OK);
+    wm_track_regions_finish(regions, wm_clock_monotonic_ns(), &result);
+    struct wm_region_usage *usages = NULL;
+    size_t count = 0;
+    assert_int_equal(wm_regions_usages(analysis->regions, &usages, &count), WM_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(usages[0].calls, ROUNDS * CALLS);
+    wm_region_usages_free(usages, count);
+    wm_track_regions_free(regions);
+    wm_analysis_free(analysis);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_notes),
         cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_many_before_takers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,11 +321,12 @@ static void remark_folds(struct wm_report_builder *builder)
     uint64_t folded = wm_regions_facts(builder->analysis->regions).folded;
 
     if (folded > 0)
-        wm_build_remark(builder,
-                        "regions: %llu calls came faster than half a million a second and "
-                        "are taken together, by place and 10 ms: a recording has a row for "
-                        "all of these",
-                        (unsigned long long)folded);
+        wm_build_remark(
+            builder,
+            "regions: %llu short calls are taken together, by place and 10 ms, "
+            "as they came faster than half a million a second or while a driver "
+            "was still starting: a recording has a row for all of these",
+            (unsigned long long)folded);
 }
 
 static void remark_losses(struct wm_report_builder *builder)
