@@ -230,10 +230,10 @@ class Replays:
         """How many pieces are less exact than that."""
         count = 0
         for piece in self.pieces:
-            values, floor, doubt = piece.decisive
+            values, *bounds = piece.decisive
             if piece.why is not None:
                 continue
-            mean, low, high = interval(values, floor, doubt) if values else (0.0, None, None)
+            mean, low, high = interval(values, *bounds) if values else (0.0, None, None)
             if low is None or high is None or high - low > 2 * uncertainty * abs(mean):
                 count += 1
         return count
