@@ -226,6 +226,18 @@ static int stamps(const long *numbers)
     return fflush(stdout);
 }
 
+/* Calls of so many names in turn that none are taken together: a row each. */
+static int unlike(const long *numbers)
+{
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" };
+
+    for (long i = 0; i < numbers[0]; i++) {
+        wm_region_begin(names[i % (long)(sizeof(names) / sizeof(names[0]))]);
+        wm_region_end();
+    }
+    return 0;
+}
+
 static double cpu_s(void)
 {
     struct timespec now;
@@ -262,7 +274,7 @@ static const struct {
     { "forks", forks },   { "processes", processes }, { "free", free_calls },
     { "names", names },   { "strays", strays },       { "open", open_at_end },
     { "killed", killed }, { "repeats", repeats },     { "stamps", stamps },
-    { "clocks", clocks },
+    { "clocks", clocks }, { "unlike", unlike },
 };
 
 int main(int argc, char **argv)

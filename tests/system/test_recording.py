@@ -180,7 +180,7 @@ def _(folder):
 @case("an export that is killed leaves nothing under its name, and what it was to replace as it was")
 def _(folder):
     source, place = folder / "r.sqlite", folder / "place"
-    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "threads", "1", "150000")
+    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "unlike", "300000")
     place.mkdir()
     for option, name in (("-o", "x.csv"), ("-o", "x.sqlite"), ("-o", "x.json"),
                          ("--sub-tracking", "x.csv"), ("--sub-tracking", "x.sqlite")):
@@ -203,7 +203,7 @@ def _(folder):
 @case("Ctrl-C, SIGTERM and SIGHUP leave nothing of an export or a combination behind")
 def _(folder):
     source, place = folder / "r.sqlite", folder / "place"
-    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "threads", "1", "150000")
+    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "unlike", "300000")
     wattmeter("export", source, "--sub-tracking", folder / "sub.csv")
     place.mkdir()
     (place / "there.sqlite").write_bytes(source.read_bytes())
@@ -235,7 +235,7 @@ def _(folder):
 def _(folder):
     source, place = folder / "r.sqlite", folder / "place"
     wattmeter("run", "-q", "-i", "2ms", "--record", source, "--",
-              tap.HELPERS / "regions", "threads", "1", "40000")
+              tap.HELPERS / "regions", "unlike", "80000")
     place.mkdir()
 
     def fill_up(size):
@@ -272,7 +272,7 @@ def _(folder):
 @case("what is recorded into a file meanwhile is not kept out of it by --append")
 def _(folder):
     source, target = folder / "r.sqlite", folder / "live.sqlite"
-    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "threads", "1", "150000")
+    wattmeter("run", "-q", "--record", source, "--", tap.HELPERS / "regions", "unlike", "300000")
     live = subprocess.Popen([tap.WATTMETER, "run", "-q", "--record", target, "--", "sleep", "60"])
 
     def runs():
