@@ -60,6 +60,17 @@ static struct wm_value tool_max_rss(const void *of)
                : value;
 }
 
+static struct wm_value processes_seen(const void *of)
+{
+    const struct wm_report *report = of;
+
+    if (!report->complete)
+        return wm_value_missing(no_result);
+    if (report->result.processes_seen == 0 && !report->max_processes.known)
+        return wm_value_missing(report->max_processes.why);
+    return wm_value_known((double)report->result.processes_seen);
+}
+
 static struct wm_value region_time(const void *of)
 {
     return ((const struct wm_region_spending *)of)->time;
@@ -251,7 +262,7 @@ static const struct wm_figure_row rows[] = {
       .run = { "temperature.cpu.max", RUN(cpu_temperature.max) },
       .gpu = { "temperature.max", GPU(temperature.max) } },
 
-    ONE(WM_UNIT_COUNT, "processes.seen", OF_RESULT(processes_seen)),
+    ONE(WM_UNIT_COUNT, "processes.seen", .compute = processes_seen),
     ONE(WM_UNIT_COUNT, "processes.max_at_once", RUN(max_processes)),
 
     /* JSON has them where there are regions. */

@@ -103,7 +103,7 @@ static void forget_first_look(struct wm_report *report)
         wm_value_missing("nobody looked between its begin and its end");
 
     if (!report->complete || !is_command || report->result.ticks > LOOKS_AT_ENDS ||
-        report->result.tree_peak.private_.known)
+        report->result.tree_peak.private_.known || report->result.processes_seen == 0)
         return;
     report->ram_main.private_ = report->ram_main.shared = missing;
     report->ram_descendants.private_ = report->ram_descendants.shared = missing;

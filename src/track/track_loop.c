@@ -462,6 +462,8 @@ static int take_tree(struct wm_tracker *tracker, struct wm_error *err)
              wm_account_method(tracker->account));
 
     wm_tree_count(tracker->tree, &census);
+    if (wm_tree_is_blind(tracker->tree))
+        return WM_OK;
     result->processes_seen = census.seen;
     result->peak_rss_is_main = census.seen <= 1 && total - main < NOTICEABLE_SECONDS;
     if (census.unlisted > 0)

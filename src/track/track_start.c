@@ -320,9 +320,15 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
 {
     const pid_t pid = pids[0];
     const char *procfs = tracker->self ? "/proc" : wm_env("WATTMETER_PROCFS", "/proc");
-    bool own = wm_file_is_same(procfs, "/proc");
+    bool is_other = wm_procfs_is_other(procfs);
+    bool own = wm_file_is_same(procfs, "/proc") && !is_other;
 
     tracker->pid = pid;
+    if (is_other && !tracker->self)
+        return wm_fail(err, WM_EINVAL,
+                       "/proc is of another pid namespace: process %d there is another "
+                       "one; mount one of this namespace, or name it in WATTMETER_PROCFS",
+                       (int)pid);
     if (own && !tracker->self) {
         tracker->pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (tracker->pid_fd < 0 && (errno == ESRCH || errno == EINVAL))
@@ -338,7 +344,8 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
     if (status < 0)
         return status;
     wm_account_start_tree(tracker->account, tracker->tree, own);
-    status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
+    if (!is_other)
+        status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, err);
     if (status == WM_OK && tracker->self)

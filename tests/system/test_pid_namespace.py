@@ -201,5 +201,26 @@ def _(folder):
         assert gpu["processes"][0]["name"] == "sleep", gpu["processes"]
 
 
+@case("a /proc of another pid namespace: no figure is taken from it, and the others stay")
+def _(folder):
+    output = folder / "r.json"
+    if subprocess.run(["unshare", *USER, "--pid", "--fork", "true"], check=False,
+                      capture_output=True).returncode != 0:
+        raise Skip("no pid namespace can be made here")
+    command = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
+    subprocess.run(["unshare", *USER, "--pid", "--fork", tap.WATTMETER, "run", "--json", "-o",
+                    str(output), "--", "sh", "-c", command], check=True, timeout=60,
+                   stdin=subprocess.DEVNULL, env=tap.environment())
+    r = json.loads(output.read_text())
+    assert 0 < r["cpu_time"]["total"] < 1.1 * os.cpu_count() * r["compute_time"]["time"], r["cpu_time"]
+    assert r["processes"]["seen"] is None and r["processes"]["peaks"] == [], r["processes"]
+    assert r["max_ram"]["main"]["private_rss"] is None, r["max_ram"]
+    assert "another pid namespace" in r["why"]["max_ram.main.private_rss"], r["why"]
+    attached = subprocess.run(["unshare", *USER, "--pid", "--fork", tap.WATTMETER, "attach", "1"],
+                              capture_output=True, text=True, check=False, timeout=60,
+                              stdin=subprocess.DEVNULL, env=tap.environment())
+    assert attached.returncode == 1 and "another pid namespace" in attached.stderr, attached
+
+
 if __name__ == "__main__":
     tap.main()

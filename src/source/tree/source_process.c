@@ -142,9 +142,15 @@ static int keep_open(struct wm_procfs *procfs, pid_t pid, const char *name)
 
 bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret_process)
 {
-    struct wm_process process = { .pid = pid };
+    struct wm_process process = { .pid = pid, .stat_fd = -1, .statm_fd = -1 };
     struct wm_pid_stat stat;
 
+    if (procfs->is_other) { /* its number means another process there */
+        process.refreshed_ns = process.ran_ns = wm_clock_monotonic_ns();
+        bool is_there = read_cpu_clock(pid, &process.cpu_ns);
+        *ret_process = process;
+        return is_there;
+    }
     process.stat_fd = keep_open(procfs, pid, "stat");
     process.statm_fd = keep_open(procfs, pid, "statm");
     if (!read_stat(procfs, &process, &stat)) {
@@ -185,6 +191,12 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
 
     if (clocked && cpu_ns == process->cpu_ns && now_ns - process->refreshed_ns < REFRESH_NS)
         return true;
+
+    if (procfs->is_other) {
+        if (clocked)
+            process->cpu_ns = cpu_ns;
+        return clocked;
+    }
 
     struct wm_pid_stat stat;
     errno = 0;

@@ -288,10 +288,12 @@ void wm_tree_refresh(struct wm_tree *tree)
     int64_t now_ns = wm_clock_monotonic_ns();
 
     wm_tree_set_refresh(&tree->set, now_ns);
+    tree->refreshed_ns = now_ns;
+    if (tree->set.procfs.is_other)
+        return;
     refresh_details(tree, now_ns);
     refresh_peaks(tree, now_ns);
     sum_up(tree);
-    tree->refreshed_ns = now_ns;
 }
 
 static void set(struct wm_tree *tree, struct wm_reading *readings, size_t channel,
@@ -344,6 +346,12 @@ void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
 
     for (size_t i = 0; i < CHANNEL_COUNT; i++)
         readings[i].when_ns = tree->refreshed_ns;
+    if (tree->set.procfs.is_other) {
+        set_missing(tree, readings, 0, CHANNEL_COUNT, WM_READING_UNSUPPORTED,
+                    "/proc is of another pid namespace (unshare --mount-proc mounts its "
+                    "own)");
+        return;
+    }
 
     for (size_t m = 0; m < WM_TREE_MEMBERS; m++) {
         size_t first = m * CHANNELS_PER_MEMBER;
@@ -471,6 +479,11 @@ void wm_tree_rebase(struct wm_tree *tree)
     for (size_t i = 0; i < tree->set.count; i++)
         tree->set.processes[i].cpu_base_ns = tree->set.processes[i].cpu_ns;
     memset(tree->peaks, 0, sizeof(tree->peaks));
+}
+
+bool wm_tree_is_blind(const struct wm_tree *tree)
+{
+    return tree->set.procfs.is_other;
 }
 
 bool wm_tree_contains(const struct wm_tree *tree, pid_t pid)

@@ -34,6 +34,13 @@ struct wm_tree_peak {
 
 struct wm_tree;
 
+/* Whether this is the machine's own /proc, and of another pid namespace than ours, as where
+ * `unshare --pid` did not mount one: its numbers are none of ours. */
+bool wm_procfs_is_other(const char *procfs);
+
+/* Whether nothing is known of the tree but the CPU time of its root, for that reason. */
+bool wm_tree_is_blind(const struct wm_tree *tree);
+
 /* The tree under `root` in the /proc at `procfs`. WM_ENOENT when there is no
  * such process. */
 int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,

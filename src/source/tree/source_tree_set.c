@@ -299,9 +299,22 @@ static void search(struct wm_tree_set *set, int64_t now_ns)
 void wm_tree_set_refresh(struct wm_tree_set *set, int64_t now_ns)
 {
     refresh_all(set, now_ns);
-    if (is_search_due(set, now_ns))
+    if (!set->procfs.is_other && is_search_due(set, now_ns))
         search(set, now_ns);
     set->started = true;
+}
+
+bool wm_procfs_is_other(const char *procfs)
+{
+    char self[32];
+
+    ssize_t length = wm_file_is_same(procfs, "/proc")
+                         ? readlink("/proc/self", self, sizeof(self) - 1)
+                         : -1;
+    if (length <= 0)
+        return false;
+    self[length] = '\0';
+    return strtol(self, NULL, 10) != getpid();
 }
 
 static int fds_to_keep(void)
@@ -331,6 +344,7 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
     set->procfs = (struct wm_procfs) {
         .dir = open(procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         .own = wm_file_is_same(procfs, "/proc"),
+        .is_other = wm_procfs_is_other(procfs),
         .ns_per_tick = WM_NS_PER_S / sysconf(_SC_CLK_TCK),
         .page_bytes = sysconf(_SC_PAGESIZE),
         .fds_left = fds_to_keep(),

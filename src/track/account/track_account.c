@@ -432,7 +432,8 @@ static bool is_alone(const struct wm_tree *tree)
     struct wm_tree_census census;
 
     wm_tree_count(tree, &census);
-    return census.seen <= 1 && wm_tree_cpu_ns(tree) == wm_tree_live_cpu_ns(tree);
+    return !wm_tree_is_blind(tree) && census.seen <= 1 &&
+           wm_tree_cpu_ns(tree) == wm_tree_live_cpu_ns(tree);
 }
 
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
