@@ -33,6 +33,7 @@ bench: all
 	@ninja -C build bench-programs
 	@python3 bench/bench.py
 	@python3 bench/python.py
+	@python3 bench/layers.py
 
 bench-truth: all
 	@ninja -C build test-programs
