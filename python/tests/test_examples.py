@@ -25,6 +25,8 @@ def finish(process):
 @pytest.mark.parametrize("gpus", [False, True], ids=["no-gpu", "gpus"])
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example(machine, example, gpus):
+    if "\nimport torch\n" in example.read_text(encoding="utf-8"):
+        pytest.importorskip("torch")
     if gpus:
         machine.add_gpus("everything")
     machine.add_package()
