@@ -219,7 +219,7 @@ def _(folder):
     attached = subprocess.run(["unshare", *USER, "--pid", "--fork", tap.WATTMETER, "attach", "1"],
                               capture_output=True, text=True, check=False, timeout=60,
                               stdin=subprocess.DEVNULL, env=tap.environment())
-    assert attached.returncode == 1 and "another pid namespace" in attached.stderr, attached
+    assert attached.returncode == 2 and "another pid namespace" in attached.stderr, attached
 
 
 if __name__ == "__main__":
