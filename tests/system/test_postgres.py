@@ -151,7 +151,7 @@ def _(folder):
     assert wattmeter("report", "--run", "3", url).returncode == 2
     done = wattmeter("run", "--overwrite", "--record", url, "--", "touch", folder / "mark",
                      env=environment(folder))
-    assert done.returncode == 2 and "--overwrite" in done.stderr, done
+    assert done.returncode == 2 and "overwrite is for files" in done.stderr, done
     assert len(done.stderr.splitlines()) == 1 and not (folder / "mark").exists()
     wattmeter("export", url, "-o", folder / "a.sqlite")
     for options, code in (([], 0), (["--append"], 0), (["--overwrite"], 2)):
