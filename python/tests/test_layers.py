@@ -379,48 +379,85 @@ def test_joules_follow_the_sensor(machine):
     assert 5 < second / first < 20, (first, second)
 
 
-def test_on_a_gpu_events_tell_how_long_it_worked(net, monkeypatch):
-    """The GPU is faked: each event is passed a millisecond after the one before it."""
-    import wattmeter._torch_layers as implementation
+# A GPU whose events are passed when they are recorded, and on which all parameters are.
+FAKE_CUDA = """
+import time, torch, wattmeter.torch
+import wattmeter._torch_layers as implementation
 
-    class Event:
-        made, passed = 0, 0
+class Event:
+    made = 0
 
-        def __init__(self, enable_timing):
-            assert enable_timing
-            Event.made += 1
+    def __init__(self, enable_timing):
+        assert enable_timing
+        Event.made += 1
 
-        def record(self, stream):
-            assert stream == "stream of a GPU"
-            Event.passed += 1
-            self.when = Event.passed
+    def record(self, stream):
+        assert stream == "stream of cuda:0"
+        self.when = time.monotonic()
 
-        def query(self):
-            return self.when < Event.passed - 10
+    def query(self):
+        return time.monotonic() - self.when > 0.001
 
-        def synchronize(self):
-            pass
+    def synchronize(self):
+        pass
 
-        def elapsed_time(self, end):
-            return end.when - self.when
+    def elapsed_time(self, end):
+        return 1000 * (end.when - self.when)
 
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: "stream of a GPU")
-    monkeypatch.setattr(implementation, "gpu_of", lambda _: "cuda:0")
-    with wattmeter.torch.layers(net) as m:
-        for _ in range(100):
-            step(net)
-        with torch.no_grad():
-            net(X)
-    assert Event.made < 100  # they are used again
-    assert m.table["head"].calls == 101
-    # A leaf has two events in each pass; what is in place, none in the backward pass.
-    assert m.table["features.1"].gpu_time.value == pytest.approx(0.101)
-    assert m.table["features.2"].gpu_time.value == pytest.approx(0.201)
-    assert m.table["features"].gpu_time.value > 0
-    assert sum(row.share for row in m.table) == pytest.approx(1)
-    assert m.table["head"].energy.value is None and "GPU" in m.table["head"].energy.why
-    assert "GPU" in str(m).splitlines()[0] and "handed to it" in str(m)
+torch.cuda.Event = Event
+torch.cuda.current_stream = lambda device: f"stream of {device}"
+implementation.gpu_of = lambda module: "cuda:0"
+
+class Wait(torch.nn.Linear):
+    def __init__(self, seconds):
+        super().__init__(2, 2)
+        self.seconds = seconds
+
+    def forward(self, x):
+        time.sleep(self.seconds)
+        return super().forward(x)
+
+model = torch.nn.Sequential(Wait(0.01), Wait(0.03))
+with wattmeter.torch.layers(model, interval=0.02) as m:
+    for _ in range(10):
+        model(torch.ones(1, 2)).sum().backward()
+    with torch.no_grad():
+        model(torch.ones(1, 2))
+    time.sleep(0.1)
+"""
+
+
+def test_on_a_gpu_events_tell_how_long_it_worked_and_what_it_took(machine):
+    machine.add_gpus({"gpus": [{"power": {"points": [[0, 200]]}}]})
+    out = machine.run(
+        FAKE_CUDA
+        + """
+print([[row.calls, row.gpu_time.value, row.energy.value, row.share] for row in m.table])
+print(m.report.gpu_energy.value, m.report.time.value, Event.made)
+print(m)
+"""
+    )
+    lines = out.splitlines()
+    (_, outer, _, _), (calls, first, joules, _), (_, second, more, _) = json.loads(lines[0])
+    gpu_joules, seconds, made = map(float, lines[1].split())
+    assert calls == 11 and made < 100  # events are used again
+    assert 0.11 <= first < second and 0.33 <= second
+    assert 0 <= outer < first
+    watts = gpu_joules / seconds
+    assert joules == pytest.approx(watts * first, rel=0.1)
+    assert more == pytest.approx(watts * second, rel=0.1)
+    assert "GPU" in lines[2] and "handed to it" in out
+
+
+def test_of_several_gpus_joules_are_not_told_apart(machine):
+    machine.add_gpus({"gpus": [{"count": 2, "power": {"points": [[0, 200]]}}]})
+    out = machine.run(
+        FAKE_CUDA
+        + """
+print([row.energy.why for row in m.table][0])
+"""
+    )
+    assert out == "several GPUs are measured: choose the model's with gpus=\n"
 
 
 def test_without_a_sensor_joules_are_missing_and_never_0(machine):

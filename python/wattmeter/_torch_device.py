@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long layers keep a GPU busy: by CUDA events at their begin and end, which the GPU
-stamps when it gets there. Nothing waits for it but the end of the measurement."""
+stamps when it gets there. Nothing waits for it but the begin and the end of the
+measurement. Their joules are those of the GPU between the two, as its samples have them.
+"""
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_left
 from collections import deque
 
 from wattmeter._torch_modules import torch
@@ -12,21 +16,68 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Deque
 
+    from wattmeter._report import Report
+    from wattmeter._track import track
+
 # How many spans are looked at when one is added; more than one, so that none pile up.
 _LOOKS = 4
 
 
 class Times:
-    """Seconds of a layer on the GPU, forward and backward, and of the layers inside it."""
+    """Seconds of a layer on the GPU, forward and backward, and of the layers inside it; and
+    the joules of both, without those of the layers inside."""
 
-    __slots__ = ("forward", "backward", "inner")
+    __slots__ = ("forward", "backward", "inner", "joules")
 
     def __init__(self) -> None:
-        self.forward = self.backward = self.inner = 0.0
+        self.forward = self.backward = self.inner = self.joules = 0.0
 
     @property
     def own(self) -> float:
         return max(0.0, self.forward + self.backward - self.inner)
+
+
+class Energy:
+    """The joules of the GPU since the run began, at its samples.
+
+    started     time.monotonic() when it began
+    why         why there are none; None: there are
+    """
+
+    def __init__(self, tracking: track, started: float) -> None:
+        self._tracking = tracking
+        self._interval = float(tracking.report.info["interval_ns"]) / 1e9
+        self._next = 0.0
+        self._times, self._joules = [0.0], [0.0]
+        self.started = started
+        self.why: str | None = None
+
+    def look(self) -> float:
+        """Takes the last sample, if there may be a new one; the time up to which the joules
+        are known."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + self._interval
+            self.add(self._tracking.report)
+        return self._times[-1]
+
+    def add(self, report: Report) -> None:
+        energy = report.gpu_energy
+        if len(report.gpus) > 1:
+            self.why = "several GPUs are measured: choose the model's with gpus="
+        elif energy.value is None:
+            self.why = energy.why
+        elif float(report.time) > self._times[-1]:
+            self.why = None
+            self._times.append(float(report.time))
+            self._joules.append(energy.value)
+
+    def at(self, seconds: float) -> float:
+        i = min(max(bisect_left(self._times, seconds), 1), len(self._times) - 1)
+        if i < 1:
+            return 0.0
+        (t, u), (j, k) = self._times[i - 1 : i + 1], self._joules[i - 1 : i + 1]
+        return j + (k - j) * (min(seconds, u) - t) / (u - t)
 
 
 def gpu_of(model: Any) -> Any:
@@ -40,10 +91,15 @@ def gpu_of(model: Any) -> Any:
 class Clock:
     """Spans between two events of a GPU, which are read once it has passed them."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Any, energy: Energy) -> None:
         self.device = device
+        self._energy = energy
         self._free: list[Any] = []
         self._spans: Deque[tuple[Any, Any, Times, Times | None, bool]] = deque()
+        self._read_ones: Deque[tuple[float, float, Times, Times | None]] = deque()
+        self._base = self.now()
+        self._base.synchronize()
+        self._base_s = time.monotonic() - energy.started
 
     def now(self) -> Any:
         """An event in the GPU's current stream."""
@@ -60,6 +116,7 @@ class Clock:
             if not self._spans or not self._spans[0][1].query():
                 break
             self._read()
+        self._settle(self._energy.look())
 
     def _read(self) -> None:
         begin, end, times, outer, back = self._spans.popleft()
@@ -70,10 +127,26 @@ class Clock:
             times.forward += seconds
         if outer is not None:
             outer.inner += seconds
+        at = self._base_s + self._base.elapsed_time(begin) / 1000
+        self._read_ones.append((at, at + seconds, times, outer))
         self._free += (begin, end)
+
+    def _settle(self, known: float) -> None:
+        """Of what was over by then the joules are known."""
+        while self._read_ones and self._read_ones[0][1] <= known:
+            begin, end, times, outer = self._read_ones.popleft()
+            joules = self._energy.at(end) - self._energy.at(begin)
+            times.joules += joules
+            if outer is not None:
+                outer.joules -= joules
 
     def finish(self) -> None:
         """Waits for the GPU."""
         while self._spans:
             self._spans[0][1].synchronize()
             self._read()
+
+    def finish_energy(self, report: Report) -> None:
+        """With the report of the run, or one that is late enough."""
+        self._energy.add(report)
+        self._settle(float("inf"))

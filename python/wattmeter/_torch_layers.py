@@ -21,7 +21,7 @@ import weakref
 
 from wattmeter._core import region, region_function, region_start, region_stop
 from wattmeter._report import Figure, Region, Report
-from wattmeter._torch_device import Clock, Times, gpu_of
+from wattmeter._torch_device import Clock, Energy, Times, gpu_of
 from wattmeter._torch_modules import Layer, Row, Table, add, layers_of, torch
 from wattmeter._track import track
 
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 _FUNCTION = ("__code__", "__globals__", "__closure__", "__defaults__", "__kwdefaults__")
 _BACKWARD = " (backward)"
 
-_ON_GPU = "what a layer takes of a GPU is not told apart while others run"
 _GPU_REMARK = (
     "note: on a GPU forward, backward and own are the times in which work was handed to "
-    "it, and GPU is how long it worked"
+    "it, and GPU is how long it worked. Its power is taken to be constant between two "
+    "samples: layers that follow each other faster share it by time, and profile() tells "
+    "them apart"
 )
 
 _set_class = vars(object)["__class__"].__set__
@@ -317,7 +318,7 @@ class layers:
     were made meanwhile are plain ones.
 
     A layer whose parameters are on a GPU has the time that it kept the GPU busy, by CUDA
-    events, which nothing waits for but the end; its joules are not told apart.
+    events, which nothing waits for but begin and end, and the joules of that time.
 
     m.table     a Table: rows by layer, sums, `to_csv`, `to_json`, `to_pandas`
     m.report    the wattmeter.Report of the run
@@ -335,6 +336,7 @@ class layers:
         self._options = options
         self._names: list[str] = []
         self._clocks: dict[Any, Clock] = {}
+        self._energy: Energy | None = None
         self._times: dict[str, Times] = {}  # by path, of those on a GPU
         self._report: Report | None = None
         self._table: Table | None = None
@@ -361,7 +363,11 @@ class layers:
             entry = _Entry(name)
             gpu = gpu_of(layer.module)
             if gpu is not None:
-                entry.clock = self._clocks.setdefault(gpu, Clock(gpu))
+                if self._energy is None:
+                    self._energy = Energy(self._tracking, _started)
+                if gpu not in self._clocks:
+                    self._clocks[gpu] = Clock(gpu, self._energy)
+                entry.clock = self._clocks[gpu]
                 self._times[layer.path] = entry.times
             change = _wrap_forward if layer.is_whole else _change_class
             try:
@@ -392,6 +398,8 @@ class layers:
             self._tracking.stop()
         self._table = None
         self._report = _report_until(self._tracking, time.monotonic() - _started)
+        for clock in self._clocks.values():
+            clock.finish_energy(self._report)
         return self.table
 
     @property
@@ -407,7 +415,7 @@ class layers:
             raise ValueError("the measurement has not been started")
         if self._table is None or self._report is None:
             self._table = _make_table(
-                self._layers, self._names, self.report, self._times
+                self._layers, self._names, self.report, self._times, self._energy
             )
         return self._table
 
@@ -451,8 +459,27 @@ def _report_until(tracking: track, seconds: float) -> Report:
     return report
 
 
+def _energy_on_gpu(
+    times: Times, energy: Energy | None, passes: list[Region], report: Report
+) -> Figure:
+    """Of the GPU while the layer kept it busy, and of the CPUs while it was handed over."""
+    why = energy.why if energy else "it has not been measured"
+    if why:
+        return Figure("energy", None, "J", state="missing", why=why)
+    value, origin = times.joules, report.gpu_energy.origin
+    if report.cpu_energy.value is not None:
+        cpu = _sum_of(passes, "cpu_energy", report.cpu_energy)
+        value += cpu.value or 0.0
+        origin = origin if cpu.origin == "measured" else cpu.origin
+    return Figure("energy", value, "J", origin=origin)
+
+
 def _make_table(
-    layers: list[Layer], names: list[str], report: Report, gpu_times: dict[str, Times]
+    layers: list[Layer],
+    names: list[str],
+    report: Report,
+    gpu_times: dict[str, Times],
+    gpu_energy: Energy | None,
 ) -> Table:
     regions = {one.name: one for one in report.regions}
     rows = []
@@ -467,6 +494,8 @@ def _make_table(
         row.energy = _sum_of(passes, "energy", report.energy)
         if layer.path in gpu_times:
             row.gpu_time = Figure("gpu_time", gpu_times[layer.path].own, "s")
-            row.energy = Figure("energy", None, "J", state="missing", why=_ON_GPU)
+            row.energy = _energy_on_gpu(
+                gpu_times[layer.path], gpu_energy, passes, report
+            )
         rows.append(row)
     return Table(rows, report.time, report.energy, [_GPU_REMARK] if gpu_times else [])
