@@ -9,13 +9,22 @@
 #include "shell_words.h"
 #include "wattmeter/report.h"
 
-/* Whether gpu_tracker's report has this number of ours. */
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), last = strlen(end);
+
+    return length >= last && strcmp(text + length - last, end) == 0;
+}
+
+/* Whether gpu_tracker's report has this number of ours. It has no intervals. */
 static bool is_shown(const struct wm_report_figure *figure, bool without_gpus)
 {
     static const char *const parts[] = { "max_ram.", "cpu_utilization.", "compute_time.",
                                          "max_gpu_ram.", "gpu_utilization." };
     enum { OF_GPUS = 3, PARTS = 5 };
 
+    if (figure->path && (ends_in(figure->path, "_low") || ends_in(figure->path, "_high")))
+        return false;
     for (size_t i = 0; i < PARTS && figure->path; i++) {
         if (strncmp(figure->path, parts[i], strlen(parts[i])) == 0)
             return i < OF_GPUS || !without_gpus;

@@ -500,8 +500,10 @@ class Tracker:
         parts = _PARTS if self._without_gpus else _PARTS + _GPU_PARTS
         reasons: dict[str, list[str]] = {}
         for figure in report.figures():
-            if figure.why and figure.path and figure.path.startswith(parts):
-                reasons.setdefault(figure.why, []).append(figure.path)
+            path = figure.path or ""
+            is_bound = path.endswith(("_low", "_high"))  # gpu_tracker has no intervals
+            if figure.why and path.startswith(parts) and not is_bound:
+                reasons.setdefault(figure.why, []).append(path)
         for why, paths in reasons.items():
             if len(paths) > 1:
                 self._warn(f"{paths[0]} and {len(paths) - 1} more are not known: {why}")
