@@ -8,6 +8,7 @@ GPU the numbers of GPUs are 0.
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import enum
 import json
@@ -239,10 +240,9 @@ class _Backup:
         self._owner = os.getpid()
         self._end = threading.Event()
         self._lock = threading.Lock()  # on the file
-        self._thread = threading.Thread(
-            target=self._run, name="gpu-tracker", daemon=True
-        )
-        self._thread.start()
+        self._is_over = threading.Event()
+        # Without waiting until it runs, as a threading.Thread does.
+        _thread.start_new_thread(self._run, ())
 
     def _write(self) -> None:
         usage = self._units.usage(self._core.report())
@@ -252,14 +252,15 @@ class _Backup:
         os.replace(new, self._path)
 
     def _run(self) -> None:
-        while not self._end.wait(self._period):
-            try:
+        try:
+            while not self._end.wait(self._period):
                 with self._lock:
                     if not self._end.is_set():
                         self._write()
-            except (OSError, ValueError, _core.Error) as error:
-                logging.warning("%s is not kept up to date: %s", self._path, error)
-                return
+        except (OSError, ValueError, _core.Error) as error:
+            logging.warning("%s is not kept up to date: %s", self._path, error)
+        finally:
+            self._is_over.set()
 
     def remove(self) -> None:
         """The tracker has been stopped as it should."""
@@ -274,7 +275,7 @@ class _Backup:
         if os.getpid() != self._owner:
             return
         self._end.set()
-        self._thread.join()
+        self._is_over.wait()
         try:
             self._core.stop()
             self._write()
