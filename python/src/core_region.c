@@ -303,34 +303,39 @@ static PyObject *call_within(const char *name, PyObject *function, PyObject *arg
     return result;
 }
 
-/* The name of a layer's region; NULL without an exception: the module is not measured, as
- * a copy of one that is. */
-static const char *layer_name(const struct function *function, PyObject *args)
+/* The name of a layer's region, held for the caller: another thread may end the measurement
+ * meanwhile. NULL without an exception: the module is not measured, as a copy of one that
+ * is. */
+static PyObject *layer_name(const struct function *function, PyObject *args)
 {
-    if (function->text || PyTuple_Size(args) < 1)
-        return function->text;
-    PyObject *region =
-        PyDict_GetItemWithError(function->layers.regions, PyTuple_GetItem(args, 0));
-    return region && PyObject_TypeCheck(region, region_type)
-               ? ((struct region *)region)->text
-               : NULL;
+    PyObject *name = function->name;
+
+    if (!name && PyTuple_Size(args) >= 1) {
+        PyObject *region =
+            PyDict_GetItemWithError(function->layers.regions, PyTuple_GetItem(args, 0));
+        if (region && PyObject_TypeCheck(region, region_type))
+            name = ((struct region *)region)->name;
+    }
+    Py_XINCREF(name);
+    return name;
 }
 
 static PyObject *call_layer(const struct function *function, PyObject *args,
                             PyObject *keywords)
 {
-    const char *name = layer_name(function, args);
+    PyObject *is_training = NULL, *result = NULL, *name = layer_name(function, args);
 
     if (!name)
         return PyErr_Occurred() ? NULL : PyObject_Call(function->function, args, keywords);
-    PyObject *is_training = PyObject_CallObject(function->layers.is_training, NULL);
-    if (!is_training)
-        return NULL;
-    Py_DECREF(is_training);
-    if (is_training != Py_True)
-        return call_within(name, function->function, args, keywords);
-    return PyObject_CallFunctionObjArgs(function->layers.train, function->function, args,
-                                        keywords ? keywords : Py_None, NULL);
+    is_training = PyObject_CallObject(function->layers.is_training, NULL);
+    if (is_training == Py_True)
+        result = PyObject_CallFunctionObjArgs(function->layers.train, function->function,
+                                              args, keywords ? keywords : Py_None, NULL);
+    else if (is_training)
+        result = call_within(PyBytes_AsString(name), function->function, args, keywords);
+    Py_XDECREF(is_training);
+    Py_DECREF(name);
+    return result;
 }
 
 static PyObject *function_call(PyObject *self, PyObject *args, PyObject *keywords)

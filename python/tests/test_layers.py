@@ -3,11 +3,13 @@
 
 import copy
 import csv
+import functools
 import inspect
 import io
 import json
 import pickle
 import threading
+import time
 
 import pytest
 
@@ -245,9 +247,18 @@ def test_an_exception_in_the_backward_pass_leaves_nothing_open(net):
     with wattmeter.torch.layers(model) as m:
         with pytest.raises(KeyError):
             model(torch.ones(2, 4)).sum().backward()
-        with torch.no_grad():
-            model(torch.ones(2, 4))
-    assert all(row.calls == 2 for row in m.table)
+        model[2](torch.ones(2, 4))
+        time.sleep(0.3)
+        for _ in range(20):
+            torch.nn.functional.mse_loss(
+                model[2](torch.ones(2, 4)), X[0, 0, :2, :4]
+            ).backward()
+            with wattmeter.region("mine"):
+                pass
+    assert [row.calls for row in m.table] == [1, 1, 1, 22]
+    assert m.report.regions["mine"].calls == 20
+    if hasattr(torch._C, "_current_graph_task_id"):  # it tells that the pass is over
+        assert m.table["1"].backward.value < 0.3
     check_sums(m.table)
 
 
@@ -270,6 +281,68 @@ def test_gradients_inside_a_forward():
     check_sums(m.table)
 
 
+def test_a_forward_that_is_replaced_between_two_measurements(net, monkeypatch):
+    with wattmeter.torch.layers(net):
+        net.head(torch.ones(1, 8))
+    monkeypatch.setattr(nn.Linear, "forward", lambda self, x: x * 100)
+    with wattmeter.torch.layers(net):
+        assert torch.equal(net.head(torch.ones(1, 8)), torch.full((1, 8), 100.0))
+
+
+def test_a_copy_of_a_module_with_its_own_forward_has_its_own(net):
+    net.head.forward = functools.partial(nn.Linear.forward, net.head)
+    with wattmeter.torch.layers(net) as m:
+        other = copy.deepcopy(net)
+        with torch.no_grad():
+            other.head.weight.fill_(0)
+            other.head.bias.fill_(7)
+        assert torch.equal(other.head(torch.ones(1, 8)), torch.full((1, 2), 7.0))
+    assert m.table["head"].calls == 0
+
+
+def test_leaves_keep_no_hooks():
+    class Scale(nn.Module):
+        def forward(self, x, by):
+            return x * by
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.by = nn.Parameter(torch.ones(1))
+            self.scale = Scale()
+
+        def forward(self, x):
+            return self.scale(x, self.by)
+
+    model, x = Scaled(), torch.ones(2, requires_grad=True)
+    with wattmeter.torch.layers(model) as m:
+        for _ in range(5):
+            step(model, x)
+    assert m.table["scale"].calls == 5
+    assert not model.by._backward_hooks and not x._backward_hooks
+
+
+def test_a_class_that_may_not_be_derived_from():
+    class Sealed(nn.Linear):
+        def __init_subclass__(cls, *, key):
+            raise AssertionError("never")
+
+    model = nn.Sequential(Sealed(2, 2), nn.ReLU())
+    with wattmeter.torch.layers(model) as m:
+        step(model, torch.ones(1, 2))
+        model[1].__class__ = nn.Tanh
+    assert m.table["0"].calls == 1 and "forward" not in vars(model[0])
+    assert type(model[1]) is nn.Tanh
+
+
+def test_another_tracker_inside_is_told(net):
+    with wattmeter.torch.layers(net) as m:
+        with wattmeter.track() as inner:
+            net(X)
+    assert inner.report.regions["Net"].calls == 1
+    assert m.table["head"].calls == 0 and "another tracker" in str(m)
+
+
 def test_several_models_at_once_and_one_twice(net):
     other = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
     with wattmeter.torch.layers(net) as first:
@@ -278,6 +351,8 @@ def test_several_models_at_once_and_one_twice(net):
                 wattmeter.torch.layers(net).start()
             with pytest.raises(ValueError, match="measured already"):
                 wattmeter.torch.layers(net.head).start()
+            with pytest.raises(ValueError, match="shares"):
+                wattmeter.torch.layers(nn.Linear(2, 2), interval=1.0).start()
             step(net)
             other(torch.ones(1, 8))
         assert first.table["head"].calls == 1  # while it runs
@@ -362,7 +437,6 @@ def test_joules_follow_the_sensor(machine):
         print([row.energy.value for row in m.table])
         """)
     from machine import set_counter
-    import time
 
     joules = 1000.0
     for watts in (40, 400):
@@ -429,16 +503,15 @@ with wattmeter.torch.layers(model, interval=0.02) as m:
 
 def test_on_a_gpu_events_tell_how_long_it_worked_and_what_it_took(machine):
     machine.add_gpus({"gpus": [{"power": {"points": [[0, 200]]}}]})
-    out = machine.run(
-        FAKE_CUDA
-        + """
+    out = machine.run(FAKE_CUDA + """
 print([[row.calls, row.gpu_time.value, row.energy.value, row.share] for row in m.table])
 print(m.report.gpu_energy.value, m.report.time.value, Event.made)
 print(m)
-"""
-    )
+""")
     lines = out.splitlines()
-    (_, outer, _, _), (calls, first, joules, _), (_, second, more, _) = json.loads(lines[0])
+    (_, outer, _, _), (calls, first, joules, _), (_, second, more, _) = json.loads(
+        lines[0]
+    )
     gpu_joules, seconds, made = map(float, lines[1].split())
     assert calls == 11 and made < 100  # events are used again
     assert 0.11 <= first < second and 0.33 <= second
@@ -451,12 +524,9 @@ print(m)
 
 def test_of_several_gpus_joules_are_not_told_apart(machine):
     machine.add_gpus({"gpus": [{"count": 2, "power": {"points": [[0, 200]]}}]})
-    out = machine.run(
-        FAKE_CUDA
-        + """
+    out = machine.run(FAKE_CUDA + """
 print([row.energy.why for row in m.table][0])
-"""
-    )
+""")
     assert out == "several GPUs are measured: choose the model's with gpus=\n"
 
 

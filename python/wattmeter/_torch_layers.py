@@ -14,6 +14,7 @@ begins: the engine works off the operations of a layer one after the other.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import threading
 import time
@@ -59,6 +60,10 @@ class _Entry:
         self.forward = region(name)
         self.backward = region(name + _BACKWARD)
         self.attributes: dict[str, Any] = {}
+        self.original: type | None = (
+            None  # its class, and the one that it has meanwhile
+        )
+        self.derived: type | None = None
         self.clock: Clock | None = None  # of the GPU that it runs on
         self.times = Times()
 
@@ -78,10 +83,6 @@ class _Call:
 
     def __call__(self, gradient: Any) -> None:
         opened = _thread.open
-        if not opened:
-            torch.autograd.Variable._execution_engine.queue_callback(
-                functools.partial(_close, opened, 0)
-            )
         if self.thread == threading.get_ident():
             _open(opened, self)
         else:
@@ -123,6 +124,20 @@ class _End:
             _close(opened, opened.index(self.call))
 
 
+def _begin_pass(opened: list[_Call]) -> None:
+    """Closes what one that failed has left, and sees to it that this one is closed."""
+    _close(opened, 0)
+    torch.autograd.Variable._execution_engine.queue_callback(
+        functools.partial(_close, opened, 0)
+    )
+
+
+def _is_in_pass() -> bool:
+    """Whether this thread is in a backward pass; as far as PyTorch tells (from 2.0 on)."""
+    task = getattr(torch._C, "_current_graph_task_id", None)
+    return task is None or task() != -1
+
+
 def _open(opened: list[_Call], call: _Call) -> None:
     """With those that it lies in, where they are not open yet."""
     if call in opened:
@@ -132,7 +147,10 @@ def _open(opened: list[_Call], call: _Call) -> None:
     while outer is not None and outer not in opened:
         missing.append(outer)
         outer = outer.parent
-    _close(opened, 0 if outer is None else opened.index(outer) + 1)
+    if outer is None:
+        _begin_pass(opened)
+    else:
+        _close(opened, opened.index(outer) + 1)
     for inner in reversed(missing):
         opened.append(inner)
         inner.entry.backward.__enter__()
@@ -142,7 +160,10 @@ def _open(opened: list[_Call], call: _Call) -> None:
 
 def _start(opened: list[_Call], call: _Call) -> None:
     """In a thread of the engine, whose pass is seen to end by another."""
-    _close(opened, 0)
+    if opened:
+        _close(opened, 0)
+    else:
+        _begin_pass(opened)
     opened.append(call)
     call.number = region_start(call.entry.backward.name)
     if call.entry.clock:
@@ -190,8 +211,8 @@ def _mark(thread: _Thread, call: _Call, given: list[Any], output: Any) -> None:
     gave = []
     for tensor in _tensors(output):
         gave.append(tensor)
-        if not tensor.requires_grad or any(tensor is one for one in given):
-            continue
+        if tensor.is_leaf or any(tensor is one for one in given):
+            continue  # a leaf would keep its hooks for ever
         if tensor is not last or inner is None or not inner.is_within(call):
             tensor.register_hook(call)
             thread.output, thread.marked = weakref.ref(tensor), call
@@ -204,6 +225,8 @@ def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
         return function(*args, **(keywords or {}))
     thread = _thread
     outer, opened, last = thread.call, thread.open, thread.output()
+    if opened and outer is None and not _is_in_pass():
+        _close(opened, 0)  # of a pass that failed
     call = thread.call = _Call(entry, outer)
     thread.open = []
     begun = entry.clock.now() if entry.clock else None
@@ -223,7 +246,7 @@ def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
     _mark(thread, call, given, output)
     for tensor in given:
         # The end of a layer is the beginning of that before it.
-        if tensor is not last and tensor.requires_grad and tensor is not output:
+        if tensor is not last and not tensor.is_leaf and tensor is not output:
             tensor.register_hook(_End(call))
     return output
 
@@ -261,7 +284,7 @@ def _derive(cls: type, is_marked: Callable[[], bool]) -> type:
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
         "__slots__": (),
-        "__class__": property(lambda self: cls),
+        "__class__": property(lambda self: cls, _set_class),
         "__reduce_ex__": __reduce_ex__,
         "forward": forward,
     }
@@ -271,8 +294,13 @@ def _derive(cls: type, is_marked: Callable[[], bool]) -> type:
 
 
 def _change_class(module: Any, entry: _Entry) -> None:
-    entry.attributes["__class__"] = type(module)
-    _set_class(module, _derive(type(module), _is_marked(entry)))
+    try:
+        entry.derived = _derive(type(module), _is_marked(entry))
+    except Exception:  # its class does not like to be derived from
+        _wrap_forward(module, entry)
+    else:
+        entry.original = type(module)
+        _set_class(module, entry.derived)
 
 
 def _is_marked(entry: _Entry) -> Callable[[], bool]:
@@ -293,15 +321,16 @@ def _wrap_forward(module: Any, entry: _Entry) -> None:
     )
     with contextlib.suppress(AttributeError):
         functools.update_wrapper(wrapped, original)
+    vars(wrapped)["__deepcopy__"] = functools.partial(copy.deepcopy, original)
     vars(module)["forward"] = wrapped
 
 
 def _put_back(module: Any, entry: _Entry) -> None:
-    if "__class__" in entry.attributes:
-        _set_class(module, entry.attributes["__class__"])
-    else:
+    if entry.derived is None:
         vars(module).pop("forward", None)
         vars(module).update(entry.attributes)
+    elif type(module) is entry.derived:  # nobody has changed it since
+        _set_class(module, entry.original)
 
 
 class layers:
@@ -348,6 +377,10 @@ class layers:
             raise ValueError(f"the model ({self._name}) is measured already")
         if self._report is not None:
             raise ValueError("a measurement is started once")
+        if _tracking is not None and (self._record is not None or self._options):
+            raise ValueError(
+                "another model is measured already, whose run this one shares"
+            )
         if _tracking is None:
             _tracking = track(self._record, **self._options).start()
             _started = time.monotonic()
@@ -357,27 +390,33 @@ class layers:
         prefix, number = self._name, 2
         while prefix in taken:
             prefix, number = f"{self._name} {number}", number + 1
-        for layer in self._layers:
-            name = f"{prefix}.{layer.path}" if layer.path else prefix
-            self._names.append(name)
-            entry = _Entry(name)
-            gpu = gpu_of(layer.module)
-            if gpu is not None:
-                if self._energy is None:
-                    self._energy = Energy(self._tracking, _started)
-                if gpu not in self._clocks:
-                    self._clocks[gpu] = Clock(gpu, self._energy)
-                entry.clock = self._clocks[gpu]
-                self._times[layer.path] = entry.times
-            change = _wrap_forward if layer.is_whole else _change_class
-            try:
-                change(layer.module, entry)
-            except BaseException:
-                self.stop()
-                raise
-            _entries[layer.module] = entry
-            _regions[layer.module] = entry.forward
+        try:
+            for layer in self._layers:
+                self._begin(layer, f"{prefix}.{layer.path}" if layer.path else prefix)
+        except BaseException:
+            self.stop()
+            raise
         return self
+
+    def _begin(self, layer: Layer, name: str) -> None:
+        self._names.append(name)
+        entry = _Entry(name)
+        outer = _entries.get(layer.parent.module) if layer.parent else None
+        gpu = gpu_of(layer.module)
+        if gpu is not None:
+            if self._energy is None:
+                self._energy = Energy(self._tracking, _started)
+            if gpu not in self._clocks:
+                self._clocks[gpu] = Clock(gpu, self._energy)
+            entry.clock = self._clocks[gpu]
+        elif outer is not None:
+            entry.clock = outer.clock  # without parameters it runs where that does
+        if entry.clock is not None:
+            self._times[layer.path] = entry.times
+        change = _wrap_forward if layer.is_whole else _change_class
+        change(layer.module, entry)
+        _entries[layer.module] = entry
+        _regions[layer.module] = entry.forward
 
     def stop(self) -> Table:
         """Puts everything back; the result is the table. Once more it changes nothing."""
@@ -395,6 +434,7 @@ class layers:
         _sessions.remove(self)
         if not _sessions:
             _tracking = None
+            _classes.clear()  # what they call may be replaced before the next one
             self._tracking.stop()
         self._table = None
         self._report = _report_until(self._tracking, time.monotonic() - _started)
@@ -498,4 +538,6 @@ def _make_table(
                 gpu_times[layer.path], gpu_energy, passes, report
             )
         rows.append(row)
-    return Table(rows, report.time, report.energy, [_GPU_REMARK] if gpu_times else [])
+    remarks = [_GPU_REMARK] if gpu_times else []
+    remarks += [f"note: {one}" for one in report.remarks if "another tracker" in one]
+    return Table(rows, report.time, report.energy, remarks)

@@ -615,11 +615,11 @@ def _(folder):
 def _(folder):
     done = gpu_tracker(folder, "-e", "true", "-f", "json")
     report = json.loads(done.stdout.partition("\n")[2])
-    assert report["max_ram"]["main"]["private_rss"] is None
-    assert "max_ram.main.private_rss and " in done.stderr, done
+    assert report["cpu_utilization"]["system"]["max_sum_percent"] is None
+    assert "cpu_utilization.system.max_sum_percent and " in done.stderr, done
     assert all(line.startswith("WARNING:root:") for line in done.stderr.splitlines())
     done = gpu_tracker(folder, "-e", "true", "--disable-logs")
-    assert "      Private RSS: n/a\n" in done.stdout and done.stderr == "", done
+    assert "      Max sum percent: n/a\n" in done.stdout and done.stderr == "", done
 
 
 def columns(path):
