@@ -186,8 +186,8 @@ WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms,
                            struct wm_error *err);
 
 /* Takes the ticks in a thread of the tracker's own until wm_tracker_stop().
- * No other function but wm_tracker_stop(), wm_tracker_signal(), wm_tracker_report()
- * and wm_tracker_pid() may be called meanwhile. */
+ * No other function but wm_tracker_stop(), wm_tracker_signal(), wm_tracker_report(),
+ * wm_tracker_live() and wm_tracker_pid() may be called meanwhile. */
 WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Takes the last tick, ends the recording, and lets a command that is still
@@ -202,6 +202,14 @@ WM_API int wm_tracker_exit_code(const struct wm_tracker *tracker);
 
 /* The signal that killed the command; 0: none did, or that is unknown. */
 WM_API int wm_tracker_exit_signal(const struct wm_tracker *tracker);
+
+/* The samples from now on, for a view of them while they are taken: wm_recording_next()
+ * gives those that have been taken since, then 0 until there are more. It is the tracker's
+ * own and ends with it; a second call gives the same one. About 1 MB is kept of what is not
+ * read, the oldest goes first. WM_EINVAL before the start, and before late drivers of GPUs
+ * have answered. Any thread may ask for it, and one reads it. */
+WM_API int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret_live,
+                           struct wm_error *err);
 
 /* The report of a stopped tracker; or of one that runs, as of its last tick, which is that
  * of a recording without a result. Any thread may ask for it. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "record/record_live.h"
 #include "record/run/record_experiment.h"
 #include "source/source_advice.h"
 #include "source/source_traits.h"
@@ -79,6 +80,7 @@ void wm_tracker_free(struct wm_tracker *tracker)
         wm_tracker_stop(tracker, NULL);
     wm_track_forget_target(tracker);
     wm_analysis_free(tracker->analysis);
+    wm_recording_close(tracker->live);
     wm_track_forget_channels(tracker);
     free(tracker->late);
     wm_source_set_close(tracker->sources);
@@ -301,22 +303,41 @@ int wm_tracker_exit_signal(const struct wm_tracker *tracker)
     return tracker->result.exit_signal;
 }
 
+/* Before this nothing has been handed out. */
+static int check_begun(const struct wm_tracker *tracker, const char *what,
+                       struct wm_error *err)
+{
+    if (tracker->result.ticks > 0)
+        return WM_OK;
+    return wm_fail(err, WM_EINVAL, "there %s before %s", what,
+                   tracker->late ? "the drivers of the GPUs have started, or are given up"
+                                 : "the tracker's start");
+}
+
+int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret_live,
+                    struct wm_error *err)
+{
+    pthread_mutex_lock(&tracker->lock);
+    int status = check_begun(tracker, "are no samples", err);
+    if (status == WM_OK && !tracker->live)
+        status = wm_live_open(&tracker->run, tracker->channels, tracker->channel_count,
+                              &tracker->live, err);
+    if (status == WM_OK)
+        *ret_live = tracker->live;
+    pthread_mutex_unlock(&tracker->lock);
+    return status;
+}
+
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
                       struct wm_error *err)
 {
     /* A report changes nothing of the tracker, but waits until nothing else does. */
     pthread_mutex_t *lock = (pthread_mutex_t *)&tracker->lock;
-    int status;
 
     pthread_mutex_lock(lock);
     bool is_stopped = tracker->state == WM_TRACKER_STOPPED;
-    if (tracker->result.ticks == 0)
-        status =
-            wm_fail(err, WM_EINVAL,
-                    tracker->late ? "there is no report before the drivers of the GPUs "
-                                    "have started, or are given up"
-                                  : "there is no report before the tracker's start");
-    else
+    int status = check_begun(tracker, "is no report", err);
+    if (status == WM_OK)
         status = wm_analysis_report(tracker->analysis, is_stopped ? &tracker->result : NULL,
                                     ret_report, err);
     pthread_mutex_unlock(lock);

@@ -16,6 +16,7 @@
 #include "base/base_file.h"
 #include "base/base_thread.h"
 #include "base/text/base_text.h"
+#include "record/record_live.h"
 #include "record/record_metrics.h"
 #include "source/source_kernel_text.h"
 #include "track/track_state.h"
@@ -108,6 +109,8 @@ void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
     wm_analysis_tick(tracker->analysis, &tick);
     if (tracker->recorder)
         wm_recorder_tick(tracker->recorder, &tick);
+    if (tracker->live)
+        wm_live_push(tracker->live, &tick);
     tracker->result.ticks++;
 }
 

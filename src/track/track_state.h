@@ -55,6 +55,7 @@ struct wm_tracker {
     struct wm_launch *launch; /* of a command only */
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
+    struct wm_recording *live;        /* the ticks for a view, NULL: nobody has asked */
     struct wm_track_regions *regions; /* NULL: they are not to be had */
     struct wm_late *late; /* ticks kept for recorder and analysis, which are made when it
                            * goes; NULL: they are there */

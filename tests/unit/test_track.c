@@ -268,6 +268,48 @@ static void test_self_in_thread(void **state)
     wm_tracker_free(tracker);
 }
 
+/* Takes what there is; the samples follow one another and end with `*last_ns`. */
+static size_t take_live(struct wm_recording *live, int64_t *last_ns)
+{
+    struct wm_tick tick;
+    size_t count = 0;
+
+    while (wm_recording_next(live, &tick, NULL) > 0) {
+        assert_int_equal(tick.count, wm_recording_channel_count(live));
+        assert_true(tick.when_ns > *last_ns);
+        *last_ns = tick.when_ns;
+        count++;
+    }
+    return count;
+}
+
+/* A view sees each sample once, while they are taken and afterwards; one that does not
+ * look has the newest. */
+static void test_live(void **state)
+{
+    struct wm_recording *live, *same;
+    struct wm_error err = { 0 };
+    int64_t last_ns = 0;
+    size_t count = 0;
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(MILLISECOND);
+    assert_int_equal(wm_tracker_live(tracker, &live, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "before the tracker's start"));
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_live(tracker, &live, NULL), WM_OK);
+    assert_int_equal(wm_tracker_live(tracker, &same, NULL), WM_OK);
+    assert_ptr_equal(live, same);
+    assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
+    while (count < 20)
+        count += take_live(live, &last_ns);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    count += take_live(live, &last_ns);
+    assert_true((double)count + 1 == number(tracker, "tool.ticks"));
+    assert_int_equal(take_live(live, &last_ns), 0);
+    wm_tracker_free(tracker);
+}
+
 /* It had its memory before the first sample, so two are enough. */
 static void test_short_self(void **state)
 {
@@ -586,6 +628,7 @@ int main(void)
         cmocka_unit_test(test_pids),
         cmocka_unit_test(test_unknown_source),
         cmocka_unit_test(test_self_in_thread),
+        cmocka_unit_test(test_live),
         cmocka_unit_test(test_short_self),
         cmocka_unit_test(test_self_regions),
         cmocka_unit_test_setup_teardown(test_self_with_gpus, test_make_dir,
