@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * axis.h - what the axes of every chart show, in the terminal, in figures, in films and in
+ * Python alike.
+ *
+ *     struct wm_axis x = wm_axis_of_time(oldest, newest);
+ *     struct wm_axis y = wm_axis_of_values(least, greatest);
+ *     double marks[8];
+ *     size_t count = wm_axis_marks(&y, 8, marks);
+ *
+ * All are plain functions of their arguments; any thread may call them.
+ */
+#ifndef WATTMETER_AXIS_H
+#define WATTMETER_AXIS_H
+
+#include <stddef.h>
+
+#include "wattmeter/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_axis {
+    double low, high; /* low < high, and both are finite */
+};
+
+/* From the oldest sample to one second past the newest; in seconds. */
+WM_API struct wm_axis wm_axis_of_time(double oldest, double newest);
+
+/* From the least to the greatest value, with a tenth of the range between them and 0.1 of
+ * the unit as margin on both sides. */
+WM_API struct wm_axis wm_axis_of_values(double least, double greatest);
+
+/* The places for marks, `most` of them at most: multiples of one, two or five times a power
+ * of ten, in ascending order. The result is how many there are; 0 where that is not to be
+ * had: `most` is too small, or the axis is too short for its distance from 0. */
+WM_API size_t wm_axis_marks(const struct wm_axis *axis, size_t most, double *ret_marks);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
