@@ -168,8 +168,12 @@ void core_texts_release(struct core_texts *texts);
 /* A report object around that report, which it takes. */
 PyObject *core_report_new(struct wm_report *report);
 
-/* A channel as a struct sequence. */
+/* A channel as a struct sequence, and those of a recording. */
 PyObject *core_channel_new(const struct wm_channel *channel);
+PyObject *core_channels(const struct wm_recording *recording);
+
+/* What wm_tracker_live() has by now, as Recording.columns() gives it. */
+PyObject *core_live_columns(struct wm_recording *live);
 
 /* The middle of a PyMethodDef. */
 #define CORE_KEYWORDS(function)                                                            \

@@ -119,11 +119,47 @@ static int add_error(PyObject *module)
     return PyModule_AddObject(module, "Error", error_type);
 }
 
+static PyObject *axis(PyObject *args, const char *format,
+                      struct wm_axis (*make)(double first, double last))
+{
+    double first, last;
+
+    if (!PyArg_ParseTuple(args, format, &first, &last))
+        return NULL;
+    struct wm_axis made = make(first, last);
+    return Py_BuildValue("(dd)", made.low, made.high);
+}
+
+static PyObject *axis_of_time(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return axis(args, "dd:axis_of_time", wm_axis_of_time);
+}
+
+static PyObject *axis_of_values(PyObject *self, PyObject *args)
+{
+    (void)self;
+    return axis(args, "dd:axis_of_values", wm_axis_of_values);
+}
+
+static PyMethodDef functions[] = {
+    { "axis_of_time", axis_of_time, METH_VARARGS,
+      "axis_of_time(oldest, newest, /)\n--\n\n"
+      "(low, high) of a chart's axis of time in seconds: from the oldest sample to one\n"
+      "second past the newest." },
+    { "axis_of_values", axis_of_values, METH_VARARGS,
+      "axis_of_values(least, greatest, /)\n--\n\n"
+      "(low, high) of a chart's axis of values: those with a tenth of the range between\n"
+      "them and 0.1 as margin." },
+    { NULL, NULL, 0, NULL },
+};
+
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "wattmeter._core",
     .m_doc = "What libwattmeter offers, as it is; the package wattmeter is made of it.",
     .m_size = -1,
+    .m_methods = functions,
 };
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -185,6 +185,15 @@ static int read_all(struct wm_recording *recording, struct table *table)
     return 0;
 }
 
+/* What waits is little, and is there: the GIL is kept, so that one thread at a time reads.
+ */
+static int read_waiting(struct wm_recording *live, struct table *table)
+{
+    struct wm_error err = { 0 };
+
+    return core_check(read_some(live, table, SIZE_MAX, &err), &err);
+}
+
 /* Each column is freed as soon as Python has its own, so that the two never are there as
  * wholes. */
 static PyObject *give_columns(void **columns, size_t channels, size_t size,
@@ -210,26 +219,39 @@ PyDoc_STRVAR(
     "where there is no value, and `states` one of uint8: 0 nothing yet, 1 there is\n"
     "a value, 2 unsupported, 3 denied, 4 failed, 5 stale.");
 
-static PyObject *recording_columns(PyObject *self, PyObject *unused)
+static PyObject *columns(struct wm_recording *recording,
+                         int (*read)(struct wm_recording *recording, struct table *table))
 {
+    PyObject *result = NULL;
     struct table table;
 
-    (void)unused;
-    struct wm_recording *recording = core_object_enter(self);
-    if (!recording)
-        return NULL;
-    PyObject *result = NULL;
     if (!table_init(&table, wm_recording_channel_count(recording)))
         PyErr_NoMemory();
-    else if (read_all(recording, &table) == 0)
+    else if (read(recording, &table) == 0)
         result = Py_BuildValue(
             "(NNN)", core_view(table.times, table.count * sizeof(*table.times), "q"),
             give_columns((void **)table.values, table.channels,
                          table.count * sizeof(**table.values), "d"),
             give_columns((void **)table.states, table.channels, table.count, "B"));
     table_release(&table);
+    return result;
+}
+
+static PyObject *recording_columns(PyObject *self, PyObject *unused)
+{
+    struct wm_recording *recording = core_object_enter(self);
+
+    (void)unused;
+    if (!recording)
+        return NULL;
+    PyObject *result = columns(recording, read_all);
     core_object_leave(self);
     return result;
+}
+
+PyObject *core_live_columns(struct wm_recording *live)
+{
+    return columns(live, read_waiting);
 }
 
 PyDoc_STRVAR(join_meter_doc,
@@ -339,6 +361,16 @@ static PyObject *export_sub_tracking(PyObject *self, PyObject *args, PyObject *k
     return status < 0 ? NULL : PyLong_FromUnsignedLongLong(left_out);
 }
 
+PyObject *core_channels(const struct wm_recording *recording)
+{
+    PyObject *list = PyList_New(0);
+
+    for (size_t i = 0; list && i < wm_recording_channel_count(recording); i++)
+        if (!core_append(list, core_channel_new(wm_recording_channel(recording, i))))
+            Py_CLEAR(list);
+    return list;
+}
+
 static PyObject *recording_channels(PyObject *self, void *unused)
 {
     struct wm_recording *recording = core_object_enter(self);
@@ -346,10 +378,7 @@ static PyObject *recording_channels(PyObject *self, void *unused)
     (void)unused;
     if (!recording)
         return NULL;
-    PyObject *list = PyList_New(0);
-    for (size_t i = 0; list && i < wm_recording_channel_count(recording); i++)
-        if (!core_append(list, core_channel_new(wm_recording_channel(recording, i))))
-            Py_CLEAR(list);
+    PyObject *list = core_channels(recording);
     core_object_leave(self);
     return list;
 }

@@ -519,6 +519,61 @@ static PyObject *tracker_report(PyObject *self, PyObject *unused)
     return core_check(status, &err) < 0 ? NULL : core_report_new(report);
 }
 
+/* The samples as they are taken; NULL, and an exception, where there are none. Until it is
+ * left. */
+static struct wm_recording *enter_live(PyObject *self)
+{
+    struct wm_recording *live = NULL;
+    struct wm_error err = { 0 };
+    int status;
+
+    if (core_slot_of(self)->state == WM_TRACKER_NEW) {
+        core_fail(WM_EINVAL, "there are no samples before the tracker's start");
+        return NULL;
+    }
+    struct wm_tracker *tracker = core_object_enter_shared(self);
+    if (!tracker)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_tracker_live(tracker, &live, &err);
+    Py_END_ALLOW_THREADS
+    if (status < 0)
+        core_object_leave_shared(self);
+    return core_check(status, &err) < 0 ? NULL : live;
+}
+
+PyDoc_STRVAR(
+    samples_doc,
+    "samples($self, /)\n--\n\n"
+    "Those that were taken since the last call, from the first call on, as\n"
+    "Recording.columns() has them, in the order of `channels`. About 1 MB waits\n"
+    "for it, of which the oldest go first. ValueError before the start, and until\n"
+    "late drivers of GPUs have answered. Any thread may ask for them.");
+
+static PyObject *tracker_samples(PyObject *self, PyObject *unused)
+{
+    struct wm_recording *live = enter_live(self);
+
+    (void)unused;
+    if (!live)
+        return NULL;
+    PyObject *columns = core_live_columns(live);
+    core_object_leave_shared(self);
+    return columns;
+}
+
+static PyObject *tracker_channels(PyObject *self, void *unused)
+{
+    struct wm_recording *live = enter_live(self);
+
+    (void)unused;
+    if (!live)
+        return NULL;
+    PyObject *channels = core_channels(live);
+    core_object_leave_shared(self);
+    return channels;
+}
+
 static PyObject *tracker_pid(PyObject *self, void *unused)
 {
     (void)unused;
@@ -579,10 +634,12 @@ static PyMethodDef methods[] = {
     { "signal", tracker_signal, METH_VARARGS, signal_doc },
     { "stop", tracker_stop, METH_NOARGS, stop_doc },
     { "report", tracker_report, METH_NOARGS, report_doc },
+    { "samples", tracker_samples, METH_NOARGS, samples_doc },
     { NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef members[] = {
+    { "channels", tracker_channels, NULL, "Those of samples().", NULL },
     { "pid", tracker_pid, NULL, "The process it was started on; 0 before the start.",
       NULL },
     { "exit_code", tracker_exit_code, NULL,
