@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_mark.c - the marks of an axis as people read them. */
+#include "view/chart/view_mark.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "view/text/view_units.h"
+
+enum { MOST_DECIMALS = 9 };
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+/* An axis that reaches so far is in multiples of `size`; the largest first. */
+struct scale {
+    const char *unit;
+    double from;
+    double size;
+    const char *symbol;
+};
+
+/* People read 90 s and 90 min sooner than 1.5 min and 1.5 h. */
+static const struct scale scales[] = {
+    { "s", 2 * 86400, 86400, "d" }, { "s", 2 * 3600, 3600, "h" },
+    { "s", 3 * 60, 60, "min" },     { "s", 0, 1, "s" },
+    { "ratio", 0, 0.01, "%" },      { "celsius", 0, 1, "°C" },
+    { "count", 0, 1, "" },          { "W", 1e6, 1e6, "MW" },
+    { "W", 1e3, 1e3, "kW" },        { "J", 1e9, 1e9, "GJ" },
+    { "J", 1e6, 1e6, "MJ" },        { "J", 1e3, 1e3, "kJ" },
+    { "Hz", 1e9, 1e9, "GHz" },      { "Hz", 1e6, 1e6, "MHz" },
+    { "Hz", 1e3, 1e3, "kHz" },      { "B", 1e12, 1e12, "TB" },
+    { "B", 1e9, 1e9, "GB" },        { "B", 1e6, 1e6, "MB" },
+    { "B", 1e3, 1e3, "kB" },
+};
+
+static struct scale scale_of(const struct wm_axis *axis, const char *unit)
+{
+    double farthest = fmax(fabs(axis->low), fabs(axis->high));
+
+    for (size_t i = 0; i < COUNT(scales); i++) {
+        if (strcmp(scales[i].unit, unit) == 0 && farthest >= scales[i].from)
+            return scales[i];
+    }
+    return (struct scale) { unit, 0, 1, unit };
+}
+
+/* How many decimals tell marks apart that are so far from each other. */
+static int decimals_of(double step)
+{
+    int decimals = (int)ceil(-log10(step) - 1e-9);
+
+    return decimals < 0 ? 0 : decimals < MOST_DECIMALS ? decimals : MOST_DECIMALS;
+}
+
+void wm_chart_marks_of(const struct wm_axis *axis, const char *unit, size_t most,
+                       struct wm_chart_marks *ret_marks)
+{
+    const struct scale scale = scale_of(axis, unit);
+    const struct wm_axis scaled = { axis->low / scale.size, axis->high / scale.size };
+    double places[WM_CHART_MARKS];
+    size_t count =
+        wm_axis_marks(&scaled, most < WM_CHART_MARKS ? most : WM_CHART_MARKS, places);
+    int decimals = count > 1 ? decimals_of(places[1] - places[0]) : 2;
+
+    *ret_marks = (struct wm_chart_marks) { .symbol = scale.symbol, .count = count };
+    for (size_t i = 0; i < count; i++) {
+        struct wm_chart_mark *mark = &ret_marks->marks[i];
+        mark->at = places[i] * scale.size;
+        snprintf(mark->label, sizeof(mark->label), "%.31s",
+                 wm_view_fixed(places[i], decimals).text);
+    }
+}
+
+/* Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), with the yellow, which white
+ * swallows, made darker, and grey for black, which a black screen swallows. */
+static const uint32_t colours[] = {
+    0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0xb5a300, 0x7f7f7f,
+};
+
+uint32_t wm_chart_colour(size_t index)
+{
+    return colours[index % COUNT(colours)];
+}

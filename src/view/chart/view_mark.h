@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_mark.h - the marks of an axis with what is written at them, in the unit that people
+ * read it in, and the colours of a chart. */
+#ifndef WM_VIEW_MARK_H
+#define WM_VIEW_MARK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wattmeter/axis.h"
+
+enum { WM_CHART_MARKS = 16, WM_CHART_LABEL_SIZE = 32 };
+
+struct wm_chart_mark {
+    double at;                       /* in the unit of the axis */
+    char label[WM_CHART_LABEL_SIZE]; /* in `symbol` */
+};
+
+struct wm_chart_marks {
+    const char *symbol; /* "kW", "%", "min"; "" of a plain number */
+    size_t count;
+    struct wm_chart_mark marks[WM_CHART_MARKS];
+};
+
+/* At most `most` marks of an axis in that unit of a channel: "W", "B", "ratio", "s". Time
+ * becomes minutes, hours or days where it is that long. */
+void wm_chart_marks_of(const struct wm_axis *axis, const char *unit, size_t most,
+                       struct wm_chart_marks *ret_marks);
+
+/* The colour of device number `index`, 0xRRGGBB: told apart by the colour-blind, on white
+ * and on black, and used again after the eighth. */
+uint32_t wm_chart_colour(size_t index);
+
+#endif
