@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `wattmeter run`: measures a command without getting in its way. */
-#include <fcntl.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd_config.h"
 #include "measure.h"
+#include "module.h"
 
 struct run_args {
     struct measure_args measure;
@@ -80,55 +78,14 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     return code == CMD_DONE ? written : code;
 }
 
-/* The command's NVTX ranges become regions by a library that it loads itself: beside this
- * command in the build folder, installed, or in Python's package, whose folder the version
- * of Python names. Relative folders are seen from the command's own. */
+/* The command's NVTX ranges become regions by a library that it loads itself. */
 static const char nvtx_variable[] = "NVTX_INJECTION64_PATH";
 static const char nvtx_library[] = "libwattmeter-nvtx.so";
-static const char *const nvtx_folders[] = {
-    ".", CMD_LIBRARY_FOLDER, "../lib*/python3*/*-packages/.wattmeter.mesonpy.libs",
-    "../.wattmeter.mesonpy.libs", /* pip install --target */
-};
-
-static int open_own_folder(void)
-{
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-
-    if (length <= 0 || (size_t)length >= sizeof(path))
-        return -1;
-    while (length > 0 && path[length - 1] != '/')
-        length--;
-    path[length] = '\0';
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* The own folder goes by its descriptor: its path may look like a pattern. */
-static char *find_nvtx(void)
-{
-    int own = open_own_folder();
-    char own_path[32], pattern[512];
-    char *path = NULL;
-
-    snprintf(own_path, sizeof(own_path), "/proc/self/fd/%d/", own);
-    for (size_t i = 0; i < sizeof(nvtx_folders) / sizeof(nvtx_folders[0]) && !path; i++) {
-        glob_t found = { 0 };
-        snprintf(pattern, sizeof(pattern), "%s%s/%s",
-                 nvtx_folders[i][0] == '/' ? "" : own_path, nvtx_folders[i], nvtx_library);
-        path = realpath(pattern, NULL);
-        if (!path && glob(pattern, 0, NULL, &found) == 0)
-            path = realpath(found.gl_pathv[0], NULL);
-        globfree(&found);
-    }
-    if (own >= 0)
-        close(own);
-    return path;
-}
 
 static int inject_nvtx(const struct cmd_streams *io)
 {
     const char *other = cmd_variable(nvtx_variable);
-    char *path = find_nvtx();
+    char *path = module_find(nvtx_library);
     int code = CMD_DONE;
 
     if (!path) {
