@@ -160,16 +160,26 @@ def measure_agreement(rounds=3, count=5):
 
 
 def added(step, net, x, count, rounds):
-    """Seconds of a step without and with, in turns."""
+    """Seconds of a step without and with, in turns; who is first takes turns, too, as what
+    comes second finds a warmer machine."""
     import wattmeter.torch
+
+    def without():
+        seconds(step, net, x, 2)
+        return seconds(step, net, x, count)
 
     def with_layers():
         with wattmeter.torch.layers(net):
-            seconds(step, net, x, 2)
-            return seconds(step, net, x, count)
+            return without()
 
-    seconds(step, net, x, 2)
-    return [(seconds(step, net, x, count), with_layers()) for _ in range(rounds)]
+    pairs = []
+    for number in range(rounds):
+        if number % 2:
+            ours, bare = with_layers(), without()
+        else:
+            bare, ours = without(), with_layers()
+        pairs.append((bare, ours))
+    return pairs
 
 
 def measure_slowdown():

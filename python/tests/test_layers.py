@@ -322,6 +322,31 @@ def test_leaves_keep_no_hooks():
     assert not model.by._backward_hooks and not x._backward_hooks
 
 
+def test_hooks_of_the_programs_own_are_called_too():
+    class Doubles(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            y = self.layer(x)
+            self.first = y.register_hook(lambda gradient: 2 * gradient)
+            y.register_hook(lambda gradient: 3 * gradient)
+            return y
+
+    def gradient():
+        model.zero_grad()
+        y = model(torch.ones(2, 4))
+        model.first.remove()
+        y.sum().backward()
+        return model.layer.bias.grad.tolist()
+
+    model = Doubles()
+    with wattmeter.torch.layers(model) as m:
+        assert gradient() == [6.0] * 4
+    assert m.table["layer"].backward.value > 0
+
+
 def test_a_class_that_may_not_be_derived_from():
     class Sealed(nn.Linear):
         def __init_subclass__(cls, *, key):

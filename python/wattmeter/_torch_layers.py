@@ -19,16 +19,17 @@ import functools
 import threading
 import time
 import weakref
+from collections import OrderedDict
 
 from wattmeter._core import region, region_function, region_start, region_stop
 from wattmeter._report import Figure, Region, Report
 from wattmeter._torch_device import Clock, Energy, Times, gpu_of
-from wattmeter._torch_modules import Layer, Row, Table, add, layers_of, torch
+from wattmeter._torch_modules import Layer, Row, Table, add, layers_of, tensors, torch
 from wattmeter._track import track
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterator
+    from typing import Any, Callable
 
     from wattmeter._report import Path
 
@@ -68,25 +69,29 @@ class _Entry:
         self.times = Times()
 
 
+# What follows is done for each call of a layer, and most of it in caches that the layer's own
+# work has filled with something else: each line costs thrice what it does in a loop.
+
+
 class _Call:
     """A call of a layer in training, within another one; it is what has the gradient of its
     output: its backward pass begins."""
 
     __slots__ = ("entry", "parent", "thread", "number", "begun")
 
-    def __init__(self, entry: _Entry, parent: _Call | None) -> None:
+    def __init__(self, entry: _Entry, parent: _Call | None, thread: _Thread) -> None:
         self.entry = entry
         self.parent = parent
-        self.thread = threading.get_ident()
+        self.thread = thread
         self.number = 0  # of a region that is not of the thread's stack
         self.begun: Any = None  # the event at the begin of its backward pass
 
     def __call__(self, gradient: Any) -> None:
-        opened = _thread.open
-        if self.thread == threading.get_ident():
-            _open(opened, self)
+        thread = _here.thread
+        if self.thread is thread:
+            _open(thread.open, self)
         else:
-            _start(opened, self)
+            _start(thread.open, self)
 
     def is_within(self, other: _Call) -> bool:
         call: _Call | None = self
@@ -95,10 +100,12 @@ class _Call:
         return call is not None
 
 
-class _Thread(threading.local):
+class _Thread:
     """call     the innermost layer that runs
     output   the tensor that was marked last, weakly, and `marked` the call that gave it
     open     calls whose backward pass is under way, each within the one before"""
+
+    __slots__ = ("call", "output", "marked", "open")
 
     def __init__(self) -> None:
         self.call: _Call | None = None
@@ -107,7 +114,12 @@ class _Thread(threading.local):
         self.open: list[_Call] = []
 
 
-_thread = _Thread()
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.thread = _Thread()
+
+
+_here = _Here()
 
 
 class _End:
@@ -119,7 +131,7 @@ class _End:
         self.call = call
 
     def __call__(self, gradient: Any) -> None:
-        opened = _thread.open
+        opened = _here.thread.open
         if self.call in opened:
             _close(opened, opened.index(self.call))
 
@@ -140,6 +152,11 @@ def _is_in_pass() -> bool:
 
 def _open(opened: list[_Call], call: _Call) -> None:
     """With those that it lies in, where they are not open yet."""
+    if opened and opened[-1].parent is call.parent is not None:  # it follows that one
+        if opened[-1] is not call:
+            _close(opened, len(opened) - 1)
+            _push(opened, call)
+        return
     if call in opened:
         return
     outer: _Call | None = call
@@ -152,10 +169,15 @@ def _open(opened: list[_Call], call: _Call) -> None:
     else:
         _close(opened, opened.index(outer) + 1)
     for inner in reversed(missing):
-        opened.append(inner)
-        inner.entry.backward.__enter__()
-        if inner.entry.clock:
-            inner.begun = inner.entry.clock.now()
+        _push(opened, inner)
+
+
+def _push(opened: list[_Call], call: _Call) -> None:
+    entry = call.entry
+    opened.append(call)
+    entry.backward.__enter__()
+    if entry.clock:
+        call.begun = entry.clock.now()
 
 
 def _start(opened: list[_Call], call: _Call) -> None:
@@ -177,7 +199,7 @@ def _close(opened: list[_Call], depth: int) -> None:
         if call.number:
             region_stop(call.number)
             call.number = 0
-        elif opened is _thread.open:
+        elif opened is _here.thread.open:
             call.entry.backward.__exit__(None, None, None)
         else:
             return
@@ -193,29 +215,42 @@ def _add_span(entry: _Entry, begun: Any, outer: _Call | None, back: bool) -> Non
         clock.add(begun, clock.now(), entry.times, outer_times, back)
 
 
-def _tensors(value: Any) -> Iterator[Any]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _tensors(item)
+def _hook(tensor: Any, function: Any) -> None:
+    """As Tensor.register_hook(), whose handle to take it away with takes longer than all
+    the rest."""
+    if type(tensor) is not torch.Tensor:
+        tensor.register_hook(function)
+        return
+    node, hooks = tensor.grad_fn, tensor._backward_hooks
+    if hooks is None:
+        hooks = tensor._backward_hooks = OrderedDict()
+        node._register_hook_dict(tensor)
+    hooks[function] = function
 
 
-def _mark(thread: _Thread, call: _Call, given: list[Any], output: Any) -> None:
-    """Where the gradient of what it gave and was given is there, the call is told. A layer
-    that passes on what one inside it gave is opened by that one."""
-    last, inner = thread.output(), thread.marked
-    gave = []
-    for tensor in _tensors(output):
-        gave.append(tensor)
-        if tensor.is_leaf or any(tensor is one for one in given):
+def _mark(call: _Call, last: Any, given: list[Any], output: Any) -> None:
+    """Where the gradient of what it gave and was given is there, the call is told. `last`
+    is what was given by the layer before: its end is that one's begin. A layer that passes
+    on what one inside it gave is opened by that one."""
+    thread = call.thread
+    marked, inner = thread.output(), thread.marked
+    for tensor in tensors(output):
+        if tensor.is_leaf or _is_among(tensor, given):
             continue  # a leaf would keep its hooks for ever
-        if tensor is not last or inner is None or not inner.is_within(call):
-            tensor.register_hook(call)
+        if tensor is not marked or inner is None or not inner.is_within(call):
+            _hook(tensor, call)
             thread.output, thread.marked = weakref.ref(tensor), call
+    for tensor in given:
+        if tensor is not last and not tensor.is_leaf and tensor is not output:
+            _hook(tensor, _End(call))
+
+
+def _is_among(tensor: Any, others: list[Any]) -> bool:
+    """By identity: == of tensors is that of their elements."""
+    for other in others:
+        if other is tensor:
+            return True
+    return False
 
 
 def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
@@ -223,16 +258,16 @@ def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
     entry = _entries.get(module)
     if entry is None:
         return function(*args, **(keywords or {}))
-    thread = _thread
-    outer, opened, last = thread.call, thread.open, thread.output()
+    thread = _here.thread
+    outer, opened, before = thread.call, thread.open, thread.output
     if opened and outer is None and not _is_in_pass():
         _close(opened, 0)  # of a pass that failed
-    call = thread.call = _Call(entry, outer)
+    call = thread.call = _Call(entry, outer, thread)
     thread.open = []
     begun = entry.clock.now() if entry.clock else None
     entry.forward.__enter__()
     try:
-        output = function(*args, **(keywords or {}))
+        output = function(*args, **keywords) if keywords else function(*args)
     finally:
         if thread.open:
             _close(thread.open, 0)
@@ -240,14 +275,10 @@ def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
         thread.call, thread.open = outer, opened
         if begun is not None:
             _add_span(entry, begun, outer, False)
-    given = list(_tensors(args))
+    given = tensors(args[1:] if args and args[0] is module else args)
     if keywords:
-        given += _tensors(keywords)
-    _mark(thread, call, given, output)
-    for tensor in given:
-        # The end of a layer is the beginning of that before it.
-        if tensor is not last and not tensor.is_leaf and tensor is not output:
-            tensor.register_hook(_End(call))
+        given += tensors(keywords)
+    _mark(call, before(), given, output)
     return output
 
 
@@ -423,7 +454,7 @@ class layers:
         global _tracking
         if self not in _sessions:
             return self.table
-        _close(_thread.open, 0)
+        _close(_here.thread.open, 0)
         for layer in self._layers:
             _regions.pop(layer.module, None)
             entry = _entries.pop(layer.module, None)

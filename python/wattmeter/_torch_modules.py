@@ -17,6 +17,23 @@ if TYPE_CHECKING:
 torch: Any = import_module("torch")
 
 
+def tensors(value: Any) -> list[Any]:
+    """Those in it, and in the lists, tuples and dicts in it."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    found: list[Any] = []
+    for one in value:
+        if isinstance(one, torch.Tensor):
+            found.append(one)
+        elif isinstance(one, (list, tuple, dict)):
+            found += tensors(one)
+    return found
+
+
 class Layer:
     """A module of a model that does something when it is called.
 

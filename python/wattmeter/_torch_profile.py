@@ -20,7 +20,7 @@ from wattmeter._gpus import check_words
 from wattmeter._measure import _figure, _total
 from wattmeter._replay import Piece, Replays, interval
 from wattmeter._report import Figure
-from wattmeter._torch_modules import Layer, Records, exact_text, layers_of, torch
+from wattmeter._torch_modules import Layer, Records, exact_text, layers_of, tensors, torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,12 +49,6 @@ def _map(function: Callable[[Any], Any], value: Any) -> Any:
     return value
 
 
-def _tensors(value: Any) -> list[Any]:
-    found: list[Any] = []
-    _map(found.append, value)
-    return found
-
-
 def _detached(tensor: Any) -> Any:
     return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
@@ -80,7 +74,7 @@ class _Call:
         self._wanted: list[Any] = []
 
     def keep_gradients(self, output: Any) -> None:
-        for number, tensor in enumerate(_tensors(output)):
+        for number, tensor in enumerate(tensors(output)):
             self.gradients.append(None)
             if tensor.requires_grad:
                 tensor.register_hook(functools.partial(self._keep, number))
@@ -97,7 +91,7 @@ class _Call:
         if self.has_backward:
             self._wanted = [
                 tensor
-                for tensor in [*_tensors(self.given), *self.module.parameters()]
+                for tensor in [*tensors(self.given), *self.module.parameters()]
                 if tensor.requires_grad
             ]
         elif self.copies:
@@ -105,7 +99,7 @@ class _Call:
             self._forward(self.given)
             again = _map(torch.clone, self.given)
             self._forward(again)
-            pairs = zip(_tensors(again), _tensors(self.given))
+            pairs = zip(tensors(again), tensors(self.given))
             self.copies = not all(torch.equal(one, other) for one, other in pairs)
 
     def _forward(self, given: Any) -> Any:
@@ -120,7 +114,7 @@ class _Call:
         if self.loss is not None:
             outputs, gradients = [self.loss(output)], None
         else:
-            pairs = [p for p in zip(_tensors(output), self.gradients) if p[1] is not None]
+            pairs = [p for p in zip(tensors(output), self.gradients) if p[1] is not None]
             outputs, gradients = [p[0] for p in pairs], [p[1] for p in pairs]
         # Into nothing: no gradient of the model's is touched.
         torch.autograd.grad(outputs, self._wanted, gradients, allow_unused=True)
@@ -159,7 +153,7 @@ class _Capture:
         self._has_inner.update(self._open)
         call = _Call(layer.module, args, keywords)
         self.calls.setdefault(layer, []).append(call)
-        given = _tensors((args, keywords))
+        given = tensors((args, keywords))
         before = [_version(tensor) for tensor in given]
         self._open.append(layer)
         try:
@@ -469,7 +463,7 @@ def _check(model: Any, uncertainty: float, seconds: float) -> None:
 
 def _sum_of_outputs(output: Any) -> Any:
     """A loss where none is given."""
-    parts = [t.float().sum() for t in _tensors(output) if t.requires_grad]
+    parts = [t.float().sum() for t in tensors(output) if t.requires_grad]
     if not parts:
         raise ValueError("nothing that the model gives needs a gradient")
     return sum(parts[1:], parts[0])
@@ -557,12 +551,12 @@ def _profile(
     except Exception as error:
         text = f"the model cannot be called with these inputs: {error}"
         raise ValueError(text) from error
-    network.copies = any(_version(tensor) for tensor in _tensors(first.given))
+    network.copies = any(_version(tensor) for tensor in tensors(first.given))
     leaves = _leaves(layers, capture.calls)
     called = [layer for layer in leaves if layer in capture.calls]
     work = [*(capture.calls[layer] for layer in called), [network]]
     failed = [_prepare(calls) for calls in work]
-    places = [*model.parameters(), *_tensors(network.given)]
+    places = [*model.parameters(), *tensors(network.given)]
     devices = {tensor.device for tensor in places if tensor.device.type != "cpu"}
 
     def run(number: int, count: int) -> None:
