@@ -3,7 +3,7 @@
  * track_state.h - the tracker itself, for the files that its functions are in:
  * track.c (what is to be measured), track_start.c (on which target), track_tick.c (all
  * sources, read together), track_late.c (sources that join later), track_loop.c (the ticks,
- * to the end, and what came of it).
+ * to the end), track_result.c (what came of it).
  */
 #ifndef WM_TRACK_STATE_H
 #define WM_TRACK_STATE_H
@@ -178,6 +178,13 @@ const char *wm_track_why(const struct wm_tracker *tracker, size_t channel);
  * what has been read, to the recorder and to the analysis. */
 void wm_track_read_first(struct wm_tracker *tracker);
 void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns);
+
+/* What came of it; in track_result.c. Each adds to `tracker->result`: CPU time, its method,
+ * the processes' peaks and what is uncertain of them; the tracker's own cost; what the
+ * target has reported of itself. */
+int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err);
+void wm_track_take_cost(struct wm_tracker *tracker);
+int wm_track_take_metrics(struct wm_tracker *tracker, struct wm_error *err);
 
 /* The facts of a session that stand before its first tick, in track_run.c. */
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track_result.c - what came of a session: CPU time, the processes and their peaks, the
+ * tracker's own cost. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "record/record_metrics.h"
+#include "source/source_kernel_text.h"
+#include "track/track_state.h"
+
+/* The most processes that are reported one by one. */
+enum { PEAK_MAX = 100 };
+
+/* A descendant that used less than this did not exist: making a process alone
+ * takes several times as much. */
+#define NOTICEABLE_SECONDS 50e-6
+
+static int64_t used_ns(const struct wm_process *process)
+{
+    return process->cpu_ns - process->cpu_base_ns;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct wm_process *const *x = a, *const *y = b;
+
+    if (used_ns(*x) != used_ns(*y))
+        return used_ns(*x) < used_ns(*y) ? 1 : -1;
+    if ((*x)->max_rss_bytes != (*y)->max_rss_bytes)
+        return (*x)->max_rss_bytes < (*y)->max_rss_bytes ? 1 : -1;
+    return (*x)->pid - (*y)->pid;
+}
+
+static int take_peaks(struct wm_result *result, const struct wm_tree *tree,
+                      struct wm_error *err)
+{
+    size_t here_count, gone_count;
+    const struct wm_process *here = wm_tree_processes(tree, &here_count);
+    const struct wm_process *gone = wm_tree_gone(tree, &gone_count);
+    size_t count = here_count + gone_count;
+
+    const struct wm_process **all = calloc(count + 1, sizeof(*all));
+    struct wm_process_peak *peaks = calloc(PEAK_MAX, sizeof(*peaks));
+    if (!all || !peaks) {
+        free(all);
+        free(peaks);
+        return wm_fail_memory(err, "the processes' peaks");
+    }
+    for (size_t i = 0; i < count; i++)
+        all[i] = i < here_count ? &here[i] : &gone[i - here_count];
+    qsort(all, count, sizeof(*all), by_cost);
+
+    for (size_t i = 0; i < count && i < PEAK_MAX; i++) {
+        peaks[i] = (struct wm_process_peak) {
+            .pid = all[i]->pid,
+            .parent = all[i]->parent,
+            .cpu_seconds = { all[i]->cpu_ns > 0, (double)used_ns(all[i]) / 1e9 },
+            .max_memory_bytes = { all[i]->max_rss_bytes > 0,
+                                  (double)all[i]->max_rss_bytes },
+            .max_private_bytes = all[i]->max_private_bytes,
+            .max_threads = all[i]->max_threads,
+        };
+        memcpy(peaks[i].name, all[i]->name, sizeof(peaks[i].name));
+    }
+    free(all);
+    result->processes = peaks;
+    result->process_count = count < PEAK_MAX ? count : PEAK_MAX;
+    return WM_OK;
+}
+
+static int by_cpu_time(const void *a, const void *b)
+{
+    const struct wm_process_peak *x = a, *y = b;
+
+    if (x->cpu_seconds.number != y->cpu_seconds.number)
+        return x->cpu_seconds.number < y->cpu_seconds.number ? 1 : -1;
+    if (x->max_memory_bytes.number != y->max_memory_bytes.number)
+        return x->max_memory_bytes.number < y->max_memory_bytes.number ? 1 : -1;
+    return x->pid - y->pid;
+}
+
+/* Its CPU time is the one that is reported of it, which may be by another clock; and the
+ * kernel saw what memory it had between two ticks. */
+static void complete_main(struct wm_result *result, pid_t main)
+{
+    const struct wm_known *bytes = &result->peak_rss_bytes;
+
+    for (size_t i = 0; i < result->process_count; i++) {
+        struct wm_process_peak *peak = &result->processes[i];
+        if (peak->pid != main)
+            continue;
+        peak->cpu_seconds = result->cpu_main_seconds;
+        if (result->peak_rss_is_main && bytes->known &&
+            peak->max_memory_bytes.number < bytes->number)
+            peak->max_memory_bytes = *bytes;
+        break;
+    }
+    qsort(result->processes, result->process_count, sizeof(*result->processes),
+          by_cpu_time);
+}
+
+static struct wm_memory_peak memory_peak(const struct wm_tree_peak *peak)
+{
+    return (struct wm_memory_peak) {
+        .total = { true, (double)peak->total },
+        .private_ = { true, (double)peak->private_ },
+        .shared = { true, (double)peak->shared },
+    };
+}
+
+/* CPU time and its method, the processes' peaks, what is uncertain. */
+int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
+{
+    double own_seconds = wm_track_own_seconds(tracker), total, main;
+    struct wm_result *result = &tracker->result;
+    struct wm_tree_census census;
+
+    wm_account_read(tracker->account, tracker->tree, &total, &main);
+    total -= own_seconds < main ? own_seconds : main;
+    main -= own_seconds < main ? own_seconds : main;
+    result->cpu_total_seconds = (struct wm_known) { true, total };
+    result->cpu_main_seconds = (struct wm_known) { true, main };
+    result->cpu_descendants_seconds = (struct wm_known) { true, total - main };
+    snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
+             wm_account_method(tracker->account));
+
+    wm_tree_count(tracker->tree, &census);
+    if (wm_tree_is_blind(tracker->tree))
+        return WM_OK;
+    result->processes_seen = census.seen;
+    result->peak_rss_is_main = census.seen <= 1 && total - main < NOTICEABLE_SECONDS;
+    if (census.unlisted > 0)
+        snprintf(
+            result->memory_note, sizeof(result->memory_note),
+            "there were more processes than could be followed one by one; the memory of "
+            "the rest is missing");
+    else if (census.denied > 0)
+        snprintf(
+            result->memory_note, sizeof(result->memory_note),
+            "%llu of the processes may not be examined; their anonymous memory stands for "
+            "their private memory",
+            (unsigned long long)census.denied);
+    const struct wm_tree_peak *peaks = wm_tree_peaks(tracker->tree);
+    result->main_peak = memory_peak(&peaks[WM_TREE_MAIN]);
+    result->descendants_peak = memory_peak(&peaks[WM_TREE_DESCENDANTS]);
+    result->tree_peak = memory_peak(&peaks[WM_TREE_ALL]);
+    int status = take_peaks(result, tracker->tree, err);
+    if (status == WM_OK)
+        complete_main(result, tracker->pid);
+    return status;
+}
+
+/* Our own cost, or all that this process has used where it does nothing else. Adds to what
+ * is there. */
+void wm_track_take_cost(struct wm_tracker *tracker)
+{
+    struct wm_result *result = &tracker->result;
+    char text[8192];
+    uint64_t peak_bytes;
+
+    result->tool_cpu_seconds.known = true;
+    if (!tracker->own_process) {
+        int64_t cost_ns = tracker->cost_ns + wm_source_set_cpu_ns(tracker->sources);
+        result->tool_cpu_seconds.number += (double)cost_ns / 1e9;
+        return;
+    }
+    result->tool_cpu_seconds.number += (double)wm_clock_process_cpu_ns() / 1e9;
+
+    /* Not getrusage(): its high-water mark is inherited through exec, so that a large
+     * launcher's memory would be reported as ours. */
+    if (wm_file_read_at(AT_FDCWD, "/proc/self/status", text, sizeof(text)) > 0 &&
+        wm_parse_status_kb(text, "VmHWM", &peak_bytes) == WM_OK)
+        result->tool_max_rss_bytes = (struct wm_known) { true, (double)peak_bytes };
+}
+
+/* What the target has reported of itself. */
+int wm_track_take_metrics(struct wm_tracker *tracker, struct wm_error *err)
+{
+    const struct wm_metrics_window window = {
+        .from_ns = tracker->start_ns,
+        .to_ns = tracker->result.end_ns,
+        .unix_at_zero_ns = tracker->run.anchor_unix_ns - tracker->run.anchor_ns,
+    };
+
+    if (!tracker->metrics_path)
+        return WM_OK;
+    return wm_metrics_read(tracker->metrics_path, &window, &tracker->result.metrics, err);
+}
