@@ -21,6 +21,9 @@ static const struct cmd_option run_options[] = {
       .help = "measure the idle machine so long before the command starts",
       .min = "100ms",
       .max = "1h" },
+    { .name = "wait-all",
+      .slot = offsetof(struct run_args, measure.wait_all),
+      .help = "measure until all that the command has started has ended, daemons, too" },
     { .name = "nvtx",
       .slot = offsetof(struct run_args, nvtx),
       .help = "the command's NVTX ranges are regions, too" },
@@ -46,6 +49,12 @@ static int start_failure(const struct wm_error *err, const struct cmd_streams *i
     return err->status == WM_EACCES ? NOT_EXECUTABLE : code;
 }
 
+/* Once the command has ended, a signal ends the waiting for what is left of it. */
+static bool is_given_up(const struct wm_tracker *tracker)
+{
+    return measure_is_interrupted() && wm_tracker_exit_code(tracker) >= 0;
+}
+
 static int track(const struct run_args *args, const struct cmd_streams *io,
                  struct wm_tracker *tracker, int *ret_signal)
 {
@@ -66,7 +75,7 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
 
     do
         state = wm_tracker_poll(tracker, -1, &err);
-    while (state == WM_TRACKER_RUNNING);
+    while (state == WM_TRACKER_RUNNING && !is_given_up(tracker));
     if (state < 0 && !args->measure.quiet)
         output_failure("run", &err, io);
 

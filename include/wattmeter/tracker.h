@@ -76,6 +76,11 @@ struct wm_tracker_options {
      * the tracker's own cost. Otherwise that is what the tracker's functions
      * use, and its memory is not told apart from the program's. */
     bool own_process;
+
+    /* A command's session ends with the last of the processes that it leaves behind, not
+     * with the command. wm_tracker_exit_code() is known when the command has ended, and
+     * wm_tracker_stop() ends the waiting. */
+    bool wait_all;
 };
 
 /* The longest baseline_ns. */

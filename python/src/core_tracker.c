@@ -26,17 +26,19 @@ static void end_tracker(void *handle)
 
 static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "interval",  "gpus",       "cores", "baseline",
-                             "cpu_watts", "visible_to", NULL };
+    static char *names[] = { "interval",  "gpus",       "cores",    "baseline",
+                             "cpu_watts", "visible_to", "wait_all", NULL };
     struct wm_tracker_options options = { 0 };
     double interval = 0.1, baseline = 0;
+    int wait_all = 0;
     struct wm_tracker *tracker;
     struct wm_error err = { 0 };
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzi:Tracker", names, &interval,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzip:Tracker", names, &interval,
                                      &options.gpus, &options.expected_cores, &baseline,
-                                     &options.cpu_watts, &options.visible_to))
+                                     &options.cpu_watts, &options.visible_to, &wait_all))
         return NULL;
+    options.wait_all = wait_all;
     options.interval_ns = core_ns(interval);
     options.baseline_ns = core_ns(baseline);
     if (options.interval_ns == 0 || isnan(interval)) { /* 0: as usual, to the library */
@@ -659,7 +661,7 @@ static PyGetSetDef members[] = {
 PyDoc_STRVAR(
     tracker_doc,
     "Tracker(*, interval=0.1, gpus=None, cores=0.0, baseline=0.0, cpu_watts=None, "
-    "visible_to=0)\n--\n\n"
+    "visible_to=0, wait_all=False)\n--\n\n"
     "A run: what a process tree uses, sampled from start to stop.\n\n"
     "interval: seconds between two samples, 0.001 to 3600.\n"
     "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"

@@ -51,6 +51,7 @@ class Tracker:
         baseline: float = 0.0,
         cpu_watts: Optional[str] = None,
         visible_to: int = 0,
+        wait_all: bool = False,
     ) -> Tracker: ...
     @staticmethod
     def as_gpu_tracker(

@@ -213,6 +213,7 @@ def run(
     gpus: str | None = None,
     cores: float | None = None,
     baseline: float = 0.0,
+    wait_all: bool = False,
     cpu_watts: str | None = None,
     notes: Mapping[str, object] | None = None,
     experiment: tuple[Path, str] | None = None,
@@ -222,6 +223,8 @@ def run(
 
     baseline    seconds for which the idle machine is measured first, so that what it
                 takes then is told apart
+    wait_all    it ends with the last of the processes that the command leaves behind, as
+                daemons are, not with the command
     The rest is as track() has it. What the command reads and writes is its own.
 
     Raises Error with the status "ENOENT" where there is no such command, "EACCES" where
@@ -232,6 +235,7 @@ def run(
         "gpus": gpus,
         "cores": cores or 0.0,
         "baseline": baseline,
+        "wait_all": wait_all,
         "cpu_watts": cpu_watts,
     }
     tracker = _tracker(record, mode, experiment, notes, metrics, options)

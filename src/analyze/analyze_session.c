@@ -340,6 +340,8 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "regions: %s", report->run.regions_remark);
     if (result->regions_note[0])
         wm_build_remark(builder, "regions: %s", result->regions_note);
+    if (result->survivors_note[0])
+        wm_build_remark(builder, "%s", result->survivors_note);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
     if (result->metrics.note[0])

@@ -54,6 +54,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->baseline_ns = options->baseline_ns;
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
+    tracker->wait_all = options->wait_all;
     tracker->wants_estimate = options->cpu_watts != NULL;
     tracker->run.interval_ns = interval_ns;
     tracker->run.expected_cores = options->expected_cores;
@@ -286,7 +287,8 @@ int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number)
     if (tracker->pid_fd >= 0)
         result =
             (int)syscall(SYS_pidfd_send_signal, tracker->pid_fd, signal_number, NULL, 0);
-    else if (tracker->launch && tracker->state == WM_TRACKER_RUNNING)
+    else if (tracker->launch && tracker->state == WM_TRACKER_RUNNING &&
+             wm_tracker_exit_code(tracker) < 0)
         result = kill(tracker->pid, signal_number);
     return result == 0 ? WM_OK : WM_ENOENT;
 }

@@ -200,6 +200,54 @@ static void look_early(struct wm_tracker *tracker, int64_t now_ns)
         tracker->look_ns = INT64_MAX;
 }
 
+/* False: the launcher is gone, and with it what it knew. */
+static bool reap(struct wm_tracker *tracker, struct wm_launch_end *ret_end)
+{
+    struct wm_result *result = &tracker->result;
+
+    if (wm_launch_reap(tracker->launch, ret_end, NULL) < 0)
+        return false;
+    int status = ret_end->wait_status;
+    result->exit_status = (struct wm_known) { WIFEXITED(status), WEXITSTATUS(status) };
+    result->exit_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return true;
+}
+
+static void end_command(struct wm_tracker *tracker)
+{
+    struct wm_launch_end end;
+    struct wm_result *result = &tracker->result;
+
+    if (!tracker->launch || !reap(tracker, &end))
+        return;
+
+    /* The tracker may have been held up by a slow driver when the end came. */
+    if (end.ended_ns > tracker->start_ns && end.ended_ns < result->end_ns)
+        result->end_ns = end.ended_ns;
+    wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
+    result->tool_cpu_seconds.number += end.launcher_seconds;
+    result->peak_rss_bytes = end.peak_rss_bytes;
+    result->peak_rss_bound_bytes = end.peak_rss_bound_bytes;
+}
+
+/* The command has ended, and its last counters are read; the session goes on with what it
+ * has left behind, where there is any. */
+static bool go_on_without_command(struct wm_tracker *tracker, int64_t now_ns)
+{
+    struct wm_launch_end end;
+
+    if (!tracker->launch || !wm_launch_waits(tracker->launch))
+        return false;
+    wm_tree_refresh(tracker->tree);
+    if (wm_track_count_survivors(tracker) == 0 && !wm_tree_is_blind(tracker->tree))
+        return false;
+    take_tick(tracker, now_ns, WM_TRACK_NEW, patience(tracker, PATIENCE_AT_ENDS_NS));
+    if (!reap(tracker, &end))
+        return false;
+    tracker->end_fd = wm_launch_end_fd(tracker->launch);
+    return true;
+}
+
 /* What one wait came to. */
 struct wake {
     bool target_ended, asked, has_regions;
@@ -215,7 +263,7 @@ static int act(struct wm_tracker *tracker, const struct wake *wake, struct wm_er
             return wm_fail_errno(err, "waiting for the next sample: eventfd");
         wm_account_catch_up(tracker->account, tracker->tree);
     }
-    if (wake->target_ended) {
+    if (wake->target_ended && !go_on_without_command(tracker, wake->now_ns)) {
         take_last_tick(tracker, wake->now_ns);
         return WM_TRACKER_ENDED;
     }
@@ -323,26 +371,6 @@ static void join_thread(struct wm_tracker *tracker)
     tracker->has_thread = false;
 }
 
-static void end_command(struct wm_tracker *tracker)
-{
-    struct wm_launch_end end;
-    struct wm_result *result = &tracker->result;
-
-    if (!tracker->launch || wm_launch_reap(tracker->launch, &end, NULL) < 0)
-        return;
-    result->exit_status =
-        (struct wm_known) { WIFEXITED(end.wait_status), WEXITSTATUS(end.wait_status) };
-    result->exit_signal = WIFSIGNALED(end.wait_status) ? WTERMSIG(end.wait_status) : 0;
-
-    /* The tracker may have been held up by a slow driver when the end came. */
-    if (end.ended_ns > tracker->start_ns && end.ended_ns < result->end_ns)
-        result->end_ns = end.ended_ns;
-    wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
-    result->tool_cpu_seconds.number += end.launcher_seconds;
-    result->peak_rss_bytes = end.peak_rss_bytes;
-    result->peak_rss_bound_bytes = end.peak_rss_bound_bytes;
-}
-
 /* WM_EIO where not all of it was recorded; the report says so too. */
 static int end_recording(struct wm_tracker *tracker, struct wm_error *err)
 {
@@ -393,6 +421,8 @@ static int finish(struct wm_tracker *tracker, struct wm_error *err)
     if (tracker->regions)
         wm_track_regions_finish(tracker->regions, result->end_ns, result);
     status = wm_track_take_tree(tracker, err);
+    if (ended || wm_tracker_exit_code(tracker) >= 0)
+        wm_track_note_survivors(tracker);
     if (tracker->recorder) {
         wm_recorder_flush(tracker->recorder, result);
         tracker->cost_ns += wm_recorder_cpu_ns(tracker->recorder);

@@ -8,9 +8,16 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/text/base_text.h"
 #include "record/record_metrics.h"
 #include "source/source_kernel_text.h"
 #include "track/track_state.h"
+
+/* How long processes that have outlived the target may take to end. */
+#define GRACE_NS (20 * WM_NS_PER_MS)
+
+/* Of those that go on. */
+enum { SURVIVORS_NAMED = 3 };
 
 /* The most processes that are reported one by one. */
 enum { PEAK_MAX = 100 };
@@ -152,6 +159,87 @@ int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
     if (status == WM_OK)
         complete_main(result, tracker->pid);
     return status;
+}
+
+static bool outlives(const struct wm_tracker *tracker, const struct wm_process *process)
+{
+    return process->pid != tracker->pid && process->state != 'Z' && process->state != 'X';
+}
+
+size_t wm_track_count_survivors(const struct wm_tracker *tracker)
+{
+    size_t count, survivors = 0;
+    const struct wm_process *here = wm_tree_processes(tracker->tree, &count);
+
+    for (size_t i = 0; i < count; i++)
+        survivors += outlives(tracker, &here[i]);
+    return survivors;
+}
+
+/* What was told to end by the target's end takes a moment for it. */
+static size_t await_survivors(struct wm_tracker *tracker)
+{
+    const struct timespec moment = { .tv_nsec = WM_NS_PER_MS };
+    size_t count = wm_track_count_survivors(tracker);
+
+    for (int64_t waited = 0; count > 0 && waited < GRACE_NS; waited += moment.tv_nsec) {
+        nanosleep(&moment, NULL);
+        wm_tree_refresh(tracker->tree);
+        count = wm_track_count_survivors(tracker);
+    }
+    return count;
+}
+
+/* The first few names, each once, into `text`, and what they all have used. */
+static double name_survivors(const struct wm_tracker *tracker, char *text, size_t size)
+{
+    const char *names[SURVIVORS_NAMED] = { NULL };
+    size_t count, named = 0, length = 0;
+    const struct wm_process *here = wm_tree_processes(tracker->tree, &count);
+    int64_t total_ns = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool is_new = outlives(tracker, &here[i]);
+        if (is_new)
+            total_ns += used_ns(&here[i]);
+        for (size_t n = 0; n < named && n < SURVIVORS_NAMED && is_new; n++)
+            is_new = strcmp(names[n], here[i].name) != 0;
+        if (!is_new)
+            continue;
+        if (named < SURVIVORS_NAMED)
+            names[named] = here[i].name;
+        named++;
+    }
+    for (size_t n = 0; n < named && n < SURVIVORS_NAMED && length < size; n++)
+        length += (size_t)snprintf(text + length, size - length, "%s%s", n > 0 ? ", " : "",
+                                   names[n]);
+    if (named > SURVIVORS_NAMED && length < size)
+        snprintf(text + length, size - length, ", ...");
+    return (double)total_ns / 1e9;
+}
+
+void wm_track_note_survivors(struct wm_tracker *tracker)
+{
+    struct wm_result *result = &tracker->result;
+    char names[128] = "", text[sizeof(result->survivors_note)];
+
+    if (tracker->self || wm_tree_is_blind(tracker->tree))
+        return;
+    size_t count = await_survivors(tracker);
+    if (count == 0)
+        return;
+    double seconds = name_survivors(tracker, names, sizeof(names));
+    const char *them = count == 1 ? "it" : "them";
+    bool is_short = seconds < 1;
+    int length = snprintf(
+        text, sizeof(text),
+        "%zu process%s of the command still run%s (%s; %.3g %s of CPU time so far); the "
+        "rest is not measured%s%s",
+        count, count == 1 ? "" : "es", count == 1 ? "s" : "", names,
+        is_short ? 1e3 * seconds : seconds, is_short ? "ms" : "s",
+        tracker->launch ? "; --wait-all waits for " : "", tracker->launch ? them : "");
+    wm_text_utf8(result->survivors_note, sizeof(result->survivors_note), text,
+                 (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1);
 }
 
 /* Our own cost, or all that this process has used where it does nothing else. Adds to what

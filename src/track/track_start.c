@@ -225,7 +225,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
         status =
             wm_launch_new(path, argv, WM_REGIONS_VARIABLE,
                           tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
-                          &tracker->launch, err);
+                          tracker->wait_all, &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
         status = wm_account_expect(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)

@@ -38,7 +38,7 @@ struct wm_channel_gap {
 
 struct wm_tracker {
     enum wm_tracker_state state;
-    bool own_process, self;
+    bool own_process, self, wait_all;
     bool wants_estimate; /* the user gave watts for the estimate of the CPUs */
     int64_t baseline_ns;
 
@@ -181,10 +181,14 @@ void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns);
 
 /* What came of it; in track_result.c. Each adds to `tracker->result`: CPU time, its method,
  * the processes' peaks and what is uncertain of them; the tracker's own cost; what the
- * target has reported of itself. */
+ * target has reported of itself. What outlives the target is noted where it has ended. */
 int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err);
+void wm_track_note_survivors(struct wm_tracker *tracker);
 void wm_track_take_cost(struct wm_tracker *tracker);
 int wm_track_take_metrics(struct wm_tracker *tracker, struct wm_error *err);
+
+/* The processes besides the target that are alive, as the tree was seen last. */
+size_t wm_track_count_survivors(const struct wm_tracker *tracker);
 
 /* The facts of a session that stand before its first tick, in track_run.c. */
 

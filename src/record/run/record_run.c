@@ -117,6 +117,7 @@ static const struct wm_member result_members[] = {
     { RESULT(cpu_descendants_seconds), .type = WM_MEMBER_KNOWN },
     { RESULT_TEXT(cpu_method) },
     { RESULT_TEXT(memory_note) },
+    { RESULT_TEXT(survivors_note) },
     { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_bound_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_is_main), .type = WM_MEMBER_BOOL },

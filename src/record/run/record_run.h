@@ -95,6 +95,7 @@ struct wm_result {
     struct wm_known cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds;
     char cpu_method[160];           /* how cpu_* were had: "perf task-clock, inherited" */
     char memory_note[192];          /* what is uncertain about memory; empty if nothing */
+    char survivors_note[256];       /* of what runs on when the target has ended */
     struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
     struct wm_known peak_rss_bound_bytes; /* no process was larger */
     bool peak_rss_is_main; /* the process of peak_rss_bytes was the main one */

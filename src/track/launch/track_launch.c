@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,17 +28,20 @@ struct wm_launch {
     pid_t launcher;
     pid_t command;
     int channel_fd;
-    bool running; /* between a successful exec and the reaping */
+    bool running;   /* between a successful exec and the reaping */
+    bool waits_all; /* what outlives the command is waited for, and is not over yet */
+    bool is_reaped; /* the command */
 };
 
 /* All talk goes over one socket, a packet each. It is the only descriptor that
  * exists in the caller's process: a pipe whose end means something would be kept
  * open by whatever another thread happens to fork meanwhile. */
 enum message_kind {
-    MESSAGE_FORKED,   /* the command's pid; negative: the errno of why there is none */
-    MESSAGE_EXECUTED, /* the errno of exec; 0: it worked */
-    MESSAGE_ENDED,    /* the command is dead, and waits to be reaped */
-    MESSAGE_REAPED,   /* how it ended */
+    MESSAGE_FORKED,    /* the command's pid; negative: the errno of why there is none */
+    MESSAGE_EXECUTED,  /* the errno of exec; 0: it worked */
+    MESSAGE_ENDED,     /* the command is dead, and waits to be reaped */
+    MESSAGE_REAPED,    /* how it ended */
+    MESSAGE_ALL_ENDED, /* nothing of the command's is left; the same, with what they used */
 };
 
 struct message {
@@ -68,6 +72,7 @@ struct plan {
     const char *path;
     char *const *argv;
     char *const *environment;
+    bool waits_all;
     int channel_fd; /* the launcher's end */
     sigset_t old_mask;
     struct sigaction old_child_action; /* of SIGCHLD */
@@ -178,6 +183,14 @@ static void tell(int channel_fd, const struct message *message)
     send(channel_fd, message, sizeof(*message), MSG_NOSIGNAL);
 }
 
+/* With what the reaped have used by now, and the launcher itself. */
+static void tell_use(int channel_fd, struct message *message)
+{
+    getrusage(RUSAGE_CHILDREN, &message->children);
+    getrusage(RUSAGE_SELF, &message->self);
+    tell(channel_fd, message);
+}
+
 /* Older kernels than 5.9 have no such call; older glibc than 2.33 has no name for it. */
 static void close_from(unsigned first, unsigned last)
 {
@@ -225,7 +238,33 @@ static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
     return !message.was_killed && message.number == 0;
 }
 
-static void reap_until(pid_t command, int channel_fd, long inherited_kb)
+/* Reaps what the command has left behind, which is ours now. False: the tracker does not
+ * wait any more. */
+static bool reap_rest(int channel_fd)
+{
+    struct pollfd fds[] = { { .fd = channel_fd, .events = POLLIN },
+                            { .fd = -1, .events = POLLIN } };
+    struct signalfd_siginfo info;
+    sigset_t child;
+    pid_t pid;
+
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    for (;;) {
+        do
+            pid = waitpid(-1, NULL, WNOHANG);
+        while (pid > 0 || (pid < 0 && errno == EINTR));
+        if (pid < 0)
+            return true;
+        if ((poll(fds, 2, -1) < 0 && errno != EINTR) || fds[0].revents)
+            return false;
+        while (read(fds[1].fd, &info, sizeof(info)) > 0)
+            ;
+    }
+}
+
+static void reap_until(pid_t command, int channel_fd, bool waits_all, long inherited_kb)
 {
     struct message message = { .kind = MESSAGE_ENDED, .inherited_kb = inherited_kb };
     siginfo_t info = { 0 };
@@ -252,9 +291,12 @@ static void reap_until(pid_t command, int channel_fd, long inherited_kb)
     recv(channel_fd, &byte, 1, MSG_DONTWAIT);
     message.kind = MESSAGE_REAPED;
     wait4(command, &message.wait_status, 0, &message.command);
-    getrusage(RUSAGE_CHILDREN, &message.children);
-    getrusage(RUSAGE_SELF, &message.self);
-    tell(channel_fd, &message);
+    tell_use(channel_fd, &message);
+    if (!waits_all || !reap_rest(channel_fd))
+        return;
+    message.kind = MESSAGE_ALL_ENDED;
+    message.ended_ns = wm_clock_monotonic_ns();
+    tell_use(channel_fd, &message);
 }
 
 _Noreturn static void be_launcher(struct plan *plan)
@@ -282,7 +324,7 @@ _Noreturn static void be_launcher(struct plan *plan)
     keep_only(&channel_fd, &exec_fd);
     long inherited_kb = 0;
     if (watch_exec(channel_fd, exec_fd, &inherited_kb))
-        reap_until(command, channel_fd, inherited_kb);
+        reap_until(command, channel_fd, plan->waits_all, inherited_kb);
     else
         waitpid(command, NULL, 0);
     _exit(0);
@@ -350,9 +392,12 @@ static char **make_environment(char *entry)
 }
 
 int wm_launch_new(const char *path, char *const argv[], const char *variable,
-                  const char *value, struct wm_launch **ret_launch, struct wm_error *err)
+                  const char *value, bool waits_all, struct wm_launch **ret_launch,
+                  struct wm_error *err)
 {
-    struct plan plan = { .path = path, .argv = argv, .environment = wm_env_all() };
+    struct plan plan = {
+        .path = path, .argv = argv, .environment = wm_env_all(), .waits_all = waits_all
+    };
     char *entry = NULL, **made = NULL;
 
     struct wm_launch *launch = calloc(1, sizeof(*launch));
@@ -360,6 +405,7 @@ int wm_launch_new(const char *path, char *const argv[], const char *variable,
         return wm_fail_memory(err, path);
     launch->channel_fd = -1;
     launch->launcher = -1;
+    launch->waits_all = waits_all;
     launch->name = strdup(argv[0]);
     if (value && asprintf(&entry, "%s=%s", variable, value) < 0)
         entry = NULL;
@@ -441,12 +487,15 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
 {
     struct message end;
 
-    if (send(launch->channel_fd, go_on, sizeof(go_on), MSG_NOSIGNAL) < 0 && errno != EPIPE)
+    if (!launch->is_reaped &&
+        send(launch->channel_fd, go_on, sizeof(go_on), MSG_NOSIGNAL) < 0 && errno != EPIPE)
         return wm_fail_errno(err, "the end of the command");
-    bool told = hear(launch, MESSAGE_REAPED, &end);
+    bool told = hear(launch, launch->is_reaped ? MESSAGE_ALL_ENDED : MESSAGE_REAPED, &end);
 
-    /* Whether it told or died, the launcher has nothing left to do. */
+    /* Whether it told or died, the launcher has nothing left to do that is not asked. */
     launch->running = false;
+    launch->waits_all &= told && !launch->is_reaped;
+    launch->is_reaped = true;
     if (!told)
         return wm_fail(err, WM_EIO,
                        "how the command ended is not known: the launcher was killed");
@@ -466,6 +515,11 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
     ret_end->peak_rss_bytes = ret_end->peak_rss_bound_bytes;
     ret_end->peak_rss_bytes.known = own;
     return WM_OK;
+}
+
+bool wm_launch_waits(const struct wm_launch *launch)
+{
+    return launch->waits_all;
 }
 
 void wm_launch_free(struct wm_launch *launch)

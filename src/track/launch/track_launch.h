@@ -36,9 +36,11 @@ int wm_launch_find(const char *name, char **ret_path, struct wm_error *err);
 
 /* Forks the launcher, which forks the command, which stops at its gate. `path` is
  * what is executed. Its environment is the caller's, but that `variable` has that value;
- * NULL: it stays what it is. */
+ * NULL: it stays what it is. `waits_all`: the session ends with the last of the processes
+ * that the command leaves behind. */
 int wm_launch_new(const char *path, char *const argv[], const char *variable,
-                  const char *value, struct wm_launch **ret_launch, struct wm_error *err);
+                  const char *value, bool waits_all, struct wm_launch **ret_launch,
+                  struct wm_error *err);
 
 /* Waits until the command is there; before, it has no pid. */
 int wm_launch_wait_fork(struct wm_launch *launch, struct wm_error *err);
@@ -60,6 +62,11 @@ int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err);
  * still. WM_EIO when the launcher was killed before it could tell. */
 int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
                    struct wm_error *err);
+
+/* Whether the end of the command, which is to be reaped once wm_launch_end_fd() is
+ * readable, is not the end of all: then that becomes readable again when they have ended,
+ * and wm_launch_reap() tells of them too. */
+bool wm_launch_waits(const struct wm_launch *launch);
 
 /* Accepts NULL. A command that has not passed its gate never will; one that
  * runs goes on with the launcher. */
