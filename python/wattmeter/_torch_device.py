@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import deque
+from threading import Lock
 
+from wattmeter._report import Figure
 from wattmeter._torch_modules import torch
 
 TYPE_CHECKING = False
@@ -19,28 +21,43 @@ if TYPE_CHECKING:
     from wattmeter._report import Report
     from wattmeter._track import track
 
+CAPTURED = "its work was captured in a CUDA graph, where events cannot tell"
+
 # How many spans are looked at when one is added; more than one, so that none pile up.
 _LOOKS = 4
 
 
 class Times:
     """Seconds of a layer on the GPU, forward and backward, and of the layers inside it; and
-    the joules of both, without those of the layers inside."""
+    the joules of both, without those of the layers inside.
 
-    __slots__ = ("forward", "backward", "inner", "joules")
+    is_captured  some of its work was, and is not in these
+    """
+
+    __slots__ = ("forward", "backward", "inner", "joules", "is_captured")
 
     def __init__(self) -> None:
+        self.is_captured = False
         self.forward = self.backward = self.inner = self.joules = 0.0
 
     @property
     def own(self) -> float:
         return max(0.0, self.forward + self.backward - self.inner)
 
+    def figure(self, key: str, value: float, unit: str, origin: str = "measured") -> Figure:
+        """One of these, with what is not in it."""
+        if not self.is_captured:
+            return Figure(key, value, unit, origin=origin)
+        if not self.forward + self.backward:
+            return Figure(key, None, unit, state="missing", why=CAPTURED)
+        return Figure(key, value, unit, None, None, "at least", origin, CAPTURED)
+
 
 class Energy:
     """The joules of the GPU since the run began, at its samples.
 
     started     time.monotonic() when it began
+    lock        who has it reads spans and samples
     why         why there are none; None: there are
     """
 
@@ -48,6 +65,7 @@ class Energy:
         self._tracking = tracking
         self._interval = float(tracking.report.info["interval_ns"]) / 1e9
         self._next = 0.0
+        self.lock = Lock()
         self._times, self._joules = [0.0], [0.0]
         self.started = started
         self.why: str | None = None
@@ -102,8 +120,13 @@ class Clock:
         self._base_s = time.monotonic() - energy.started
 
     def now(self) -> Any:
-        """An event in the GPU's current stream."""
-        event = self._free.pop() if self._free else torch.cuda.Event(enable_timing=True)
+        """An event in the GPU's current stream; None: it would become part of a graph."""
+        if torch.cuda.is_current_stream_capturing():
+            return None
+        try:
+            event = self._free.pop()
+        except IndexError:  # asking before would be of no use: other threads take them, too
+            event = torch.cuda.Event(enable_timing=True)
         event.record(torch.cuda.current_stream(self.device))
         return event
 
@@ -111,12 +134,20 @@ class Clock:
         self, begin: Any, end: Any, times: Times, outer: Times | None, back: bool
     ) -> None:
         """A span of a layer, within another; of its backward pass?"""
+        if begin is None or end is None:
+            times.is_captured = True
+            return
         self._spans.append((begin, end, times, outer, back))
-        for _ in range(_LOOKS):
-            if not self._spans or not self._spans[0][1].query():
-                break
-            self._read()
-        self._settle(self._energy.look())
+        if not self._energy.lock.acquire(blocking=False):
+            return  # another thread is at it
+        try:
+            for _ in range(_LOOKS):
+                if not self._spans or not self._spans[0][1].query():
+                    break
+                self._read()
+            self._settle(self._energy.look())
+        finally:
+            self._energy.lock.release()
 
     def _read(self) -> None:
         begin, end, times, outer, back = self._spans.popleft()
@@ -142,11 +173,13 @@ class Clock:
 
     def finish(self) -> None:
         """Waits for the GPU."""
-        while self._spans:
-            self._spans[0][1].synchronize()
-            self._read()
+        with self._energy.lock:
+            while self._spans:
+                self._spans[0][1].synchronize()
+                self._read()
 
     def finish_energy(self, report: Report) -> None:
         """With the report of the run, or one that is late enough."""
-        self._energy.add(report)
-        self._settle(float("inf"))
+        with self._energy.lock:
+            self._energy.add(report)
+            self._settle(float("inf"))

@@ -273,7 +273,7 @@ def _train(module: Any, function: Any, args: Any, keywords: Any) -> Any:
             _close(thread.open, 0)
         entry.forward.__exit__(None, None, None)
         thread.call, thread.open = outer, opened
-        if begun is not None:
+        if entry.clock:
             _add_span(entry, begun, outer, False)
     given = tensors(args[1:] if args and args[0] is module else args)
     if keywords:
@@ -542,7 +542,7 @@ def _energy_on_gpu(
         cpu = _sum_of(passes, "cpu_energy", report.cpu_energy)
         value += cpu.value or 0.0
         origin = origin if cpu.origin == "measured" else cpu.origin
-    return Figure("energy", value, "J", origin=origin)
+    return times.figure("energy", value, "J", origin)
 
 
 def _make_table(
@@ -564,10 +564,9 @@ def _make_table(
         row.own = _sum_of(passes, "time", report.time)
         row.energy = _sum_of(passes, "energy", report.energy)
         if layer.path in gpu_times:
-            row.gpu_time = Figure("gpu_time", gpu_times[layer.path].own, "s")
-            row.energy = _energy_on_gpu(
-                gpu_times[layer.path], gpu_energy, passes, report
-            )
+            times = gpu_times[layer.path]
+            row.gpu_time = times.figure("gpu_time", times.own, "s")
+            row.energy = _energy_on_gpu(times, gpu_energy, passes, report)
         rows.append(row)
     remarks = [_GPU_REMARK] if gpu_times else []
     remarks += [f"note: {one}" for one in report.remarks if "another tracker" in one]
