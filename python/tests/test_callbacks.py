@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The callbacks of training frameworks, each with its real package, and ranks."""
 
+import importlib
 import json
+import pathlib
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,13 +54,49 @@ def test_without_a_sensor_nothing_is_logged(no_gpus):
     training.end()
 
 
-def test_a_rank_has_a_file_of_its_own(monkeypatch):
-    monkeypatch.setenv("RANK", "3")
-    assert of_rank("a.b/run.sqlite") == "a.b/run.sqlite"
-    monkeypatch.setenv("WORLD_SIZE", "4")
-    assert of_rank("a.b/run.sqlite") == "a.b/run-rank3.sqlite"
-    assert of_rank("postgresql://host/db") == "postgresql://host/db"
-    assert of_rank(None) is None
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        ("a.b/run.sqlite", "a.b/run-rank3.sqlite"),
+        (pathlib.Path("run"), "run-rank3"),
+        ("postgresql://host/db", "postgresql://host/db"),
+        (None, None),
+    ],
+)
+def test_a_rank_has_a_file_of_its_own(path, own):
+    assert of_rank(path, 3) == own
+
+
+@pytest.mark.parametrize(
+    ("name", "needs", "content", "words"),
+    [
+        ("huggingface", "transformers", "TrainerCallback", ("process_index", "train_begin")),
+        ("lightning", "lightning.pytorch", "Callback", ("global_rank", "train_start")),
+    ],
+)
+def test_the_framework_says_which_rank_it_is(
+    no_gpus, tmp_path, monkeypatch, name, needs, content, words
+):
+    """Its launcher may set no RANK. Of the framework there is no more here than that."""
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setitem(sys.modules, needs, SimpleNamespace(**{content: object}))
+    monkeypatch.setitem(sys.modules, f"wattmeter.{name}", None)  # to be put back
+    del sys.modules[f"wattmeter.{name}"]
+    kind = importlib.import_module(f"wattmeter.{name}").EnergyCallback
+
+    def train(path, rank, count):
+        energy = kind(tmp_path / path, interval=0.01, gpus="none", notes={"mine": "x"})
+        told = SimpleNamespace(**{words[0]: rank, "world_size": count})
+        getattr(energy, f"on_{words[1]}")(told, None)
+        energy.on_train_end(told, None)
+
+    for rank in (1, 0):
+        train("run.sqlite", rank, 2)
+    ranks = wattmeter.read([tmp_path / f"run-rank{rank}.sqlite" for rank in (1, 0)])
+    for rank in (0, 1):
+        assert ranks[rank].report.notes == {"rank": str(rank), "mine": "x"}
+    train("alone.sqlite", 0, 1)
+    assert wattmeter.read(tmp_path / "alone.sqlite").report.notes == {"mine": "x"}
 
 
 def patient(kind, folder):

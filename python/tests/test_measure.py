@@ -8,6 +8,7 @@ import time
 import pytest
 
 import wattmeter
+from wattmeter._report import Figure, total
 
 
 def test_a_snippet(fake_gpus):
@@ -116,3 +117,71 @@ def test_no_thread_is_left_waiting(no_gpus):
         len(os.listdir("/proc/self/task")),
         len(os.listdir("/proc/self/fd")),
     ) == before
+
+
+def joules(value, half=None, state="known", origin="measured", why=None, key="cpu"):
+    low, high = (None, None) if half is None else (value - half, value + half)
+    value = None if value is None else float(value)
+    return Figure(key, value, "J", low, high, state, origin, why)
+
+
+GONE = joules(None, state="missing", why="no driver", key="gpu")
+
+
+@pytest.mark.parametrize(
+    ("figures", "less", "options", "expected"),
+    [
+        ([], [], {}, (0.0, None, None, "known", "measured", None)),
+        ([joules(2, 1), joules(3, 1)], [], {}, (5, 3, 7, "known", "measured", None)),
+        ([joules(9, 3)], [joules(2, 4)], {}, (7, 0, 14, "known", "measured", None)),
+        (
+            [joules(9, 3)],
+            [joules(2, 4)],
+            {"independent": True},
+            (7, 2, 12, "known", "measured", None),
+        ),
+        ([joules(2, 1), joules(3)], [], {}, (5, None, None, "known", "measured", None)),
+        (
+            [joules(2, origin="simulated"), joules(3, origin="estimated")],
+            [],
+            {},
+            (5, None, None, "known", "simulated", None),
+        ),
+        (
+            [joules(2), joules(3, state="at least", why="of 3 s")],
+            [],
+            {},
+            (5, None, None, "at least", "measured", "of 3 s"),
+        ),
+        (
+            [joules(9)],
+            [joules(3, state="at least", why="of 3 s")],
+            {},
+            (None, None, None, "missing", "measured")
+            + ("how much less is known as at least so much",),
+        ),
+        ([joules(2), GONE], [], {}, (None, None, None, "missing", "measured", "no driver")),
+        (
+            [joules(2, 1), GONE],
+            [],
+            {"of_known": True},
+            (2, 1, 3, "known", "measured", "without gpu: no driver"),
+        ),
+        (
+            [joules(2, 1, "at least", why="of 3 s"), GONE],
+            [],
+            {"of_known": True},
+            (2, 1, 3, "at least", "measured", "without gpu: no driver"),
+        ),
+        (
+            [GONE, GONE],
+            [],
+            {"of_known": True},
+            (None, None, None, "missing", "measured", "without gpu, gpu: no driver"),
+        ),
+    ],
+)
+def test_sums_of_figures(figures, less, options, expected):
+    assert total("sum", "J", figures, less, **options) == Figure(
+        "sum", expected[0], "J", *expected[1:]
+    )

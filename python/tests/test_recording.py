@@ -247,6 +247,26 @@ def test_ranks_with_a_gpu_each_have_all_of_them(fake_gpus, tmp_path, monkeypatch
     assert any(ranks.energy.value == pytest.approx(sum(gpus) + c) for c in cpu)
 
 
+def test_ranks_are_what_their_recordings_say(fake_gpus, tmp_path, monkeypatch):
+    fake_gpus("everything")
+    paths = record_ranks(tmp_path, monkeypatch)
+    copies = [tmp_path / name for name in ("copy.sqlite", "again.sqlite")]
+    for copy, name in zip(copies, "ab"):
+        shutil.copy(paths[1], copy)
+        change_run(copy, id=name)
+    alone = wattmeter.read([paths[1]])
+    assert alone[1] is alone.recordings[0]
+    with pytest.raises(KeyError, match="no rank 0, but 1"):
+        alone[0]
+    with pytest.raises(ValueError, match="rank 1 is given twice"):
+        wattmeter.read([paths[1], copies[0]])
+    monkeypatch.delenv("RANK")
+    with wattmeter.track(tmp_path / "none.sqlite", interval=0.02):
+        pass
+    with pytest.raises(ValueError, match="some have none"):
+        wattmeter.read([paths[1], tmp_path / "none.sqlite"])
+
+
 def test_ranks_that_are_none(data):
     path = data / "recordings" / "v1.sqlite"
     with pytest.raises(ValueError, match="no recording"):
@@ -256,5 +276,7 @@ def test_ranks_that_are_none(data):
     with pytest.raises(ValueError, match="for one"):
         wattmeter.read([path], run=0)
     alone = wattmeter.read([path])
+    with pytest.raises(KeyError, match="no rank 1, but 0"):
+        alone[1]
     assert alone.energy.value == alone[0].report.energy.value
     assert alone.time.value == alone[0].report.time.value

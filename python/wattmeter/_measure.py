@@ -8,11 +8,11 @@ from threading import Lock
 
 from wattmeter import _core
 from wattmeter._gpus import check_words
-from wattmeter._report import Figure
+from wattmeter._report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
+    from typing import Any
 
 # The devices stay open from one snippet to the next, as a training step is short; those
 # of a parent are not a child's.
@@ -47,29 +47,6 @@ def _figure(key: str, energy: _core.Energy) -> Figure:
     low, high = energy.joules - energy.uncertainty, energy.joules + energy.uncertainty
     return Figure(
         key, energy.joules, "J", max(low, 0.0), high, "known", str(energy.origin)
-    )
-
-
-def _total(parts: Iterable[Figure]) -> Figure:
-    """Of what is known; `why` has what is not in it."""
-    known = [part for part in parts if part.value is not None]
-    whys: dict[str | None, str] = {}
-    for part in parts:
-        if part.value is None:
-            whys[part.why] = f"{whys[part.why]}, {part.key}" if part.why in whys else part.key
-    why = "; ".join(f"without {keys}: {why}" for why, keys in whys.items())
-    if not known:
-        return Figure("energy", None, "J", state="missing", why=why)
-    origins = ("measured", "estimated", "simulated")
-    return Figure(
-        "energy",
-        sum(float(part) for part in known),
-        "J",
-        sum(part.low or 0.0 for part in known),
-        sum(part.high or 0.0 for part in known),
-        "known",
-        max((part.origin for part in known), key=origins.index),
-        why or None,
     )
 
 
@@ -132,7 +109,8 @@ class measure:
         self.cpu = _figure("cpu", reading.cpu)
         self.dram = _figure("dram", reading.dram)
         self.gpu = _figure("gpu", reading.gpu)
-        self.energy = _total((self.cpu, self.dram, self.gpu))
+        parts = (self.cpu, self.dram, self.gpu)
+        self.energy = total("energy", "J", parts, of_known=True)
         self.devices = {
             device.label: _figure(device.label, energy)
             for device, energy in zip(self._meter.devices, reading.devices)

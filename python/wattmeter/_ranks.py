@@ -7,13 +7,12 @@ joules, each of them all.
 
 from __future__ import annotations
 
-from wattmeter._measure import _total
 from wattmeter._recording import Recording
-from wattmeter._report import Figure
+from wattmeter._report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Iterator
+    from typing import Iterable, Iterator
 
     from wattmeter._report import Path, Report
 
@@ -53,7 +52,12 @@ class Node:
 
 
 def _gpus(report: Report) -> dict[str, Figure]:
-    return {gpu.uuid or gpu.name: gpu.energy for gpu in report.gpus}
+    found: dict[str, Figure] = {}
+    for gpu in report.gpus:
+        joules: Figure = gpu.energy
+        joules.key = gpu.name  # to be named by where it is not known
+        found[gpu.uuid or gpu.name] = joules
+    return found
 
 
 def _energy(longest: Report, reports: list[Report]) -> Figure:
@@ -65,7 +69,16 @@ def _energy(longest: Report, reports: list[Report]) -> Figure:
             if name not in known:
                 more.setdefault(name, joules)
     energy: Figure = longest.energy
-    return energy if not more else _total([energy, *more.values()])
+    if not more:
+        return energy
+    return total("energy", "J", [energy, *more.values()], of_known=True)
+
+
+def _rank_of(recording: Recording) -> int | None:
+    """What the launcher, or else the callback of a framework, has said."""
+    report = recording.report
+    rank = report.variables.get("RANK") or report.notes.get("rank", "")
+    return int(rank) if rank.isdigit() else None
 
 
 class Ranks:
@@ -74,7 +87,10 @@ class Ranks:
         ranks = wattmeter.read(["run-rank0.sqlite", "run-rank1.sqlite"])
         print(ranks.energy, ranks[1].report)
 
-    recordings  each rank's Recording, in the order of RANK where all have it
+    ranks[1] is the Recording of the rank whose RANK was 1, or the second one where none
+    has a RANK.
+
+    recordings  all of them, in that order
     nodes       a Node for each machine
     energy      Figure: the joules of all nodes
     time        Figure: of the longest recording
@@ -88,18 +104,29 @@ class Ranks:
         ids = [recording.report.info["id"] for recording in self.recordings]
         if len(set(ids)) < len(ids):
             raise ValueError("a recording is given twice")
-        ranks = [one.report.variables.get("RANK", "") for one in self.recordings]
-        if all(rank.isdigit() for rank in ranks):
-            places = sorted(range(len(ranks)), key=lambda i: int(ranks[i]))
-            self.recordings = [self.recordings[i] for i in places]
+        self._by_rank = self._find_ranks()
+        self.recordings = [self._by_rank[rank] for rank in sorted(self._by_rank)]
         machines: dict[str, list[Recording]] = {}
         for recording in self.recordings:
             machines.setdefault(recording.report.info["boot_id"], []).append(recording)
         self.nodes = [Node(recordings) for recordings in machines.values()]
 
+    def _find_ranks(self) -> dict[int, Recording]:
+        ranks = [_rank_of(recording) for recording in self.recordings]
+        if all(rank is None for rank in ranks):
+            return dict(enumerate(self.recordings))
+        found: dict[int, Recording] = {}
+        for rank, recording in zip(ranks, self.recordings):
+            if rank is None:
+                raise ValueError("some recordings have a RANK, and some have none")
+            if rank in found:
+                raise ValueError(f"rank {rank} is given twice")
+            found[rank] = recording
+        return found
+
     @property
     def energy(self) -> Figure:
-        return _sum("energy", [node.energy for node in self.nodes])
+        return total("energy", "J", (node.energy for node in self.nodes))
 
     @property
     def time(self) -> Figure:
@@ -108,36 +135,19 @@ class Ranks:
 
     @property
     def cpu_time(self) -> Figure:
-        return _sum("cpu_time", [one.report.cpu_time for one in self.recordings])
+        return total("cpu_time", "s", (one.report.cpu_time for one in self.recordings))
 
     def __len__(self) -> int:
         return len(self.recordings)
 
     def __getitem__(self, rank: int) -> Recording:
-        return self.recordings[rank]
+        if rank not in self._by_rank:
+            there = ", ".join(map(str, sorted(self._by_rank)))
+            raise KeyError(f"there is no rank {rank}, but {there}")
+        return self._by_rank[rank]
 
     def __iter__(self) -> Iterator[Recording]:
         return iter(self.recordings)
 
     def __repr__(self) -> str:
         return f"<Ranks: {len(self)} on {len(self.nodes)} nodes, {self.energy}>"
-
-
-def _sum(key: str, figures: list[Any]) -> Figure:
-    """Missing where one of them is."""
-    for figure in figures:
-        if figure.value is None:
-            return Figure(key, None, figure.unit, state="missing", why=figure.why)
-    bounded = all(f.low is not None and f.high is not None for f in figures)
-    lacking = [figure for figure in figures if figure.state == "at least"]
-    origins = ("measured", "estimated", "simulated")
-    return Figure(
-        key,
-        sum(figure.value for figure in figures),
-        figures[0].unit,
-        sum(figure.low for figure in figures) if bounded else None,
-        sum(figure.high for figure in figures) if bounded else None,
-        "at least" if lacking else "known",
-        max((figure.origin for figure in figures), key=origins.index),
-        lacking[0].why if lacking else None,
-    )

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
+
 from wattmeter import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
-    from typing import Any, Callable, Dict, Iterator, Union
+    from typing import Any, Callable, Dict, Iterable, Iterator, Union
 
     Path = Union[str, PathLike[str]]
 
@@ -132,6 +134,65 @@ class Figure:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+_ORIGINS = ("measured", "estimated", "simulated")
+
+
+def _reasons(missing: list[Figure]) -> str:
+    """Each once: "without cpu, dram: no permission; without gpu: no driver"."""
+    keys: dict[str | None, list[str]] = {}
+    for figure in missing:
+        keys.setdefault(figure.why, []).append(figure.key)
+    return "; ".join(f"without {', '.join(k)}: {why}" for why, k in keys.items())
+
+
+def total(
+    key: str,
+    unit: str,
+    figures: Iterable[Figure],
+    less: Iterable[Figure] = (),
+    *,
+    of_known: bool = False,
+    independent: bool = False,
+) -> Figure:
+    """The sum of figures, less others, by the rules of the report: missing where one of
+    them is, at least so much where one is, and of the origin that is worst.
+
+    of_known     as the energy of CPUs, memory and GPUs together: what is missing is left
+                 out, and `why` has it
+    independent  their errors are, and add up in quadrature
+    """
+    signed = [*((1, figure) for figure in figures), *((-1, figure) for figure in less)]
+    missing = [figure for _, figure in signed if figure.value is None]
+    known = [pair for pair in signed if pair[1].value is not None]
+    lacking = [pair for pair in known if pair[1].state == "at least"]
+    why = _reasons(missing) if of_known else next((one.why for one in missing), None)
+    if missing and not (of_known and known):
+        return Figure(key, None, unit, state="missing", why=why)
+    if any(sign < 0 for sign, _ in lacking):
+        why = "how much less is known as at least so much"
+        return Figure(key, None, unit, state="missing", why=why)
+    value = sum((sign * float(figure) for sign, figure in known), 0.0)
+    low: float | None = None
+    high: float | None = None
+    halves = [half for _, one in known if (half := one.uncertainty) is not None]
+    if independent and halves and len(halves) == len(known):
+        half = math.sqrt(sum(half**2 for half in halves))
+        low, high = value - half, value + half
+    elif halves and len(halves) == len(known):
+        ends = [(s * (f.low or 0.0), s * (f.high or 0.0)) for s, f in known]
+        low, high = sum(map(min, ends)), sum(map(max, ends))
+    return Figure(
+        key,
+        value,
+        unit,
+        low,
+        high,
+        "at least" if lacking else "known",
+        max((figure.origin for _, figure in known), key=_ORIGINS.index, default="measured"),
+        why or next((figure.why for _, figure in lacking), None),
+    )
 
 
 class _Part:

@@ -22,9 +22,9 @@ import weakref
 from collections import OrderedDict
 
 from wattmeter._core import region, region_function, region_start, region_stop
-from wattmeter._report import Figure, Region, Report
+from wattmeter._report import Figure, Region, Report, total
 from wattmeter._torch_device import Clock, Energy, Times, gpu_of
-from wattmeter._torch_modules import Layer, Row, Table, add, layers_of, tensors, torch
+from wattmeter._torch_modules import Layer, Row, Table, layers_of, tensors, torch
 from wattmeter._track import track
 
 TYPE_CHECKING = False
@@ -515,7 +515,7 @@ def _time_of(one: Region | None, why: str) -> Figure:
 def _sum_of(passes: list[Region], key: str, whole: Figure) -> Figure:
     """Without the layers inside. What was never called used nothing."""
     if passes:
-        return add(key, (one.exclusive[key] for one in passes))
+        return total(key, whole.unit, (one.exclusive[key] for one in passes))
     if whole.value is None:
         return Figure(key, None, whole.unit, state="missing", why=whole.why)
     return Figure(key, 0.0, whole.unit, origin=whole.origin)

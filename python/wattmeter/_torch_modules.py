@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from wattmeter._report import Figure, scaled
+from wattmeter._report import Figure, scaled, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,31 +109,6 @@ def layers_of(model: Any) -> list[Layer]:
     if not found:
         raise ValueError(f"the model ({type(model).__name__}) has no layers")
     return list(found.values())
-
-
-def add(key: str, figures: Iterable[Figure], sign: Iterable[int] = ()) -> Figure:
-    """The sum of figures; missing where one of them is."""
-    given = list(figures)
-    signs = [*sign, *[1] * len(given)]
-    unit = given[0].unit if given else "s"
-    value, low, high = 0.0, 0.0, 0.0
-    is_bounded, state, origin = True, "known", "measured"
-    for figure, factor in zip(given, signs):
-        if figure.value is None:
-            return Figure(key, None, unit, state="missing", why=figure.why)
-        value += factor * figure.value
-        if figure.low is None or figure.high is None:
-            is_bounded = False
-        else:
-            bounds = (factor * figure.low, factor * figure.high)
-            low, high = low + min(bounds), high + max(bounds)
-        if figure.state == "at least":
-            state = "at least"
-        if figure.origin != "measured":
-            origin = figure.origin
-    if not is_bounded or low == high == 0:
-        return Figure(key, value, unit, state=state, origin=origin)
-    return Figure(key, value, unit, low, high, state, origin)
 
 
 class Row:
@@ -267,10 +242,10 @@ class Table(Records):
 
     def _sum(self, rows: Iterable[Row], name: str) -> tuple[Figure, Figure]:
         given = list(rows)
-        time = add(name, (row.own for row in given))
-        joules = add(name, (row.energy for row in given))
-        joules.unit = "J"
-        return time, joules
+        return (
+            total(name, "s", (row.own for row in given)),
+            total(name, "J", (row.energy for row in given)),
+        )
 
     @property
     def leaves(self) -> tuple[Figure, Figure]:
@@ -284,8 +259,8 @@ class Table(Records):
     def rest(self) -> tuple[Figure, Figure]:
         time, joules = self._sum(self.rows, "rest")
         return (
-            add("rest", (self.time, time), (1, -1)),
-            add("rest", (self.energy, joules), (1, -1)),
+            total("rest", "s", [self.time], [time]),
+            total("rest", "J", [self.energy], [joules]),
         )
 
     @property

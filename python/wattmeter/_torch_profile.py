@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import math
 import random
 import sys
 import time
@@ -17,9 +16,9 @@ from collections.abc import Mapping
 
 from wattmeter import _core
 from wattmeter._gpus import check_words
-from wattmeter._measure import _figure, _total
+from wattmeter._measure import _figure
 from wattmeter._replay import Piece, Replays, interval
-from wattmeter._report import Figure
+from wattmeter._report import Figure, total
 from wattmeter._torch_modules import Layer, Records, exact_text, layers_of, tensors, torch
 
 TYPE_CHECKING = False
@@ -258,7 +257,8 @@ class _Joules:
 
     def _sum(self, reading: _core.MeterReading) -> Figure:
         parts = ("cpu", "dram", "gpu")
-        return _total([_figure(part, getattr(reading, part)) for part in parts])
+        figures = [_figure(part, getattr(reading, part)) for part in parts]
+        return total("energy", "J", figures, of_known=True)
 
     def __call__(self) -> tuple[float | None, float]:
         reading = self._meter.stop(self._since)
@@ -307,18 +307,9 @@ class Row:
 
 
 def _difference(whole: Figure, parts: list[Figure]) -> Figure:
-    """Each is measured by itself, so that their errors add up in quadrature."""
-    known = [whole, *(part for part in parts if part.value is not None)]
-    if whole.value is None:
-        return Figure(whole.key, None, whole.unit, state="missing", why=whole.why)
-    value = whole.value - sum(float(part) for part in known[1:])
-    halves = [figure.uncertainty for figure in known]
-    if any(half is None for half in halves):
-        return Figure(whole.key, value, whole.unit, origin=whole.origin)
-    half = math.sqrt(sum(half**2 for half in halves if half is not None))
-    return Figure(
-        whole.key, value, whole.unit, value - half, value + half, origin=whole.origin
-    )
+    """Each is measured by itself; what is missing is in the rest."""
+    known = [part for part in parts if part.value is not None]
+    return total(whole.key, whole.unit, [whole], known, independent=True)
 
 
 class Profile(Records):

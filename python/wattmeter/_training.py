@@ -17,16 +17,11 @@ if TYPE_CHECKING:
 ENERGY = "energy_J"
 
 
-def of_rank(path: Path | None) -> Path | None:
-    """A file of each rank's own, "run-rank1.sqlite", where there are several; a database
-    is for all of them."""
-    rank = os.environ.get("RANK")
-    if path is None or rank is None or os.environ.get("WORLD_SIZE", "1") == "1":
+def of_rank(path: Path | None, rank: int) -> Path | None:
+    """A file of the rank's own, "run-rank1.sqlite"; a database is for all of them."""
+    if path is None or "://" in os.fspath(path):
         return path
-    text = os.fspath(path)
-    if "://" in text:
-        return path
-    stem, suffix = os.path.splitext(text)
+    stem, suffix = os.path.splitext(os.fspath(path))
     return f"{stem}-rank{rank}{suffix}"
 
 
@@ -49,10 +44,15 @@ class Training:
             raise ValueError("the training has not begun")
         return self._tracking.report
 
-    def begin(self) -> None:
-        """A second training is a run of its own, which needs mode="append" for a record."""
+    def begin(self, rank: int = 0, ranks: int = 1) -> None:
+        """As one of so many ranks. A second training is a run of its own, which needs
+        mode="append" for a record."""
         self.end()
-        self._tracking = track(of_rank(self._record), **self._options).start()
+        record, options = self._record, self._options
+        if ranks > 1:
+            record = of_rank(record, rank)
+            options = {**options, "notes": {"rank": rank, **(options.get("notes") or {})}}
+        self._tracking = track(record, **options).start()
 
     def end(self) -> None:
         """Once more it does nothing."""

@@ -39,8 +39,8 @@ class EnergyCallback(_TrainerCallback):  # type: ignore[misc]
     def report(self) -> Report:
         return self._training.report
 
-    def on_train_begin(self, *_: Any, **keywords: Any) -> None:
-        self._training.begin()
+    def on_train_begin(self, args: Any, *_: Any, **keywords: Any) -> None:
+        self._training.begin(args.process_index, args.world_size)
 
     def on_train_end(self, *_: Any, **keywords: Any) -> None:
         self._training.end()

@@ -52,7 +52,7 @@ class EnergyCallback(_Callback):  # type: ignore[misc]
         return self._training.report
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
-        self._training.begin()
+        self._training.begin(trainer.global_rank, trainer.world_size)
 
     def on_train_end(self, trainer: Any, module: Any) -> None:
         self._training.end()
