@@ -9,6 +9,7 @@ extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_list;
 extern const struct cmd cmd_report;
 extern const struct cmd cmd_export;
+extern const struct cmd cmd_plot;
 extern const struct cmd cmd_analyze;
 extern const struct cmd cmd_compare;
 extern const struct cmd cmd_combine;
@@ -25,6 +26,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_list,
     &cmd_report,
     &cmd_export,
+    &cmd_plot,
     &cmd_analyze,
     &cmd_compare,
     &cmd_combine,

@@ -88,6 +88,16 @@ const struct cmd_option output_price_options[] = {
     { 0 },
 };
 
+const char *output_session_path(const char *word)
+{
+    const char *sign = strchr(word, '=');
+    const char *scheme = strstr(word, "://");
+
+    if (!sign || sign == word || (scheme && scheme < sign) || access(word, F_OK) == 0)
+        return word;
+    return sign + 1;
+}
+
 size_t output_run(const struct cmd_count *run)
 {
     return run->given ? (size_t)run->value : WM_LAST_RUN;

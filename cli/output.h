@@ -29,6 +29,10 @@ extern const struct cmd_option output_price_options[];
     }
 size_t output_run(const struct cmd_count *run);
 
+/* A session's path: what follows "NAME=", or all of the word, which may be the URL of a
+ * database. A file that is called so is meant, whatever is in its name. */
+const char *output_session_path(const char *word);
+
 /* Says "wattmeter NAME: text"; the status of the process for it. */
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io);

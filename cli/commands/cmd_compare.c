@@ -128,22 +128,10 @@ static int watch(const struct request *request, struct wm_comparison *comparison
     return CMD_DONE;
 }
 
-/* A session's path: what follows "NAME=", or all of the word, which may be the URL of a
- * database. A file that is called so is meant, whatever is in its name. */
-static const char *path_of(const char *word)
-{
-    const char *sign = strchr(word, '=');
-    const char *scheme = strstr(word, "://");
-
-    if (!sign || sign == word || (scheme && scheme < sign) || access(word, F_OK) == 0)
-        return word;
-    return sign + 1;
-}
-
 /* A session is called by its name, or by its path where it has none. */
 static size_t name_length(const char *word)
 {
-    const char *path = path_of(word);
+    const char *path = output_session_path(word);
 
     return path > word ? (size_t)(path - word) - 1 : strlen(word);
 }
@@ -184,8 +172,8 @@ static int check_output(const struct request *request)
     int code = CMD_DONE;
 
     for (size_t i = 0; i < args->sessions.count && code == CMD_DONE; i++)
-        code = output_check_input("compare", output, path_of(args->sessions.words[i]),
-                                  request->io);
+        code = output_check_input(
+            "compare", output, output_session_path(args->sessions.words[i]), request->io);
     for (size_t i = 0; i < args->regions.count; i++) {
         for (const char *sign = strchr(args->regions.words[i], '=');
              sign && code == CMD_DONE; sign = strchr(sign + 1, '='))
@@ -199,7 +187,7 @@ static int add_session(const struct request *request, struct wm_comparison *comp
                        const char *word, const char **files)
 {
     const struct compare_args *args = request->args;
-    struct wm_analysis_input input = { .tracking = path_of(word),
+    struct wm_analysis_input input = { .tracking = output_session_path(word),
                                        .run = WM_LAST_RUN,
                                        .sub_tracking = files };
     struct wm_error err = { .status = WM_ENOMEM, .text = "out of memory" };

@@ -188,6 +188,8 @@ static void test_marks(void **state)
         { { 0, 1.98e9 }, "Hz", 4, "GHz", "0.0 0.5 1.0 1.5 ", 1.5e9 },
         { { 30.5, 71 }, "celsius", 5, "°C", "40 50 60 70 ", 70 },
         { { -0.1, 2.1 }, "count", 3, "", "0 1 2 ", 2 },
+        { { 110, 690 }, "W", 2, "W", "500 ", 500 },
+        { { 0.21, 0.29 }, "W", 2, "W", "0.25 ", 0.25 },
         { { 0, 10 }, "parrots", 3, "parrots", "0 5 10 ", 10 },
     };
     (void)state;
@@ -207,26 +209,49 @@ static void test_marks(void **state)
     }
 }
 
-/* Eight devices can be told apart. */
+/* The margin is a tenth of what people read. */
+static void test_axis(void **state)
+{
+    static const struct {
+        double least, greatest;
+        const char *unit;
+        double low, high;
+    } cases[] = {
+        { 50, 250, "W", 29.9, 270.1 },
+        { 16e9, 16e9, "B", 15.9e9, 16.1e9 },
+        { 0, 1, "ratio", -0.101, 1.101 },
+        { 1e9, 2e9, "Hz", 0.8e9, 2.2e9 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct wm_axis axis =
+            wm_chart_axis(cases[i].least, cases[i].greatest, cases[i].unit);
+        assert_true(fabs(axis.low - cases[i].low) <= 1e-9 * cases[i].greatest);
+        assert_true(fabs(axis.high - cases[i].high) <= 1e-9 * cases[i].greatest);
+    }
+}
+
+/* Sixteen devices can be told apart. */
 static void test_colours(void **state)
 {
     (void)state;
 
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 16; i++) {
         assert_true(wm_chart_colour(i) <= 0xffffff);
         for (size_t k = 0; k < i; k++)
             assert_true(wm_chart_colour(i) != wm_chart_colour(k));
     }
-    assert_true(wm_chart_colour(0) == wm_chart_colour(8));
+    assert_true(wm_chart_colour(0) == wm_chart_colour(16));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spike),   cmocka_unit_test(test_grows),
-        cmocka_unit_test(test_gaps),    cmocka_unit_test(test_no_values),
-        cmocka_unit_test(test_window),  cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_colours),
+        cmocka_unit_test(test_spike),  cmocka_unit_test(test_grows),
+        cmocka_unit_test(test_gaps),   cmocka_unit_test(test_no_values),
+        cmocka_unit_test(test_window), cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_axis),   cmocka_unit_test(test_colours),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

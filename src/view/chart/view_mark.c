@@ -34,15 +34,23 @@ static const struct scale scales[] = {
     { "B", 1e3, 1e3, "kB" },
 };
 
-static struct scale scale_of(const struct wm_axis *axis, const char *unit)
+static struct scale scale_of(double low, double high, const char *unit)
 {
-    double farthest = fmax(fabs(axis->low), fabs(axis->high));
+    double farthest = fmax(fabs(low), fabs(high));
 
     for (size_t i = 0; i < COUNT(scales); i++) {
         if (strcmp(scales[i].unit, unit) == 0 && farthest >= scales[i].from)
             return scales[i];
     }
     return (struct scale) { unit, 0, 1, unit };
+}
+
+struct wm_axis wm_chart_axis(double least, double greatest, const char *unit)
+{
+    const double size = scale_of(least, greatest, unit).size;
+    const struct wm_axis axis = wm_axis_of_values(least / size, greatest / size);
+
+    return (struct wm_axis) { axis.low * size, axis.high * size };
 }
 
 /* How many decimals tell marks apart that are so far from each other. */
@@ -53,15 +61,28 @@ static int decimals_of(double step)
     return decimals < 0 ? 0 : decimals < MOST_DECIMALS ? decimals : MOST_DECIMALS;
 }
 
+/* How many decimals a lone mark of an axis has. */
+static int decimals_needed(double place, double range)
+{
+    int decimals = 0;
+
+    while (decimals < MOST_DECIMALS && fabs(place - round(place * pow(10, decimals)) /
+                                                        pow(10, decimals)) > range / 1000)
+        decimals++;
+    return decimals;
+}
+
 void wm_chart_marks_of(const struct wm_axis *axis, const char *unit, size_t most,
                        struct wm_chart_marks *ret_marks)
 {
-    const struct scale scale = scale_of(axis, unit);
+    const struct scale scale = scale_of(axis->low, axis->high, unit);
     const struct wm_axis scaled = { axis->low / scale.size, axis->high / scale.size };
     double places[WM_CHART_MARKS];
     size_t count =
         wm_axis_marks(&scaled, most < WM_CHART_MARKS ? most : WM_CHART_MARKS, places);
-    int decimals = count > 1 ? decimals_of(places[1] - places[0]) : 2;
+    int decimals = count > 1    ? decimals_of(places[1] - places[0])
+                   : count == 1 ? decimals_needed(places[0], scaled.high - scaled.low)
+                                : 0;
 
     *ret_marks = (struct wm_chart_marks) { .symbol = scale.symbol, .count = count };
     for (size_t i = 0; i < count; i++) {
@@ -80,5 +101,7 @@ static const uint32_t colours[] = {
 
 uint32_t wm_chart_colour(size_t index)
 {
-    return colours[index % COUNT(colours)];
+    uint32_t colour = colours[index % COUNT(colours)];
+
+    return index / COUNT(colours) % 2 == 0 ? colour : colour >> 1 & 0x7f7f7f;
 }

@@ -22,13 +22,17 @@ struct wm_chart_marks {
     struct wm_chart_mark marks[WM_CHART_MARKS];
 };
 
-/* At most `most` marks of an axis in that unit of a channel: "W", "B", "ratio", "s". Time
+/* The axis of values in that unit of a channel, by the rule of wm_axis_of_values() in the
+ * unit that people read: the margin of memory is 0.1 GB, not 0.1 B. */
+struct wm_axis wm_chart_axis(double least, double greatest, const char *unit);
+
+/* At most `most` marks of an axis in that unit: "W", "B", "ratio", "s". Time
  * becomes minutes, hours or days where it is that long. */
 void wm_chart_marks_of(const struct wm_axis *axis, const char *unit, size_t most,
                        struct wm_chart_marks *ret_marks);
 
 /* The colour of device number `index`, 0xRRGGBB: told apart by the colour-blind, on white
- * and on black, and used again after the eighth. */
+ * and on black, and from the ninth on darker. There are 16. */
 uint32_t wm_chart_colour(size_t index);
 
 #endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_plot.c - `wattmeter plot`: recordings as figures. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "interrupt.h"
+#include "module.h"
+#include "output.h"
+#include "wattmeter/plot.h"
+
+struct plot_args {
+    struct output_args output; /* but its style */
+    const char *kind, *format, *layout, *from, *to, *title, *size;
+    struct cmd_list channels;
+    struct cmd_count run;
+    double dpi;
+    bool without_regions;
+    struct cmd_list recordings;
+};
+
+#define PLOT(member) offsetof(struct plot_args, member)
+
+/* In the order of enum wm_plot_kind and enum wm_plot_format. */
+#define KINDS "time energy regions"
+#define FORMATS "svg png pdf"
+
+static const struct cmd_option plot_options[] = {
+    { .letter = 'o',
+      .name = "output",
+      .slot = PLOT(output.path),
+      .placeholder = "FILE",
+      .help = "the figure: .svg, .png or .pdf; -: standard output" },
+    { .name = "overwrite",
+      .slot = PLOT(output.overwrite),
+      .help = "replace a file that exists" },
+    { .name = "format",
+      .slot = PLOT(format),
+      .placeholder = "FORMAT",
+      .help = "svg, png or pdf (by the suffix of FILE)",
+      .words = FORMATS },
+    { .name = "kind",
+      .slot = PLOT(kind),
+      .placeholder = "KIND",
+      .help = "time, energy or regions (time)",
+      .words = KINDS },
+    { .name = "channels",
+      .type = CMD_LIST,
+      .slot = PLOT(channels),
+      .placeholder = "NAMES",
+      .help = "panels, devices, metrics or columns of the recording: power,gpu0" },
+    { .name = "layout",
+      .slot = PLOT(layout),
+      .placeholder = "PANELS",
+      .help = "power,memory/clocks: below each other with ',', beside with '/', two axes "
+              "with '+'" },
+    { .name = "from",
+      .slot = PLOT(from),
+      .placeholder = "TIME",
+      .help = "only from then on: seconds after the start, or 2026-11-21T08:48:21Z" },
+    { .name = "to", .slot = PLOT(to), .placeholder = "TIME", .help = "only up to then" },
+    OUTPUT_RUN_OPTION(PLOT(run)),
+    { .name = "no-regions",
+      .slot = PLOT(without_regions),
+      .help = "without the bands of regions" },
+    { .name = "title",
+      .slot = PLOT(title),
+      .placeholder = "TEXT",
+      .help = "instead of the command that was measured" },
+    { .name = "size",
+      .slot = PLOT(size),
+      .placeholder = "WxH",
+      .help = "in pixels at 96 dpi (960x720)" },
+    { .name = "dpi",
+      .type = CMD_NUMBER,
+      .slot = PLOT(dpi),
+      .placeholder = "DPI",
+      .help = "of a PNG (96)",
+      .min = "10",
+      .max = "1200" },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { plot_options, NULL };
+
+/* Which of `words` that is; -1: none. */
+static int find_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    int index = 0;
+
+    for (const char *at = words; *at; index++) {
+        size_t own = strcspn(at, " ");
+        if (own == length && strncmp(at, word, own) == 0)
+            return index;
+        at += own + strspn(at + own, " ");
+    }
+    return -1;
+}
+
+static int find_kind(const struct plot_args *args, struct wm_plot_request *request,
+                     const struct cmd_streams *io)
+{
+    int kind = args->kind ? find_word(KINDS, args->kind) : WM_PLOT_TIME;
+
+    if (kind < 0)
+        return output_misused("plot", io, "--kind: '%s' is none of " KINDS,
+                              cmd_shown(args->kind));
+    if (kind != WM_PLOT_TIME && (args->layout || args->channels.count > 0 || args->from ||
+                                 args->to || args->without_regions))
+        return output_misused("plot", io,
+                              "--kind %s is of whole runs: without --channels, --layout, "
+                              "--from, --to and --no-regions",
+                              args->kind);
+    request->kind = (enum wm_plot_kind)kind;
+    return CMD_DONE;
+}
+
+static int find_format(const struct plot_args *args, struct wm_plot_request *request,
+                       const struct cmd_streams *io)
+{
+    const char *dot = strrchr(args->output.path, '.');
+    int format = args->format ? find_word(FORMATS, args->format)
+                 : dot        ? find_word(FORMATS, dot + 1)
+                              : -1;
+
+    if (format < 0 && args->format)
+        return output_misused("plot", io, "--format: '%s' is none of " FORMATS,
+                              cmd_shown(args->format));
+    if (format < 0)
+        return output_misused("plot", io,
+                              "--output: the suffix of '%s' is none of " FORMATS
+                              "; --format says which it is",
+                              cmd_shown(args->output.path));
+    if (args->dpi > 0 && format != WM_PLOT_PNG)
+        return output_misused("plot", io, "--dpi: is for png");
+    request->format = (enum wm_plot_format)format;
+    return CMD_DONE;
+}
+
+static int find_size(const struct plot_args *args, struct wm_plot_request *request,
+                     const struct cmd_streams *io)
+{
+    const char *x = args->size ? strchr(args->size, 'x') : NULL;
+    char width_text[8] = "";
+    uint64_t width = 0, height = 0;
+
+    if (!args->size)
+        return CMD_DONE;
+    if (x && x - args->size < (ptrdiff_t)sizeof(width_text))
+        snprintf(width_text, sizeof(width_text), "%.*s", (int)(x - args->size), args->size);
+    if (!x || !cmd_parse_count(width_text, &width) || !cmd_parse_count(x + 1, &height) ||
+        width < 100 || height < 100 || width > 10000 || height > 10000)
+        return output_misused("plot", io,
+                              "--size: '%s' is no size from 100x100 to 10000x10000, such "
+                              "as 960x720",
+                              cmd_shown(args->size));
+    request->width = (double)width;
+    request->height = (double)height;
+    return CMD_DONE;
+}
+
+static int check_output(const struct plot_args *args, const struct cmd_streams *io)
+{
+    int code = CMD_DONE;
+
+    if (!args->output.path)
+        return output_misused("plot", io, "--output FILE is missing");
+    for (size_t i = 0; i < args->recordings.count && code == CMD_DONE; i++)
+        code = output_check_input("plot", &args->output,
+                                  output_session_path(args->recordings.words[i]), io);
+    return code == CMD_DONE ? output_check("plot", &args->output, io) : code;
+}
+
+/* The parts of a list with commas, in the words themselves. */
+static const char **split(const struct cmd_list *list, size_t *ret_count)
+{
+    size_t room = 1, count = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        room++;
+        for (const char *at = list->words[i]; *at; at++)
+            room += *at == ',';
+    }
+    const char **parts = calloc(room, sizeof(*parts));
+    for (size_t i = 0; i < list->count && parts; i++) {
+        char *rest = list->words[i], *part;
+        while ((part = strsep(&rest, ",")) != NULL) {
+            if (part[0])
+                parts[count++] = part;
+        }
+    }
+    *ret_count = count;
+    return parts;
+}
+
+/* NAME=RECORDING, or the recording alone. */
+static struct wm_plot_input *find_inputs(const struct plot_args *args)
+{
+    const struct cmd_list *words = &args->recordings;
+    struct wm_plot_input *inputs = calloc(words->count, sizeof(*inputs));
+
+    for (size_t i = 0; i < words->count && inputs; i++) {
+        char *word = words->words[i];
+        const char *path = output_session_path(word);
+        inputs[i] = (struct wm_plot_input) { .path = path, .run = output_run(&args->run) };
+        if (path > word) {
+            word[path - word - 1] = '\0';
+            inputs[i].name = word;
+        }
+    }
+    return inputs;
+}
+
+/* A figure that was drawn. */
+struct drawn {
+    char *bytes;
+    size_t size;
+};
+
+static int print_drawn(const void *found, FILE *out, struct wm_error *err)
+{
+    const struct drawn *drawn = found;
+
+    (void)err;
+    fwrite(drawn->bytes, 1, drawn->size, out);
+    return WM_OK; /* what the file did not take is seen when it is closed */
+}
+
+/* In memory, so that no file is touched unless all went well. */
+static int draw(const struct plot_args *args, const struct wm_plot_module *module,
+                const struct wm_plot_request *request, const struct cmd_streams *io)
+{
+    struct drawn drawn = { 0 };
+    struct wm_error err = { .status = WM_ENOMEM, .text = "out of memory" };
+    int status = WM_ENOMEM;
+
+    FILE *memory = open_memstream(&drawn.bytes, &drawn.size);
+    if (memory)
+        status = module->write(request, memory, &err);
+    if (memory && fclose(memory) != 0 && status >= 0)
+        status = WM_ENOMEM;
+    int code = status < 0 ? output_failure("plot", &err, io)
+                          : output_print("plot", &args->output, print_drawn, &drawn, io);
+    free(drawn.bytes);
+    return code;
+}
+
+static const struct module_need need = {
+    .command = "plot",
+    .library = "wattmeter-plot.so",
+    .symbol = "wm_plot_module",
+    .what = "cairo and pango",
+    .packages = "libcairo2 libpangocairo-1.0-0",
+};
+
+static int run_plot(const void *opaque, const struct cmd_streams *io)
+{
+    const struct plot_args *args = opaque;
+    struct wm_plot_request request = {
+        .input_count = args->recordings.count,
+        .layout = args->layout,
+        .from = args->from,
+        .to = args->to,
+        .title = args->title,
+        .without_regions = args->without_regions,
+        .dpi = args->dpi,
+    };
+    const struct wm_plot_module *module = NULL;
+
+    int code = check_output(args, io);
+    if (code == CMD_DONE)
+        code = find_kind(args, &request, io);
+    if (code == CMD_DONE)
+        code = find_format(args, &request, io);
+    if (code == CMD_DONE)
+        code = find_size(args, &request, io);
+    if (code == CMD_DONE && !(module = module_load(&need, io)))
+        code = CMD_FAILED;
+    if (code != CMD_DONE)
+        return code;
+
+    struct wm_plot_input *inputs = find_inputs(args);
+    const char **channels = split(&args->channels, &request.channel_count);
+    request.inputs = inputs;
+    request.channels = channels;
+    request.stop = interrupt_catch();
+    if (inputs && channels) {
+        code = draw(args, module, &request, io);
+    } else {
+        fprintf(io->chat, "wattmeter plot: out of memory\n");
+        code = CMD_FAILED;
+    }
+    free(inputs);
+    free(channels);
+    return interrupt_end(code);
+}
+
+const struct cmd cmd_plot = {
+    .name = "plot",
+    .summary = "Draw recordings.",
+    .details =
+        "Panels over one time axis: power, utilisation, memory, temperature and clocks, as "
+        "far as RECORDING has them, a colour for each device, and the outermost regions of "
+        "the program as bands. What lasted for one sample is seen at every width. Several "
+        "recordings are laid over each other, each from its start; NAME=RECORDING says "
+        "what "
+        "one is called.\n"
+        "\n"
+        "--kind energy shows energy over time, a point for each recording, and arrows from "
+        "each to the next. --kind regions has a bar for each region, with the energy that "
+        "it "
+        "took without the regions inside, or its time where no energy is known.\n"
+        "\n"
+        "cairo and pango are needed (Debian's libcairo2 and libpangocairo-1.0-0).",
+    .example = "wattmeter plot run.sqlite -o run.svg",
+    .operands = "[NAME=]RECORDING...",
+    .operands_slot = PLOT(recordings),
+    .operands_min = 1,
+    .operands_max = 64,
+    .options = options,
+    .args_size = sizeof(struct plot_args),
+    .run = run_plot,
+};

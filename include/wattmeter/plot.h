@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plot.h - recordings as figures. What draws them is a library of its own, because it needs
+ * cairo and pango: wattmeter-plot.so, which whoever wants a figure loads.
+ *
+ *     void *library = dlopen("wattmeter-plot.so", RTLD_NOW);
+ *     const struct wm_plot_module *module = dlsym(library, "wm_plot_module");
+ *     const struct wm_plot_input input = { .path = "run.sqlite", .run = WM_LAST_RUN };
+ *     const struct wm_plot_request request = { .inputs = &input, .input_count = 1 };
+ *     if (strcmp(module->version, WM_VERSION) == 0)
+ *         module->write(&request, stdout, &err);
+ *
+ * The rules of source.h hold here too.
+ */
+#ifndef WATTMETER_PLOT_H
+#define WATTMETER_PLOT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/recording.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum wm_plot_kind {
+    WM_PLOT_TIME,    /* panels over one time axis */
+    WM_PLOT_ENERGY,  /* energy over time: a point for each recording, arrows between them */
+    WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
+};
+
+enum wm_plot_format { WM_PLOT_SVG, WM_PLOT_PNG, WM_PLOT_PDF };
+
+struct wm_plot_input {
+    const char *path;
+    const char *name; /* what the figure calls it; NULL: after the file */
+    size_t run;       /* as in wm_recording_open() */
+};
+
+/* All zero is right for nearly everybody but for the inputs. */
+struct wm_plot_request {
+    const struct wm_plot_input *inputs;
+    size_t input_count; /* 1 at least */
+    enum wm_plot_kind kind;
+    enum wm_plot_format format;
+
+    /* Panels ("power"), devices ("gpu0"), metrics ("memory_used") or columns of the
+     * recording ("gpu0_power_W"); none: all that there are panels of. */
+    const char *const *channels;
+    size_t channel_count;
+
+    /* Panels from top to bottom, "power,memory"; columns of panels are apart by '/',
+     * "power/memory,clocks"; "power+temperature" is one panel with two axes. A panel may be
+     * any word that `channels` may have. NULL: all below each other. */
+    const char *layout;
+
+    /* "12.5", seconds since the start of each run, or RFC 3339; NULL: all of it. */
+    const char *from, *to;
+
+    const char *title;                 /* NULL: the command that was measured; "": none */
+    bool without_regions;              /* no bands */
+    double width, height;              /* in pixels at 96 dpi; 0: 960 x 720 */
+    double dpi;                        /* of WM_PLOT_PNG; 0: 96 */
+    const volatile sig_atomic_t *stop; /* as in wm_recording_stop_on(); may be NULL */
+};
+
+/* What wattmeter-plot.so has under the name wm_plot_module. */
+struct wm_plot_module {
+    const char *version; /* WM_VERSION of it */
+
+    /* Draws to `out`, and nothing unless all could be read and drawn. */
+    int (*write)(const struct wm_plot_request *request, FILE *out, struct wm_error *err);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

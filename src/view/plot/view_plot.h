@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_plot.h - what a figure over time shows, between reading it and drawing it; for
+ * src/view/plot alone. */
+#ifndef WM_VIEW_PLOT_H
+#define WM_VIEW_PLOT_H
+
+#include <cairo.h>
+#include <pango/pangocairo.h>
+
+#include "base/base_error.h"
+#include "record/record_read.h"
+#include "record/record_stats.h"
+#include "view/chart/view_column.h"
+#include "view/chart/view_mark.h"
+#include "wattmeter/plot.h"
+
+enum { WM_PLOT_NAME_SIZE = 96 };
+
+/* A line of a panel. */
+struct wm_plot_series {
+    size_t input;
+    struct wm_channel channel; /* its texts are copies */
+    char column[WM_PLOT_NAME_SIZE];
+    const char *panel; /* that it belongs to where nobody asks; NULL: to none */
+    const char *unit;  /* of what is drawn */
+    char name[WM_PLOT_NAME_SIZE];
+    char why[WM_PLOT_NAME_SIZE]; /* why it has no values */
+    size_t colour;
+    bool is_chosen;
+    double factor; /* what values are multiplied by */
+    double least_s;
+    struct wm_stride stride; /* of a counter, which is drawn as a rate */
+    struct wm_chart_line line;
+};
+
+/* A region of the program, as far as it can be told apart in the figure. */
+struct wm_plot_band {
+    size_t name; /* of `names` */
+    int64_t from_ns, to_ns;
+};
+
+/* All that is read, of all recordings. Times are since the first sample of each. */
+struct wm_plot_data {
+    const struct wm_plot_request *request;
+    struct wm_plot_series *series;
+    size_t series_count;
+    char **names; /* of regions */
+    size_t name_count, name_room;
+    struct wm_plot_band *bands;
+    size_t band_count, band_room;
+    char title[256];
+    int64_t from_ns, to_ns; /* of the samples */
+};
+
+enum { WM_PLOT_PANELS_MAX = 64, WM_PLOT_COLUMNS_MAX = 8 };
+
+/* A panel, with one axis or two. */
+struct wm_plot_panel {
+    const char *words[2]; /* as in the layout; borrowed from `text` */
+    size_t column, row;   /* its place, and */
+    const char *unit[2];
+};
+
+struct wm_plot_layout {
+    char *text;
+    struct wm_plot_panel panels[WM_PLOT_PANELS_MAX];
+    size_t count, columns;
+    size_t rows[WM_PLOT_COLUMNS_MAX]; /* of each column */
+};
+
+/* Reads all inputs, a stream each. WM_ENODEV: there is nothing to draw. */
+int wm_plot_read(const struct wm_plot_request *request, struct wm_plot_data *ret_data,
+                 struct wm_error *err);
+void wm_plot_data_release(struct wm_plot_data *data);
+
+/* Whether a word of the request or of the layout means that series. */
+bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_series *series,
+                      const char *word);
+
+/* What an input is called. */
+const char *wm_plot_input_name(const struct wm_plot_input *input);
+
+/* Where the panels go; they borrow from the layout. */
+int wm_plot_layout_init(const struct wm_plot_data *data, struct wm_plot_layout *layout,
+                        struct wm_error *err);
+void wm_plot_layout_release(struct wm_plot_layout *layout);
+
+/* A figure of so many pixels. */
+struct wm_plot_canvas {
+    cairo_t *cairo;
+    PangoLayout *text;
+    double width, height;
+    bool is_vector; /* numbers are short where nobody can see the rest */
+};
+
+struct wm_plot_box {
+    double left, top, right, bottom;
+};
+
+enum wm_plot_align { WM_PLOT_LEFT, WM_PLOT_CENTRE, WM_PLOT_RIGHT };
+
+/* Text in points; `y` is the middle of the line. */
+struct wm_plot_style {
+    double size;
+    uint32_t colour;
+    enum wm_plot_align align;
+    bool is_bold;
+    double turn;   /* radians */
+    double room;   /* what is wider ends in dots; 0: any */
+    bool has_halo; /* what is behind it is white */
+};
+
+extern const uint32_t wm_plot_ink, wm_plot_faint, wm_plot_grid;
+
+void wm_plot_colour(const struct wm_plot_canvas *canvas, uint32_t colour, double alpha);
+void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
+                  const struct wm_plot_style *style, const char *text);
+double wm_plot_text_width(const struct wm_plot_canvas *canvas, double size,
+                          const char *text);
+
+/* An axis in a box with its grid and its labels: of values at the left, or at the right
+ * without a grid; of time at the bottom. Without a label it is a grid alone. */
+enum wm_plot_side { WM_PLOT_AT_LEFT, WM_PLOT_AT_RIGHT, WM_PLOT_AT_BOTTOM };
+void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                  enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
+                  const char *label);
+
+void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
+
+/* The title, and what room it leaves. */
+struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
+
+/* A point of an axis between two ends. */
+double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
+                     double at_high);
+
+/* The kinds of figure. */
+int wm_plot_time(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                 const struct wm_plot_data *data, const struct wm_plot_layout *layout,
+                 struct wm_error *err);
+int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                   struct wm_error *err);
+int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                    struct wm_error *err);
+
+#endif

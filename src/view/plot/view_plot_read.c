@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_plot_read.c - recordings as the lines and bands of a figure, each read once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_array.h"
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "base/text/base_localtime.h"
+#include "base/text/base_number.h"
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
+#include "record/calls/record_calls.h"
+#include "view/plot/view_plot.h"
+
+/* Fine columns of a line: four for each pixel of a wide figure. */
+enum { FINE_COLUMNS = 8192 };
+#define FINEST_NS WM_NS_PER_MS
+
+/* Regions that are told apart, and how short one may be, of the whole time. */
+enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000 };
+
+/* A window that is told from the samples of a recording. */
+struct window {
+    int64_t from_ns, to_ns;
+};
+
+/* What of a channel is drawn where nobody chose: its panel, and as what. */
+struct rule {
+    const char *metric;
+    const char *panel;
+    const char *unit;
+    bool is_of_device; /* whatever the label; else the host's and the tree's alone */
+};
+
+static const struct rule rules[] = {
+    { "power", "power", "W", true },
+    { "energy", "power", "W", true },
+    { "utilization", "utilization", "ratio", true },
+    { "cpu_time", "utilization", "ratio", false },
+    { "memory_used", "memory", "B", true },
+    { "memory_total", "memory", "B", false },
+    { "temperature", "temperature", "celsius", true },
+};
+
+static bool is_same(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+/* The memory of the host that is there is none that is used; a part of a package is in it
+ * already. */
+static const char *panel_of(const struct wm_channel *channel)
+{
+    bool is_tree =
+        channel->device_kind == WM_DEVICE_TREE && is_same(channel->label, "tree");
+    bool is_host_cpu =
+        channel->device_kind == WM_DEVICE_HOST && is_same(channel->metric, "cpu_time");
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (!is_same(rules[i].metric, channel->metric) ||
+            channel->device_kind == WM_DEVICE_CPU_PART)
+            continue;
+        bool is_one = rules[i].is_of_device ? channel->device_kind != WM_DEVICE_TREE
+                                            : is_tree || is_host_cpu;
+        if (is_one)
+            return rules[i].panel;
+    }
+    return is_same(channel->unit, "Hz") ? "clocks" : NULL;
+}
+
+const char *wm_plot_input_name(const struct wm_plot_input *input)
+{
+    return input->name ? input->name : input->path + wm_file_folder_length(input->path);
+}
+
+bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_series *series,
+                      const char *word)
+{
+    (void)data;
+    return (series->panel &&
+            (is_same(word, series->panel) || is_same(word, series->channel.label))) ||
+           is_same(word, series->channel.metric) || is_same(word, series->column);
+}
+
+/* Calls `use` for each word of the layout. */
+static size_t next_word(const char **at)
+{
+    static const char between[] = ",/+";
+
+    *at += strspn(*at, between);
+    return strcspn(*at, between);
+}
+
+static bool is_in_layout(const struct wm_plot_data *data,
+                         const struct wm_plot_series *series)
+{
+    const char *at = data->request->layout;
+    size_t length;
+
+    for (; (length = next_word(&at)) > 0; at += length) {
+        char word[WM_PLOT_NAME_SIZE];
+        if (length < sizeof(word)) {
+            snprintf(word, sizeof(word), "%.*s", (int)length, at);
+            if (wm_plot_is_meant(data, series, word))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_chosen(const struct wm_plot_data *data, const struct wm_plot_series *series)
+{
+    const struct wm_plot_request *request = data->request;
+
+    for (size_t i = 0; i < request->channel_count; i++) {
+        if (wm_plot_is_meant(data, series, request->channels[i]))
+            return true;
+    }
+    if (request->channel_count > 0)
+        return false;
+    return request->layout ? is_in_layout(data, series) : series->panel != NULL;
+}
+
+/* What a rate is of, and how much of it makes 1. */
+static void set_unit(struct wm_plot_series *series, const struct wm_run *run)
+{
+    const struct wm_channel *channel = &series->channel;
+
+    series->factor = 1;
+    series->unit = channel->unit;
+    if (channel->kind != WM_COUNTER)
+        return;
+    /* Two samples closer than three updates of the sensor say little of a rate. */
+    series->least_s = WM_SENSOR_PERIODS * (double)channel->period_ns / 1e9;
+    if (is_same(channel->unit, "J")) {
+        series->unit = "W";
+    } else if (is_same(channel->metric, "cpu_time")) {
+        series->unit = "ratio";
+        series->factor = channel->device_kind == WM_DEVICE_CPU ? 1
+                         : run->core_count > 0                 ? 1.0 / run->core_count
+                                                               : 1;
+    } else {
+        series->unit = "count";
+    }
+}
+
+static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret_copy,
+                        struct wm_error *err)
+{
+    struct wm_channel copy = *channel;
+
+    copy.source = copy.device = copy.model = copy.sensor.text = NULL;
+    copy.label = strdup(channel->label);
+    copy.metric = strdup(channel->metric);
+    copy.unit = strdup(channel->unit);
+    *ret_copy = copy;
+    return copy.label && copy.metric && copy.unit ? WM_OK : wm_fail_memory(err, "figure");
+}
+
+static void set_name(const struct wm_plot_data *data, struct wm_plot_series *series)
+{
+    const struct wm_plot_request *request = data->request;
+    const char *input = wm_plot_input_name(&request->inputs[series->input]);
+    bool is_one = request->input_count == 1;
+    enum wm_origin origin = series->channel.origin;
+
+    snprintf(series->name, sizeof(series->name), "%.40s%s%.30s%s", is_one ? "" : input,
+             is_one ? "" : " ", series->channel.label,
+             origin == WM_ESTIMATED   ? " (estimated)"
+             : origin == WM_SIMULATED ? " (simulated)"
+                                      : "");
+}
+
+/* Adds those of a recording, those that are not drawn too: they are what can be asked for.
+ */
+static int add_series(struct wm_plot_data *data, size_t input,
+                      const struct wm_recording *recording, struct wm_error *err)
+{
+    const struct wm_run *run = wm_recording_run(recording);
+    size_t count;
+    const struct wm_channel *channels = wm_recording_channels(recording, &count);
+    struct wm_columns columns = { 0 };
+
+    struct wm_plot_series *grown =
+        realloc(data->series, (data->series_count + count + 1) * sizeof(*grown));
+    if (!grown)
+        return wm_fail_memory(err, "figure");
+    data->series = grown;
+    int status = wm_columns_plan(channels, count, NULL, 0, &columns, err);
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        struct wm_plot_series *series = &data->series[data->series_count];
+        *series = (struct wm_plot_series) { .input = input };
+        status = copy_channel(&channels[i], &series->channel, err);
+        data->series_count++;
+        if (status < 0)
+            break;
+        snprintf(series->column, sizeof(series->column), "%s", columns.values[i]);
+        series->panel = panel_of(&series->channel);
+        set_unit(series, run);
+        series->is_chosen = is_chosen(data, series);
+        set_name(data, series);
+        if (series->is_chosen)
+            status = wm_chart_line_init(&series->line, FINE_COLUMNS, FINEST_NS, err);
+    }
+    wm_columns_release(&columns);
+    return status;
+}
+
+static void add_sample(struct wm_plot_series *series, const struct wm_reading *reading,
+                       int64_t when_ns, bool is_inside)
+{
+    enum wm_reading_state state = reading->state;
+    double value = reading->value;
+
+    if (series->channel.kind == WM_COUNTER && state == WM_READING_OK) {
+        struct wm_known rate =
+            wm_stride_rate(&series->stride, when_ns, value, series->least_s);
+        if (!rate.known)
+            return;
+        value = rate.number;
+        /* A total that was set back says nothing of the time before. */
+        if (value < 0)
+            state = WM_READING_FAILED;
+    }
+    if (is_inside)
+        wm_chart_line_add(&series->line, when_ns, state, value * series->factor);
+}
+
+/* "12.5" or a time of day, since the first sample. */
+static int parse_time(const char *option, const char *text, const struct wm_run *run,
+                      int64_t first_ns, int64_t *ret_ns, struct wm_error *err)
+{
+    double seconds;
+    int64_t unix_ns;
+
+    if (!text)
+        return WM_OK;
+    if (wm_number_parse(text, strlen(text), &seconds) && seconds >= 0 && seconds < 4e9) {
+        *ret_ns = (int64_t)(seconds * 1e9);
+        return WM_OK;
+    }
+    if (wm_localtime_parse_zoned(text, strlen(text), 0, &unix_ns)) {
+        *ret_ns = unix_ns - run->anchor_unix_ns + run->anchor_ns - first_ns;
+        return WM_OK;
+    }
+    return wm_fail(err, WM_EINVAL,
+                   "%s: '%.60s' is neither a number of seconds since the start nor a time "
+                   "as 2026-11-21T08:48:21Z",
+                   option, text);
+}
+
+static int find_window(const struct wm_plot_data *data, const struct wm_run *run,
+                       int64_t first_ns, struct window *ret_window, struct wm_error *err)
+{
+    const struct wm_plot_request *request = data->request;
+    struct window window = { INT64_MIN, INT64_MAX };
+
+    int status = parse_time("--from", request->from, run, first_ns, &window.from_ns, err);
+    if (status == WM_OK)
+        status = parse_time("--to", request->to, run, first_ns, &window.to_ns, err);
+    if (status == WM_OK && window.from_ns >= window.to_ns)
+        return wm_fail(err, WM_EINVAL, "--from: is not before --to");
+    *ret_window = window;
+    return status;
+}
+
+static void add_tick(struct wm_plot_data *data, size_t first_series,
+                     const struct wm_tick *tick, int64_t first_ns,
+                     const struct window *window)
+{
+    int64_t now_ns = tick->when_ns - first_ns;
+    bool is_inside = now_ns >= window->from_ns && now_ns <= window->to_ns;
+
+    for (size_t i = 0; i < tick->count; i++) {
+        const struct wm_reading *reading = &tick->readings[i];
+        struct wm_plot_series *series = &data->series[first_series + i];
+        bool has_own = reading->state == WM_READING_OK && reading->when_ns > first_ns;
+        if (series->is_chosen)
+            add_sample(series, reading, has_own ? reading->when_ns - first_ns : now_ns,
+                       is_inside);
+    }
+    if (!is_inside)
+        return;
+    data->from_ns = now_ns < data->from_ns ? now_ns : data->from_ns;
+    data->to_ns = now_ns > data->to_ns ? now_ns : data->to_ns;
+}
+
+static int read_ticks(struct wm_plot_data *data, size_t first_series,
+                      struct wm_recording *recording, struct window *ret_window,
+                      int64_t *ret_first_ns, struct wm_error *err)
+{
+    struct wm_tick tick;
+    bool is_first = true;
+    int status;
+
+    while ((status = wm_recording_next(recording, &tick, err)) > 0) {
+        if (is_first) {
+            *ret_first_ns = tick.when_ns;
+            status = find_window(data, wm_recording_run(recording), tick.when_ns,
+                                 ret_window, err);
+            if (status < 0)
+                return status;
+            is_first = false;
+        }
+        add_tick(data, first_series, &tick, *ret_first_ns, ret_window);
+    }
+    if (status == 0 && is_first)
+        return wm_fail(err, WM_ENODEV, "%s: has no sample to draw",
+                       wm_text_path(wm_recording_path(recording)));
+    return status;
+}
+
+static size_t name_number(struct wm_plot_data *data, const char *name)
+{
+    for (size_t i = 0; i < data->name_count; i++) {
+        if (is_same(data->names[i], name))
+            return i;
+    }
+    bool is_last = data->name_count == NAMES_MAX - 1;
+    if (data->name_count == NAMES_MAX)
+        return NAMES_MAX - 1;
+    char *copy = strdup(is_last ? "(further regions)" : name);
+    if (!copy || wm_array_reserve(&data->names, data->name_count, &data->name_room,
+                                  sizeof(*data->names)) < 0) {
+        free(copy);
+        return SIZE_MAX;
+    }
+    data->names[data->name_count] = copy;
+    return data->name_count++;
+}
+
+/* Calls that come so soon after each other that nobody could see it are one. */
+static int add_band(struct wm_plot_data *data, size_t *last_of, const char *name,
+                    int64_t from_ns, int64_t to_ns)
+{
+    int64_t apart_ns = (data->to_ns - data->from_ns) / BANDS_PER_NAME;
+    size_t number = name_number(data, name);
+
+    if (number == SIZE_MAX)
+        return WM_ENOMEM;
+    struct wm_plot_band *last = last_of[number] ? &data->bands[last_of[number] - 1] : NULL;
+    if (last && from_ns - last->to_ns <= apart_ns) {
+        last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
+        return WM_OK;
+    }
+    if (wm_array_reserve(&data->bands, data->band_count, &data->band_room,
+                         sizeof(*data->bands)) < 0)
+        return WM_ENOMEM;
+    data->bands[data->band_count++] = (struct wm_plot_band) { number, from_ns, to_ns };
+    last_of[number] = data->band_count;
+    return WM_OK;
+}
+
+/* The outermost regions of the part that is drawn. */
+static int read_bands(struct wm_plot_data *data, struct wm_recording *recording,
+                      int64_t first_ns, struct wm_error *err)
+{
+    size_t last_of[NAMES_MAX] = { 0 };
+    struct wm_calls *calls;
+    struct wm_call call;
+
+    int status = wm_calls_of_recording(recording, &calls, err);
+    if (status == WM_ENODEV)
+        return WM_OK;
+    if (status < 0)
+        return status;
+    while ((status = wm_calls_next(calls, &call, err)) > 0) {
+        int64_t from_ns = call.monotonic_start_ns - first_ns;
+        int64_t to_ns = call.is_open ? data->to_ns : call.monotonic_stop_ns - first_ns;
+        from_ns = from_ns > data->from_ns ? from_ns : data->from_ns;
+        to_ns = to_ns < data->to_ns ? to_ns : data->to_ns;
+        if (wm_calls_path(calls, call.path)->depth > 0 || from_ns >= to_ns)
+            continue;
+        if (add_band(data, last_of, call.name, from_ns, to_ns) < 0) {
+            status = wm_fail_memory(err, "figure");
+            break;
+        }
+    }
+    wm_calls_close(calls);
+    return status < 0 ? status : WM_OK;
+}
+
+static bool has_values(const struct wm_plot_series *series)
+{
+    double least, greatest;
+
+    return wm_chart_line_range(&series->line, INT64_MIN, INT64_MAX, &least, &greatest);
+}
+
+/* Why a line has no values, as the recording says, else its last state. */
+static void explain(struct wm_plot_data *data, size_t first_series,
+                    const struct wm_recording *recording)
+{
+    const struct wm_gap *gaps;
+    size_t gap_count = wm_recording_gaps(recording, &gaps);
+
+    for (size_t i = first_series; i < data->series_count; i++) {
+        struct wm_plot_series *series = &data->series[i];
+        if (!series->is_chosen || has_values(series))
+            continue;
+        snprintf(series->why, sizeof(series->why), "no value");
+        for (size_t k = 0; k < gap_count; k++) {
+            if (gaps[k].channel == i - first_series)
+                snprintf(series->why, sizeof(series->why), "%s",
+                         gaps[k].why[0] ? gaps[k].why
+                                        : wm_word(WM_WORDS_STATE, (int)gaps[k].state));
+        }
+    }
+}
+
+/* Of a device that has both, power is drawn and not the rate of its energy, unless there is
+ * no value of it. */
+static void choose_power(struct wm_plot_data *data, size_t first_series)
+{
+    for (size_t i = first_series; i < data->series_count; i++) {
+        struct wm_plot_series *energy = &data->series[i];
+        if (!energy->is_chosen || !is_same(energy->channel.metric, "energy"))
+            continue;
+        for (size_t k = first_series; k < data->series_count; k++) {
+            struct wm_plot_series *power = &data->series[k];
+            if (!power->is_chosen || !is_same(power->channel.metric, "power") ||
+                !is_same(power->channel.label, energy->channel.label))
+                continue;
+            if (has_values(power) || !has_values(energy))
+                energy->is_chosen = false;
+            else
+                power->is_chosen = false;
+        }
+    }
+}
+
+/* Those that people look at first get the colours that are told apart best. */
+static const enum wm_device_kind colour_order[] = {
+    WM_DEVICE_GPU,  WM_DEVICE_CPU,      WM_DEVICE_DRAM,     WM_DEVICE_HOST,
+    WM_DEVICE_TREE, WM_DEVICE_PLATFORM, WM_DEVICE_CPU_PART, WM_DEVICE_OTHER,
+};
+
+static bool is_of_device(const struct wm_plot_series *a, const struct wm_plot_series *b)
+{
+    return a->input == b->input && is_same(a->channel.label, b->channel.label);
+}
+
+/* The same device has the same colour in all panels. */
+static void set_colours(struct wm_plot_data *data)
+{
+    size_t next = 0;
+
+    for (size_t k = 0; k < sizeof(colour_order) / sizeof(colour_order[0]); k++) {
+        for (size_t i = 0; i < data->series_count; i++) {
+            struct wm_plot_series *own = &data->series[i];
+            if (!own->is_chosen || own->channel.device_kind != colour_order[k] ||
+                !has_values(own))
+                continue;
+            size_t first = 0;
+            while (!data->series[first].is_chosen || !has_values(&data->series[first]) ||
+                   !is_of_device(&data->series[first], own))
+                first++;
+            own->colour = first < i ? data->series[first].colour : next++;
+        }
+    }
+}
+
+static void set_title(struct wm_plot_data *data, const struct wm_run *run)
+{
+    const char *title = data->request->title;
+    char *at = data->title;
+    size_t room = sizeof(data->title);
+
+    if (title || data->request->input_count > 1) {
+        snprintf(data->title, sizeof(data->title), "%s", title ? title : "");
+    } else {
+        for (size_t i = 0; i < run->command_count && room > 1; i++) {
+            int length = snprintf(at, room, "%s%s", i > 0 ? " " : "", run->command[i]);
+            size_t used = (size_t)length < room ? (size_t)length : room - 1;
+            at += used;
+            room -= used;
+        }
+    }
+}
+
+static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *err)
+{
+    const struct wm_plot_request *request = data->request;
+    const struct wm_plot_input *input = &request->inputs[index];
+    size_t first_series = data->series_count;
+    struct wm_recording *recording;
+    struct window window;
+    int64_t first_ns = 0;
+
+    int status = wm_recording_open(input->path, input->run, &recording, err);
+    if (status < 0)
+        return status;
+    if (request->stop)
+        wm_recording_stop_on(recording, request->stop);
+    set_title(data, wm_recording_run(recording));
+    status = add_series(data, index, recording, err);
+    if (status == WM_OK)
+        status = read_ticks(data, first_series, recording, &window, &first_ns, err);
+    if (status == WM_OK && request->input_count == 1 && !request->without_regions)
+        status = read_bands(data, recording, first_ns, err);
+    if (status == WM_OK) {
+        explain(data, first_series, recording);
+        choose_power(data, first_series);
+    }
+    wm_recording_close(recording);
+    return status;
+}
+
+/* WM_EINVAL where a word of the request means nothing. */
+static int check_word(const struct wm_plot_data *data, const char *option, const char *word,
+                      struct wm_error *err)
+{
+    char list[400] = "";
+
+    for (size_t i = 0; i < data->series_count; i++) {
+        if (wm_plot_is_meant(data, &data->series[i], word))
+            return WM_OK;
+    }
+    for (size_t i = 0; i < data->series_count; i++) {
+        const char *panel = data->series[i].panel;
+        if (panel && !strstr(list, panel))
+            wm_text_list(list, sizeof(list), ", ", "%s", panel);
+    }
+    for (size_t i = 0; i < data->series_count; i++) {
+        if (!data->series[i].panel)
+            wm_text_list(list, sizeof(list), ", ", "%s", data->series[i].column);
+    }
+    return wm_fail(err, WM_EINVAL, "%s: there is no channel '%.60s'; there are: %s", option,
+                   word, list);
+}
+
+static int check_words(const struct wm_plot_data *data, struct wm_error *err)
+{
+    const struct wm_plot_request *request = data->request;
+    int status = WM_OK;
+
+    for (size_t i = 0; i < request->channel_count && status == WM_OK; i++)
+        status = check_word(data, "--channels", request->channels[i], err);
+    return status;
+}
+
+static int check_values(const struct wm_plot_data *data, struct wm_error *err)
+{
+    const struct wm_plot_series *missing = NULL;
+
+    for (size_t i = 0; i < data->series_count; i++) {
+        const struct wm_plot_series *series = &data->series[i];
+        if (series->is_chosen && has_values(series))
+            return WM_OK;
+        if (series->is_chosen && !missing)
+            missing = series;
+    }
+    const char *path = wm_text_path(data->request->inputs[0].path);
+    if (data->from_ns > data->to_ns)
+        return wm_fail(err, WM_ENODEV, "%s: there is no sample from --from to --to", path);
+    return wm_fail(err, WM_ENODEV, "%s: there is no value to draw%s%s%s%s", path,
+                   missing ? "; of " : "", missing ? missing->column : "",
+                   missing ? ": " : "", missing ? missing->why : "");
+}
+
+int wm_plot_read(const struct wm_plot_request *request, struct wm_plot_data *ret_data,
+                 struct wm_error *err)
+{
+    struct wm_plot_data data = { .request = request,
+                                 .from_ns = INT64_MAX,
+                                 .to_ns = INT64_MIN };
+    int status = WM_OK;
+
+    for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
+        status = read_input(&data, i, err);
+    if (status == WM_OK)
+        status = check_words(&data, err);
+    if (status == WM_OK)
+        status = check_values(&data, err);
+    set_colours(&data);
+    if (status < 0)
+        wm_plot_data_release(&data);
+    else
+        *ret_data = data;
+    return status;
+}
+
+void wm_plot_data_release(struct wm_plot_data *data)
+{
+    for (size_t i = 0; i < data->series_count; i++) {
+        struct wm_plot_series *series = &data->series[i];
+        free((char *)series->channel.label);
+        free((char *)series->channel.metric);
+        free((char *)series->channel.unit);
+        wm_chart_line_release(&series->line);
+    }
+    for (size_t i = 0; i < data->name_count; i++)
+        free(data->names[i]);
+    free(data->series);
+    free(data->names);
+    free(data->bands);
+}

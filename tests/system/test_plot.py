@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of recordings, taken apart again."""
+
+import shutil
+import sqlite3
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree
+import zlib
+from pathlib import Path
+
+import tap
+from tap import case
+
+RECORDINGS = tap.SOURCE / "tests/data/recordings"
+TREE = RECORDINGS / "v1-tree.sqlite"
+MODULE = "wattmeter-plot.so"
+
+if not (tap.BUILD / MODULE).exists():
+    print("built without cairo and pango")
+    sys.exit(77)
+
+
+def plot(*arguments, command=tap.WATTMETER):
+    # fontconfig keeps what it has read to the end, which is none of our leaks.
+    environment = tap.environment(ASAN_OPTIONS="detect_leaks=0:allow_user_segv_handler=0")
+    return subprocess.run([command, "plot", *map(str, arguments)], env=environment,
+                          capture_output=True, text=True, timeout=120, check=False)
+
+
+def drawn(*arguments):
+    done = plot(*arguments)
+    assert done.returncode == 0 and done.stderr == "", done
+    return done
+
+
+def refused(*arguments, status, **options):
+    """The one line that it says."""
+    done = plot(*arguments, **options)
+    assert done.returncode == status and done.stdout == "", done
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("wattmeter plot: "), done.stderr
+    return lines[0]
+
+
+def change(folder, name, statements, source=RECORDINGS / "v1.sqlite"):
+    """A copy of a recording in which something is different."""
+    path = folder / name
+    shutil.copy(source, path)
+    database = sqlite3.connect(path)
+    for statement in statements:
+        database.execute(statement)
+    database.commit()
+    database.close()
+    return path
+
+
+def record(folder, samples, power):
+    """A recording of gpu0's power alone, ten samples a second."""
+    path = change(folder, "made.sqlite", ["DELETE FROM sample", "DELETE FROM gap"])
+    database = sqlite3.connect(path)
+    start = database.execute("SELECT anchor_monotonic_ns FROM run").fetchone()[0]
+    rows = [(0, start + 100_000_000 * i, start + 100_000_000 * i, power(i))
+            for i in range(samples)]
+    database.executemany("INSERT INTO sample (run, time_ns, gpu0_time_ns, \"gpu0_power_W\") "
+                         "VALUES ((SELECT min(id) + ? FROM run), ?, ?, ?)", rows)
+    database.commit()
+    database.close()
+    return path
+
+
+def pixels(path):
+    """The rows of a PNG with three bytes a pixel."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
+    assert depth == 8 and kind == 2
+    packed, at = b"", 8
+    while at < len(data):
+        length, name = struct.unpack(">I4s", data[at:at + 8])
+        packed += data[at + 8:at + 8 + length] if name == b"IDAT" else b""
+        at += 12 + length
+    raw, rows, before = zlib.decompress(packed), [], bytes(3 * width)
+    for y in range(height):
+        kind, *row = raw[y * (3 * width + 1):(y + 1) * (3 * width + 1)]
+        for x in range(3 * width):
+            left = row[x - 3] if x >= 3 else 0
+            up, corner = before[x], before[x - 3] if x >= 3 else 0
+            near = min((left, up, corner), key=lambda v: abs(left + up - corner - v))
+            row[x] = row[x] + (0, left, up, (left + up) // 2, near)[kind] & 255
+        rows.append(row)
+        before = row
+    return [[tuple(row[3 * x:3 * x + 3]) for x in range(width)] for row in rows]
+
+
+def is_blue(pixel):
+    """Of the line of the first device, 0x0072b2, thinned by what is beside it."""
+    return pixel[2] - pixel[0] > 60
+
+
+@case("SVG, PNG and PDF, on standard output too")
+def _(folder):
+    drawn(TREE, "-o", folder / "a.svg")
+    root = xml.etree.ElementTree.parse(folder / "a.svg").getroot()
+    assert root.get("width") == "960px" and root.get("viewBox") == "0 0 960 720", root.attrib
+    assert (folder / "a.svg").stat().st_size < 300_000
+
+    drawn(TREE, "-o", folder / "a.png", "--dpi", "48", "--size", "800x400")
+    assert struct.unpack(">II", (folder / "a.png").read_bytes()[16:24]) == (400, 200)
+    drawn(TREE, "-o", folder / "a.pdf")
+    assert (folder / "a.pdf").read_bytes().startswith(b"%PDF")
+    assert drawn(TREE, "-o", "-", "--format", "svg").stdout.startswith("<?xml")
+
+
+@case("one sample of 5000 is seen at its place")
+def _(folder):
+    spike = 3000
+    path = record(folder, 5000, lambda i: 400 if i == spike else 50)
+    drawn(path, "--channels", "gpu0_power_W", "--title", "Spike", "-o", folder / "a.png")
+    rows = pixels(folder / "a.png")
+    left, right = 76, 942  # of the panel
+    place = left + (right - left) * spike / 5010
+    upper = {x for row in rows[100:300] for x in range(left, right) if is_blue(row[x])}
+    assert upper and all(abs(x - place) <= 2 for x in upper), (upper, place)
+
+
+@case("what is missing breaks the line")
+def _(folder):
+    path = record(folder, 100, lambda i: None if 40 <= i < 60 else 100)
+    drawn(path, "--channels", "gpu0_power_W", "--title", "Gap", "-o", folder / "a.png")
+    rows = pixels(folder / "a.png")
+    seen = {x for row in rows[60:650] for x in range(80, 930) if is_blue(row[x])}
+    middle = 76 + 866 * 4.9 / 10.9
+    assert 200 in seen and 800 in seen and round(middle) not in seen, sorted(seen)
+
+
+@case("one sample is drawn")
+def _(folder):
+    drawn(record(folder, 1, lambda i: 50), "--channels", "gpu0_power_W", "-o", folder / "a.png")
+    assert any(is_blue(pixel) for row in pixels(folder / "a.png")[100:] for pixel in row)
+
+
+@case("layouts, two axes, times, several recordings and the other kinds")
+def _(folder):
+    for number, arguments in enumerate([
+            [TREE, "--layout", "power+temperature,utilization/memory,temperature,gpu0"],
+            [TREE, "--channels", "gpu1,tree_threads", "--channels", "temperature"],
+            [TREE, "--from", "0.3", "--to", "0.8", "--no-regions"],
+            [f"a={TREE}", f"b={RECORDINGS / 'v2-tree.csv'}", "--channels", "gpu0"],
+            [TREE, f"after={RECORDINGS / 'v2-tree.csv'}", "--kind", "energy"],
+            [RECORDINGS / "v1-regions.sqlite", "--kind", "regions"],
+            [RECORDINGS / "v1-three-runs.sqlite", "--run", "0"],
+            [RECORDINGS / "v1-killed-in-region.sqlite"],
+            [RECORDINGS / "v1-load.aipm"]]):
+        target = folder / f"{number}.svg"
+        drawn(*arguments, "-o", target)
+        xml.etree.ElementTree.parse(target)
+
+
+@case("what cannot be drawn is refused in one line, and leaves nothing behind")
+def _(folder):
+    empty = folder / "empty.sqlite"
+    empty.touch()
+    text = folder / "text.csv"
+    text.write_text("not,a,recording\n1,2,3\n")
+    no_samples = change(folder, "no-samples.sqlite", ["DELETE FROM sample"])
+    nothing = change(folder, "nothing.sqlite", ["UPDATE sample SET \"gpu0_power_W\" = NULL"])
+    beyond = change(folder, "beyond.sqlite", ["UPDATE sample SET \"gpu0_power_W\" = 9e999"])
+    there = folder / "there.svg"
+    there.write_text("mine")
+    out = folder / "out.svg"
+    before = sorted(folder.iterdir())
+    for status, words, arguments in [
+            (2, "--output FILE is missing", [TREE]),
+            (1, "empty", [empty, "-o", out]),
+            (1, "not a recording", [text, "-o", out]),
+            (1, "No such file", [folder / "none.sqlite", "-o", out]),
+            (1, "no sample", [no_samples, "-o", out]),
+            (1, "column gpu0_power_W: not a number", [beyond, "-o", out]),
+            (1, "no value to draw", [nothing, "-o", out, "--channels", "gpu0_power_W"]),
+            (2, "no channel 'gpu7'; there are: ", [TREE, "-o", out, "--channels", "gpu7"]),
+            (2, "nothing to draw of 'coffee'", [TREE, "-o", out, "--layout", "power,coffee"]),
+            (2, "third axis", [TREE, "-o", out, "--layout", "power+memory+temperature"]),
+            (2, "none of svg png pdf", [TREE, "-o", folder / "out.gif"]),
+            (2, "none of svg png pdf", [TREE, "-o", folder / "out"]),
+            (1, "exists already", [TREE, "-o", there]),
+            (1, "No such file", [TREE, "-o", folder / "none/out.svg"]),
+            (2, "is what is to be read", [no_samples, "-o", no_samples, "--overwrite",
+                                            "--format", "svg"]),
+            (2, "neither a number", [TREE, "-o", out, "--from", "noon"]),
+            (2, "not before --to", [TREE, "-o", out, "--from", "2", "--to", "1"]),
+            (1, "no sample from --from to --to", [TREE, "-o", out, "--from", "1000"]),
+            (2, "no size", [TREE, "-o", out, "--size", "960"]),
+            (2, "too small", [TREE, "-o", out, "--size", "100x100"]),
+            (2, "for png", [TREE, "-o", out, "--dpi", "150"]),
+            (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
+            (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
+            (1, "energy is not known", [RECORDINGS / "v1.sqlite", "-o", out, "--kind",
+                                        "energy"])]:
+        said = refused(*arguments, status=status)
+        assert words in said, (words, said)
+        assert sorted(folder.iterdir()) == before, said
+    assert there.read_text() == "mine"
+
+
+@case("the command alone, without what draws, says what is missing")
+def _(folder):
+    command = folder / "wattmeter"
+    shutil.copy(tap.WATTMETER, command)
+    arguments = [TREE, "-o", folder / "out.svg"]
+    assert "cairo and pango" in refused(*arguments, status=1, command=command)
+    (folder / MODULE).write_text("no library")
+    said = refused(*arguments, status=1, command=command)
+    assert "apt install libcairo2 libpangocairo-1.0-0" in said, said
+    assert b"libcairo.so" not in Path(tap.WATTMETER).read_bytes()
+
+
+tap.main()
