@@ -145,9 +145,12 @@ def _begin_pass(opened: list[_Call]) -> None:
 
 
 def _is_in_pass() -> bool:
-    """Whether this thread is in a backward pass; as far as PyTorch tells (from 2.0 on)."""
-    task = getattr(torch._C, "_current_graph_task_id", None)
-    return task is None or task() != -1
+    """Whether this thread is in a backward pass; only there its end can be waited for."""
+    try:
+        torch.autograd.Variable._execution_engine.queue_callback(bool)
+    except RuntimeError:
+        return False
+    return True
 
 
 def _open(opened: list[_Call], call: _Call) -> None:
