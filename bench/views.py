@@ -9,6 +9,8 @@ where it is there. Prints a table.
 import os
 import pathlib
 import random
+import resource
+import shutil
 import sqlite3
 import statistics
 import subprocess
@@ -35,62 +37,88 @@ figure.savefig(sys.argv[2])
 """
 
 
-def record(folder):
-    """A recording of that length: one that was made, with samples put into it."""
-    path = folder / "hour.sqlite"
+def make(folder):
+    """A short recording of all that this machine and the driver have."""
+    path = folder / "made.sqlite"
     environment = {**os.environ, "FAKE_NVML_SCENARIO": str(folder / "scenario.json"),
                    "WATTMETER_NVML": str(BUILD / "tests/fake/libnvidia-ml.so.1")}
     gpu = '{"power": 300, "utilization": 0.75, "temperature": 61, "memory_used": 8589934592}'
     (folder / "scenario.json").write_text('{"gpus": [' + ", ".join([gpu] * GPUS) + "]}")
     subprocess.run([BUILD / "wattmeter", "run", "-q", "--record", path, "--", "sleep", "0.3"],
                    env=environment, check=True)
+    return path
+
+
+def lengthen(source, path, powers_alone):
+    """A copy of an hour, with all channels or with the power of the GPUs alone."""
+    shutil.copy(source, path)
     database = sqlite3.connect(path)
     names = [row[1] for row in database.execute("PRAGMA table_info(sample)")]
-    last = list(database.execute("SELECT * FROM sample ORDER BY time_ns").fetchall()[-1])
-    clocks = [i for i, name in enumerate(names) if name.endswith("time_ns")]
-    powers = [names.index(f"gpu{gpu}_power_W") for gpu in range(GPUS)]
+    last = dict(zip(names, database.execute("SELECT * FROM sample ORDER BY time_ns").fetchall()[-1]))
+    powers = [f"gpu{gpu}_power_W" for gpu in range(GPUS)]
+    if powers_alone:
+        database.execute("DELETE FROM channel WHERE column_name NOT IN "
+                         f"({', '.join('?' * GPUS)})", powers)
+        clocks = {row[0] for row in database.execute("SELECT clock_column FROM channel")}
+        names = [name for name in names if name in ("run", "time_ns", *clocks, *powers)]
+        database.execute("DROP TABLE sample")
+        database.execute("CREATE TABLE sample (" + ", ".join(f'"{name}"' for name in names)
+                         + ", PRIMARY KEY (run, time_ns))")
     chance = random.Random(1)
     rows = []
     for number in range(1, POINTS + 1):
-        row = list(last)
-        for index in clocks:
-            if row[index] is not None:
+        row = [last[name] for name in names]
+        for index, name in enumerate(names):
+            if name.endswith("time_ns") and row[index] is not None:
                 row[index] += number * 100_000_000
-        for gpu, index in enumerate(powers):
-            row[index] = 200 + 40 * gpu + chance.gauss(0, 12)
+            elif name in powers:
+                row[index] = 200 + 40 * powers.index(name) + chance.gauss(0, 12)
         rows.append(row)
     database.execute("DELETE FROM sample")
     database.executemany(f"INSERT INTO sample VALUES ({', '.join('?' * len(names))})", rows)
     database.commit()
+    channels = database.execute("SELECT count(*) FROM channel").fetchone()[0]
     database.close()
-    return path
+    return channels
 
 
-def seconds(command):
-    taken = []
+def cost(command):
+    """Seconds by the clock, and of the CPU."""
+    walls, cpus = [], []
     for _ in range(ROUNDS):
-        start = time.monotonic()
+        start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        taken.append(time.monotonic() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode != 0:
             return None
-    return statistics.median(taken)
+        walls.append(time.monotonic() - start)
+        cpus.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return statistics.median(walls), statistics.median(cpus)
+
+
+def row(what, command, target):
+    found = cost(command)
+    print(f"  {what:32} " + ("not there" if found is None else
+          f"{found[0]:6.3f} s  {found[1]:6.3f} s  {target.stat().st_size / 1e6:6.3f} MB"),
+          flush=True)
 
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        path = record(folder)
-        print(f"{POINTS} samples of {GPUS} GPUs, 960 x 720, median of {ROUNDS}")
-        for form in ("svg", "png", "pdf"):
-            for tool in ("wattmeter", "matplotlib"):
-                target = folder / f"{tool}.{form}"
-                command = ([BUILD / "wattmeter", "plot", path, "--channels", "power", "-o",
-                            target, "--overwrite"] if tool == "wattmeter" else
-                           [sys.executable, "-c", MATPLOTLIB, path, target])
-                taken = seconds(command)
-                print(f"  {form}  {tool:10}  " + ("not there" if taken is None else
-                      f"{taken:6.3f} s  {target.stat().st_size / 1e6:6.3f} MB"), flush=True)
+        made = make(folder)
+        paths = {True: folder / "few.sqlite", False: folder / "all.sqlite"}
+        counts = {few: lengthen(made, path, few) for few, path in paths.items()}
+        print(f"{POINTS} samples, the power of {GPUS} GPUs, 960 x 720, median of {ROUNDS}\n"
+              f"  {'':32} {'time':8}  {'CPU':8}  size")
+        for form in "svg", "png", "pdf":
+            target = folder / f"figure.{form}"
+            for few in True, False:
+                row(f"{form}, of {counts[few]} channels",
+                    [BUILD / "wattmeter", "plot", paths[few], "--channels", "power", "-o", target,
+                     "--overwrite"], target)
+            row(f"{form}, matplotlib", [sys.executable, "-c", MATPLOTLIB, paths[True], target],
+                target)
 
 
 main()
