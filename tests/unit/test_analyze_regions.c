@@ -370,7 +370,7 @@ static void test_clocks(void **state)
         }
         give_steps(regions, clocked_rows[i].steps, ARRAY_LEN(clocked_rows[i].steps));
         wm_regions_complete(regions, INT64_MAX);
-        wm_regions_clock(regions, &wholes[WM_REGION_CPU_TIME]);
+        assert_int_equal(wm_regions_clock(regions, wholes, 0), WM_OK);
         for (size_t k = 0; k < ARRAY_LEN(clocked_rows[i].expected); k++) {
             uint32_t path = clocked_rows[i].expected[k].path;
             if (k > 0 && path == A)
@@ -395,6 +395,79 @@ static void test_clocks(void **state)
         if (clocked_rows[i].expected[1].path == AA)
             assert_near(figures.inclusive.uses[WM_REGION_CPU_TIME].used.number * 1e3,
                         clocked_rows[i].expected[0].inclusive_ms, 1e-6);
+        wm_regions_free(regions);
+    }
+}
+
+/* Half a second of which one region works for 0.2 s and another sleeps for 0.3 s, and half
+ * a second of nothing: by time the joules of the first were divided 2 : 3. */
+static struct wm_regions *new_workers(unsigned clocked_ms, unsigned threads)
+{
+    static const double cpu_s[] = { 0, 0.2, 0.2 }, cpu_j[] = { 0, 30, 35 },
+                        tree_j[] = { 0, 20, 20 };
+    const struct step steps[] = {
+        OPENS(0, A, 0),
+        CLOCKED(200, A, 0, 0, clocked_ms),
+        OPENS(200, C, threads - 1),
+        CLOCKED(500, C, threads - 1, 200, 0),
+    };
+    struct wm_regions *regions = new_regions();
+
+    for (int tick = 0; tick <= 2; tick++) {
+        struct wm_region_totals totals = totals_at(500 * tick * MS, cpu_s[tick], NAN);
+        totals.known |= WM_REGION_BIT(WM_REGION_CPU_ENERGY);
+        totals.known |= WM_REGION_BIT(WM_REGION_TREE_ENERGY);
+        totals.measured |= totals.known;
+        totals.used[WM_REGION_CPU_ENERGY] = cpu_j[tick];
+        totals.used[WM_REGION_TREE_ENERGY] = tree_j[tick];
+        wm_regions_tick(regions, &totals, NULL);
+    }
+    give_steps(regions, steps, ARRAY_LEN(steps));
+    wm_regions_complete(regions, INT64_MAX);
+    return regions;
+}
+
+static void assert_joules(const struct wm_region_cost *cost, double cpu, double tree)
+{
+    assert_near(cost->uses[WM_REGION_CPU_ENERGY].used.number, cpu, 1e-9);
+    assert_near(cost->uses[WM_REGION_TREE_ENERGY].used.number, tree, 1e-9);
+}
+
+static void test_energy_follows_cpu_time(void **state)
+{
+    static const struct {
+        unsigned clocked_ms, threads;
+        double joules_per_s, work, work_tree, sleep, sleep_tree;
+    } cases[] = {
+        { 200, 1, 100, 24, 20, 6, 0 },  { 200, 2, 100, 24, 20, 6, 0 },
+        { 200, 1, 0, 12, 8, 18, 12 },  /* its joules are not known */
+        { 200, 1, 1e9, 24, 20, 6, 0 }, /* nobody has less than nothing */
+        { 80, 1, 100, 12, 8, 18, 12 }, /* the rest was another thread's, whenever it was */
+        { 140, 1, 100, 18, 14, 12, 6 },
+    };
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_region_figures figures;
+    struct wm_region_cost rest;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_regions *regions = new_workers(cases[i].clocked_ms, cases[i].threads);
+        print_message("  %u ms of CPU time, %u threads, %g J/s\n", cases[i].clocked_ms,
+                      cases[i].threads, cases[i].joules_per_s);
+        fill_wholes(wholes, 0.2, NAN);
+        wholes[WM_REGION_CPU_ENERGY].used = (struct wm_known) { true, 35 };
+        wholes[WM_REGION_TREE_ENERGY].used = (struct wm_known) { true, 20 };
+        assert_int_equal(wm_regions_clock(regions, wholes, cases[i].joules_per_s), WM_OK);
+        assert_true(wm_regions_path(regions, A, wholes, &figures));
+        assert_joules(&figures.exclusive, cases[i].work, cases[i].work_tree);
+        if (cases[i].threads == 1)
+            assert_joules(&figures.inclusive, cases[i].work, cases[i].work_tree);
+        else
+            assert_joules(&figures.inclusive, 12, 8);
+        assert_true(wm_regions_path(regions, C, wholes, &figures));
+        assert_joules(&figures.exclusive, cases[i].sleep, cases[i].sleep_tree);
+        wm_regions_rest(regions, wholes, &rest);
+        assert_joules(&rest, 5, 0);
         wm_regions_free(regions);
     }
 }
@@ -658,8 +731,8 @@ static void test_adds_up_and_is_the_same(void **state)
         int64_t end_ns = load.edges[load.edge_count - 1].when_ns;
         struct wm_regions *live = feed_live(&load), *stored = feed_stored(&load);
         if (run % 2 == 1) {
-            wm_regions_clock(live, &wholes[WM_REGION_CPU_TIME]);
-            wm_regions_clock(stored, &wholes[WM_REGION_CPU_TIME]);
+            assert_int_equal(wm_regions_clock(live, wholes, 1.5), WM_OK);
+            assert_int_equal(wm_regions_clock(stored, wholes, 1.5), WM_OK);
         }
         struct wm_region_figures figures, others;
         struct wm_region_cost rest, other_rest;
@@ -963,6 +1036,7 @@ int main(void)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_energy_follows_cpu_time),
         cmocka_unit_test(test_less_in_the_end),
         cmocka_unit_test(test_adds_up_and_is_the_same),
         cmocka_unit_test(test_timepoints),

@@ -183,3 +183,76 @@ double wm_region_cpu_find(struct wm_region_items *items, double total)
     find_names(items);
     return sum;
 }
+
+/* Of the CPU time by time; the rest has no clock. */
+static double excess_s(const struct wm_region_items *items, size_t i,
+                       const struct wm_region_by_time *by_time)
+{
+    double clocked =
+        i < items->paths.count
+            ? items->paths.list[i]->clocked.uses[WM_REGION_EXCLUSIVE].used.number
+            : 0;
+
+    return by_time[i].cpu_s - clocked;
+}
+
+static void clear_moved(struct wm_region_item *item)
+{
+    item->moved_j[WM_REGION_INCLUSIVE] = item->moved_j[WM_REGION_EXCLUSIVE] = 0;
+}
+
+/* What an item has is its own, its name's, and of all that is around it. */
+static void give(struct wm_region_items *items, struct wm_region_item *path, double joules,
+                 bool is_in_turn)
+{
+    path->moved_j[WM_REGION_EXCLUSIVE] = joules;
+    items->names.list[path->of_name]->moved_j[WM_REGION_EXCLUSIVE] += joules;
+    for (struct wm_region_item *around = path; around && is_in_turn;
+         around = parent_of(items, around)) {
+        around->moved_j[WM_REGION_INCLUSIVE] += joules;
+        if (!lies_in_its_name(items, around))
+            items->names.list[around->of_name]->moved_j[WM_REGION_INCLUSIVE] += joules;
+    }
+}
+
+/* What paths lack by time, in all, and the part of their excesses that the others give up
+ * for it: the rest of these is CPU time that no clock tells of. */
+static double find_lacking_s(const struct wm_region_items *items,
+                             const struct wm_region_by_time *by_time, double *ret_part)
+{
+    double lacking = 0, excess = 0;
+
+    for (size_t i = 0; i <= items->paths.count; i++) {
+        double s = excess_s(items, i, by_time);
+        lacking += fmax(-s, 0);
+        excess += fmax(s, 0);
+    }
+    *ret_part = excess > 0 ? fmin(lacking / excess, 1) : 0;
+    return lacking;
+}
+
+void wm_region_cpu_move(struct wm_region_items *items, const struct wm_region_move *move,
+                        const struct wm_region_by_time *by_time)
+{
+    double part, lost = 0, lacking_s = find_lacking_s(items, by_time, &part);
+
+    for (size_t i = 0; i < items->paths.count; i++)
+        clear_moved(items->paths.list[i]);
+    for (size_t i = 0; i < items->names.count; i++)
+        clear_moved(items->names.list[i]);
+    clear_moved(move->rest);
+    for (size_t i = 0; i <= items->paths.count; i++) {
+        double s = fmax(excess_s(items, i, by_time), 0) * part;
+        double joules = fmin(s * move->joules_per_s, fmax(by_time[i].joules, 0));
+        lost += joules;
+        if (i == items->paths.count)
+            move->rest->moved_j[WM_REGION_EXCLUSIVE] = -joules;
+        else if (joules > 0)
+            give(items, items->paths.list[i], -joules, move->is_in_turn);
+    }
+    for (size_t i = 0; i < items->paths.count; i++) {
+        double s = fmax(-excess_s(items, i, by_time), 0);
+        if (s > 0)
+            give(items, items->paths.list[i], lost * s / lacking_s, move->is_in_turn);
+    }
+}

@@ -56,6 +56,7 @@ struct wm_region_item {
     int64_t open_from_ns;
     uint64_t start_sum; /* of the calls of a path that are open, in ns and without carry */
     struct wm_region_clocked clocked;
+    double moved_j[WM_REGION_PARTS];      /* what the clocks add to its energy by time */
     struct wm_region_time exclusive_from; /* by the clock of exclusive time */
     struct wm_region_time time[WM_REGION_PARTS];
     struct wm_region_share shares[WM_REGION_PARTS][WM_REGION_RESOURCES];

@@ -377,6 +377,16 @@ static void remark_kill(struct wm_report_builder *builder)
                              "are those up to the last sample");
 }
 
+/* What the tree's use of the packages came to. 0: that is not known. */
+static double joules_per_cpu_second(const struct wm_report *report)
+{
+    const struct wm_value *tree = &report->cpu_energy.split.tree;
+
+    if (!report->cover.has[WM_COST_CPU] || !tree->known || report->cpu_total.number <= 0)
+        return 0;
+    return fmax(tree->number, 0) / report->cpu_total.number;
+}
+
 void wm_build_regions(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -396,7 +406,8 @@ void wm_build_regions(struct wm_report_builder *builder)
     remark_folds(builder);
     find_wholes(analysis, builder->report, maker.wholes);
     find_whys(analysis, &maker);
-    wm_regions_clock(analysis->regions, &maker.wholes[WM_REGION_CPU_TIME]);
+    builder->failed |= wm_regions_clock(analysis->regions, maker.wholes,
+                                        joules_per_cpu_second(builder->report)) < 0;
     builder->failed |= build_lists(&maker, report) < 0;
     wm_regions_rest(maker.regions, maker.wholes, &rest);
     add_last(builder, &rest);

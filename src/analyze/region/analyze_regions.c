@@ -558,20 +558,21 @@ struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions)
     };
 }
 
-/* The CPU time of a path by the time that it was open, whoever had it. */
-static struct wm_region_use divide_cpu(const struct wm_regions *regions,
-                                       const struct wm_region_item *path,
-                                       const struct wm_region_whole *whole)
+/* What an item has of a resource by its time, whoever used it. */
+static struct wm_region_use divide(const struct wm_regions *regions,
+                                   const struct wm_region_item *item,
+                                   enum wm_region_part part,
+                                   enum wm_region_resource resource,
+                                   const struct wm_region_whole *wholes)
 {
     struct wm_region_time times[WM_REGION_PARTS];
     struct wm_region_use use;
 
-    memcpy(times, path->time, sizeof(times));
-    add_times(regions, path, times);
-    wm_region_share_result(&path->shares[WM_REGION_INCLUSIVE][WM_REGION_CPU_TIME],
-                           &regions->meters[WM_REGION_CPU_TIME],
-                           &times[WM_REGION_INCLUSIVE], regions->now_ns, path->openings,
-                           whole, &use);
+    memcpy(times, item->time, sizeof(times));
+    add_times(regions, item, times);
+    wm_region_share_result(&item->shares[part][resource], &regions->meters[resource],
+                           &times[part], regions->now_ns, item->openings, &wholes[resource],
+                           &use);
     return use;
 }
 
@@ -583,22 +584,71 @@ static double open_s(const struct wm_regions *regions, const struct wm_region_it
     return (int64_t)ns > 0 ? (double)ns / 1e9 : 0;
 }
 
-void wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *whole)
+/* Energies that follow CPU time. */
+static bool does_follow(int resource)
 {
+    return resource == WM_REGION_CPU_ENERGY || resource == WM_REGION_TREE_ENERGY;
+}
+
+static struct wm_region_by_time find_by_time(const struct wm_regions *regions,
+                                             const struct wm_region_item *item,
+                                             const struct wm_region_whole *wholes)
+{
+    struct wm_region_by_time by_time = { .joules = INFINITY };
+
+    by_time.cpu_s =
+        divide(regions, item, WM_REGION_EXCLUSIVE, WM_REGION_CPU_TIME, wholes).used.number;
+    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
+        if (does_follow(resource) && wholes[resource].used.known)
+            by_time.joules =
+                fmin(by_time.joules, divide(regions, item, WM_REGION_EXCLUSIVE,
+                                            (enum wm_region_resource)resource, wholes)
+                                         .used.number);
+    }
+    return by_time;
+}
+
+static int move_energy(struct wm_regions *regions, const struct wm_region_whole *wholes,
+                       double joules_per_s)
+{
+    const struct wm_region_items *items = &regions->items;
+    const struct wm_region_move move = {
+        .joules_per_s = joules_per_s,
+        .is_in_turn = regions->threads.count == 1,
+        .rest = &regions->rest,
+    };
+    struct wm_region_by_time *by_time = calloc(items->paths.count + 1, sizeof(*by_time));
+
+    if (!by_time)
+        return WM_ENOMEM;
+    for (size_t i = 0; i < items->paths.count; i++)
+        by_time[i] = find_by_time(regions, items->paths.list[i], wholes);
+    by_time[items->paths.count] = find_by_time(regions, &regions->rest, wholes);
+    wm_region_cpu_move(&regions->items, &move, by_time);
+    free(by_time);
+    return WM_OK;
+}
+
+int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
+                     double joules_per_s)
+{
+    const struct wm_region_whole *whole = &wholes[WM_REGION_CPU_TIME];
     struct wm_region_items *items = &regions->items;
 
     regions->has_clocks = regions->is_clocked && whole->used.known;
     if (!regions->has_clocks)
-        return;
+        return WM_OK;
     for (size_t i = 0; i < items->paths.count; i++) {
         struct wm_region_item *path = items->paths.list[i];
         struct wm_region_time times[WM_REGION_PARTS];
         memcpy(times, path->time, sizeof(times));
         add_times(regions, path, times);
-        wm_region_cpu_begin(path, divide_cpu(regions, path, whole), open_s(regions, path),
-                            times);
+        wm_region_cpu_begin(
+            path, divide(regions, path, WM_REGION_INCLUSIVE, WM_REGION_CPU_TIME, wholes),
+            open_s(regions, path), times);
     }
     regions->exclusive_cpu = wm_region_cpu_find(items, whole->used.number);
+    return joules_per_s > 0 ? move_energy(regions, wholes, joules_per_s) : WM_OK;
 }
 
 static void find_cost(const struct wm_regions *regions, const struct wm_region_item *item,
@@ -610,7 +660,14 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
         wm_region_share_result(&item->shares[part][resource], &regions->meters[resource],
                                time, regions->now_ns, item->openings, &wholes[resource],
                                &ret_cost->uses[resource]);
-    if (regions->has_clocks && item != &regions->rest)
+    if (!regions->has_clocks)
+        return;
+    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
+        struct wm_known *used = &ret_cost->uses[resource].used;
+        if (does_follow(resource) && used->known)
+            used->number += item->moved_j[part];
+    }
+    if (item != &regions->rest)
         ret_cost->uses[WM_REGION_CPU_TIME] = item->clocked.uses[part];
 }
 

@@ -112,8 +112,10 @@ struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions);
 
 /* Finds the CPU time of all paths and names by what the threads' own clocks told of their
  * calls; until then, and where no call is clocked, it is divided by time as all else is.
- * `whole` is that of CPU time. */
-void wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *whole);
+ * The energies of packages and of the tree follow it, at `joules_per_s` of CPU time; 0:
+ * they do not. WM_ENOMEM is the only failure. */
+int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
+                     double joules_per_s);
 
 /* Everything up to now of path number `path`, which is that from which on they are taken
  * together for those; false where no call had it. `wholes` is what was used in all, which
