@@ -233,6 +233,9 @@ OTHERS = {
     "combine/folder": "combine made/folder -o out.csv",
     "combine/there": f"combine {SUB}/main.csv -o {SUB}/child.csv",
     "combine/mixed": f"combine {SUB}/main.csv {SUB}/combined.sqlite -o out.csv",
+    "compare/incomplete": ("compare recordings/v1-experiment.sqlite recordings/v1-faults.sqlite",
+                           "compare --json recordings/v1-faults.sqlite recordings/v1-experiment.sqlite"),
+    "experiment/incomplete": "experiment show recordings/v1-faults.sqlite - --price 1 --carbon 400",
     "compare/fail-above": (
         f"compare {THEIRS} --fail-above 1%",
         "compare old=recordings/v1.csv new=recordings/v2.csv --fail-above 0.1% --metric cpu_time",

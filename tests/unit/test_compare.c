@@ -527,6 +527,17 @@ static void test_figures(void **state)
     near(cells[1].noise.number, 4.30265273 * sqrt(0.9 / 0.5), 1e-8);
     wm_compare_free(compare);
 
+    /* Of one of them at least so much is known. */
+    made.blocks[1][0].inclusive.energy.value.why = "it does not cover 3 s";
+    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
+                     WM_OK);
+    wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
+    assert_null(cells[0].lacks);
+    assert_string_equal(cells[1].lacks, "it does not cover 3 s");
+    assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
+    assert_non_null(strstr(cells[1].why, "at least"));
+    wm_compare_free(compare);
+
     /* From nothing to something. */
     made.blocks[0][0].usage[WM_DESCENDANTS_RAM] = figures(0, 0);
     made.blocks[1][0].usage[WM_DESCENDANTS_RAM] = figures(5, 0);

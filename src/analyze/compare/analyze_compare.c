@@ -189,6 +189,7 @@ bool wm_compare_item_matters(unsigned item)
 /* What a figure of one session is, and what is known of its scatter. */
 struct figure {
     struct wm_known value;
+    const char *lacks;
     bool has_spread;
     struct wm_welch_sample spread;
     struct wm_known off;   /* of a figure that was measured once */
@@ -271,6 +272,7 @@ static void take(const struct wm_found *found, double calls, struct wm_known sca
     double off = found->uncertainty.known ? all * found->uncertainty.number / calls : 0;
 
     figure->value = (struct wm_known) { true, all / calls };
+    figure->lacks = found->value.why;
     figure->off = (struct wm_known) { found->uncertainty.known, off };
     figure->noise = (struct wm_known) { found->uncertainty.known && scatter.known,
                                         hypot(off, scatter.number * all / calls) };
@@ -356,7 +358,9 @@ static void test(const struct figure *first, const struct figure *figure,
         return;
     }
     cell->change = (struct wm_known) { true, change_of(from, to) };
-    if (first->has_spread && figure->has_spread)
+    if (first->lacks || figure->lacks)
+        cell->why = "of one of them at least so much is known";
+    else if (first->has_spread && figure->has_spread)
         cell->why = wm_welch(&first->spread, &figure->spread, &cell->noise.number);
     else if (first->noise.known && figure->noise.known)
         cell->noise.number = hypot(first->noise.number, figure->noise.number);
@@ -378,6 +382,7 @@ void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned i
         struct figure figure = find_figure(compare, i, group, item);
         ret_cells[i] =
             (struct wm_compare_cell) { .value = figure.value,
+                                       .lacks = figure.lacks,
                                        .origin = origin_of(&compare->sessions[i], item),
                                        .off = figure.off };
         if (i > 0)

@@ -76,6 +76,7 @@ enum wm_compare_verdict {
 /* A figure of one session beside that of the first. */
 struct wm_compare_cell {
     struct wm_known value;
+    const char *lacks; /* why it may be more; NULL: it is known as a whole */
     enum wm_origin origin;
     struct wm_known off;    /* what that may be off, with 95 % confidence */
     struct wm_known change; /* relative to the first, which has none; infinite where that */

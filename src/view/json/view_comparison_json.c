@@ -34,6 +34,8 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
     wm_json_set(&json, "value", number(cell->value));
     if (cell->value.known)
         wm_block_analysis_put_origin(&json, cell->origin);
+    if (cell->lacks)
+        wm_json_set(&json, "at_least", json_string(cell->lacks));
     if (cell->off.known && cell->off.number > 0 && cell->value.number > 0)
         wm_json_set(&json, "uncertainty",
                     wm_json_known(true, cell->off.number / cell->value.number));

@@ -45,6 +45,9 @@ static const char *const origin_marks[] = {
     [WM_SIMULATED] = "‡",
 };
 
+/* Before a value of which at least so much is known. */
+#define LACKS_MARK "≥"
+
 /* The value, its uncertainty where that is known, and its origin: "3.21 kJ ±4 %†". */
 static void print_value(const struct wm_compare *compare, unsigned item,
                         const struct wm_compare_cell *cell, FILE *out)
@@ -53,7 +56,7 @@ static void print_value(const struct wm_compare *compare, unsigned item,
     const struct wm_quantity value = value_text(compare, item, &cell->value, ratio);
     struct wm_detail text = { "" };
 
-    wm_line_add(&text, "", "%s", value.text);
+    wm_line_add(&text, "", "%s%s", cell->lacks ? LACKS_MARK : "", value.text);
     if (ratio > 0)
         wm_line_add(&text, " ", "±%s %%",
                     wm_view_number(100 * fmin(ratio, MOST_RATIO), 2).text);
@@ -178,20 +181,26 @@ static void print_block(const struct wm_compare *compare, size_t index,
     print_figures(compare, index, cells, out);
 }
 
-/* What the marks of origins mean, where there are any. */
+/* What the marks mean, where there are any. */
 static void print_marks(const struct wm_compare *compare, struct wm_compare_cell *cells,
                         FILE *out)
 {
-    bool has[WM_SIMULATED + 1] = { false };
+    bool has[WM_SIMULATED + 1] = { false }, lacks = false;
 
     for (size_t group = 0; group <= compare->group_count; group++) {
         for (unsigned item = 0; item < wm_compare_items(); item++) {
             wm_compare_cells(compare,
                              group < compare->group_count ? group : WM_COMPARE_OVERALL,
                              item, cells);
-            for (size_t i = 0; i < compare->session_count; i++)
+            for (size_t i = 0; i < compare->session_count; i++) {
                 has[cells[i].origin] |= cells[i].value.known;
+                lacks |= cells[i].lacks != NULL;
+            }
         }
+    }
+    if (lacks) {
+        wm_view_left(out, "Incomplete", FACT_WIDTH);
+        fputs(LACKS_MARK " at least so much: the report says why\n", out);
     }
     if (!has[WM_ESTIMATED] && !has[WM_SIMULATED])
         return;

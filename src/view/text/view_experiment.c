@@ -29,7 +29,7 @@ static void print_energy(const struct wm_text_view *view, const char *label,
     if (cost)
         wm_line_add(&detail, "; ", "%s", wm_line_cover(&cost->cover, 2).text);
     wm_line_add_origin(&detail, origin);
-    wm_line_print(view, label, wm_view_prefixed(joules->number, "J").text, detail.text);
+    wm_line_print(view, label, wm_line_joules(joules).text, detail.text);
 }
 
 static void print_total(const struct wm_text_view *view, const char *label,
@@ -52,8 +52,7 @@ static void print_parts(const struct wm_text_view *view, const struct wm_cost *c
     }
     wm_line_add(&detail, "", "%s less, which the same takes idle",
                 wm_view_prefixed(cost->parts[WM_COST_IDLE].number, "J").text);
-    wm_line_print(view, "  of the work", wm_view_prefixed(dynamic->number, "J").text,
-                  detail.text);
+    wm_line_print(view, "  of the work", wm_line_joules(dynamic).text, detail.text);
 }
 
 static void print_amount(const struct wm_text_view *view, const char *label,
@@ -76,8 +75,8 @@ static void print_amount(const struct wm_text_view *view, const char *label,
     wm_line_add_origin(&detail, cost->origin);
     const struct wm_quantity number =
         is_money ? wm_view_number(amount.number, 3) : wm_view_prefixed(amount.number, "g");
-    snprintf(figure, sizeof(figure), "%s%s%s", number.text, currency[0] ? " " : "",
-             currency);
+    snprintf(figure, sizeof(figure), "%s%s%s%s", amount.why ? "at least " : "", number.text,
+             currency[0] ? " " : "", currency);
     wm_line_print(view, label, figure, detail.text);
 }
 
