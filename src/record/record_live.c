@@ -77,6 +77,7 @@ int wm_live_open(const struct wm_run *run, const struct wm_channel *channels, si
     live->head.run.anchor_ns = run->anchor_ns;
     live->head.run.anchor_unix_ns = run->anchor_unix_ns;
     live->head.run.interval_ns = run->interval_ns;
+    live->head.run.core_count = run->core_count;
     live->head.channels = channels;
     live->head.channel_count = count;
     status = wm_queue_init(&live->queue, count, err);

@@ -18,7 +18,7 @@
 #include "record/run/record_run.h"
 #include "wattmeter/recording.h"
 
-/* The channels are borrowed. Of the run it has the clocks alone. */
+/* The channels are borrowed. Of the run it has the clocks and the number of cores */
 int wm_live_open(const struct wm_run *run, const struct wm_channel *channels, size_t count,
                  struct wm_recording **ret_live, struct wm_error *err);
 

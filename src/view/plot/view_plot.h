@@ -9,8 +9,8 @@
 
 #include "base/base_error.h"
 #include "record/record_read.h"
-#include "record/record_stats.h"
 #include "view/chart/view_column.h"
+#include "view/chart/view_feed.h"
 #include "view/chart/view_mark.h"
 #include "wattmeter/plot.h"
 
@@ -21,15 +21,11 @@ struct wm_plot_series {
     size_t input;
     struct wm_channel channel; /* its texts are copies */
     char column[WM_PLOT_NAME_SIZE];
-    const char *panel; /* that it belongs to where nobody asks; NULL: to none */
-    const char *unit;  /* of what is drawn */
+    struct wm_chart_feed feed;
     char name[WM_PLOT_NAME_SIZE];
     char why[WM_PLOT_NAME_SIZE]; /* why it has no values */
     size_t colour;
     bool is_chosen;
-    double factor; /* what values are multiplied by */
-    double least_s;
-    struct wm_stride stride; /* of a counter, which is drawn as a rate */
     struct wm_chart_line line;
 };
 

@@ -14,7 +14,7 @@ static const char *unit_of(const struct wm_plot_data *data, const char *word)
     for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
         if (series->is_chosen && wm_plot_is_meant(data, series, word))
-            return series->unit;
+            return series->feed.unit;
     }
     return NULL;
 }
@@ -91,11 +91,11 @@ static void use_defaults(struct wm_plot_layout *layout, const struct wm_plot_dat
     }
     for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
-        bool is_there = !series->is_chosen || series->panel;
+        bool is_there = !series->is_chosen || series->feed.panel;
         for (size_t k = 0; k < layout->count && !is_there; k++)
             is_there = wm_plot_is_meant(data, series, layout->panels[k].words[0]);
         if (!is_there)
-            add_default(layout, series->channel.metric, series->unit);
+            add_default(layout, series->channel.metric, series->feed.unit);
     }
 }
 

@@ -26,48 +26,9 @@ struct window {
     int64_t from_ns, to_ns;
 };
 
-/* What of a channel is drawn where nobody chose: its panel, and as what. */
-struct rule {
-    const char *metric;
-    const char *panel;
-    const char *unit;
-    bool is_of_device; /* whatever the label; else the host's and the tree's alone */
-};
-
-static const struct rule rules[] = {
-    { "power", "power", "W", true },
-    { "energy", "power", "W", true },
-    { "utilization", "utilization", "ratio", true },
-    { "cpu_time", "utilization", "ratio", false },
-    { "memory_used", "memory", "B", true },
-    { "memory_total", "memory", "B", false },
-    { "temperature", "temperature", "celsius", true },
-};
-
 static bool is_same(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
-}
-
-/* The memory of the host that is there is none that is used; a part of a package is in it
- * already. */
-static const char *panel_of(const struct wm_channel *channel)
-{
-    bool is_tree =
-        channel->device_kind == WM_DEVICE_TREE && is_same(channel->label, "tree");
-    bool is_host_cpu =
-        channel->device_kind == WM_DEVICE_HOST && is_same(channel->metric, "cpu_time");
-
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if (!is_same(rules[i].metric, channel->metric) ||
-            channel->device_kind == WM_DEVICE_CPU_PART)
-            continue;
-        bool is_one = rules[i].is_of_device ? channel->device_kind != WM_DEVICE_TREE
-                                            : is_tree || is_host_cpu;
-        if (is_one)
-            return rules[i].panel;
-    }
-    return is_same(channel->unit, "Hz") ? "clocks" : NULL;
 }
 
 const char *wm_plot_input_name(const struct wm_plot_input *input)
@@ -79,8 +40,8 @@ bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_seri
                       const char *word)
 {
     (void)data;
-    return (series->panel &&
-            (is_same(word, series->panel) || is_same(word, series->channel.label))) ||
+    return (series->feed.panel &&
+            (is_same(word, series->feed.panel) || is_same(word, series->channel.label))) ||
            is_same(word, series->channel.metric) || is_same(word, series->column);
 }
 
@@ -120,30 +81,7 @@ static bool is_chosen(const struct wm_plot_data *data, const struct wm_plot_seri
     }
     if (request->channel_count > 0)
         return false;
-    return request->layout ? is_in_layout(data, series) : series->panel != NULL;
-}
-
-/* What a rate is of, and how much of it makes 1. */
-static void set_unit(struct wm_plot_series *series, const struct wm_run *run)
-{
-    const struct wm_channel *channel = &series->channel;
-
-    series->factor = 1;
-    series->unit = channel->unit;
-    if (channel->kind != WM_COUNTER)
-        return;
-    /* Two samples closer than three updates of the sensor say little of a rate. */
-    series->least_s = WM_SENSOR_PERIODS * (double)channel->period_ns / 1e9;
-    if (is_same(channel->unit, "J")) {
-        series->unit = "W";
-    } else if (is_same(channel->metric, "cpu_time")) {
-        series->unit = "ratio";
-        series->factor = channel->device_kind == WM_DEVICE_CPU ? 1
-                         : run->core_count > 0                 ? 1.0 / run->core_count
-                                                               : 1;
-    } else {
-        series->unit = "count";
-    }
+    return request->layout ? is_in_layout(data, series) : series->feed.panel != NULL;
 }
 
 static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret_copy,
@@ -197,8 +135,7 @@ static int add_series(struct wm_plot_data *data, size_t input,
         if (status < 0)
             break;
         snprintf(series->column, sizeof(series->column), "%s", columns.values[i]);
-        series->panel = panel_of(&series->channel);
-        set_unit(series, run);
+        wm_chart_feed_init(&series->feed, &series->channel, run->core_count);
         series->is_chosen = is_chosen(data, series);
         set_name(data, series);
         if (series->is_chosen)
@@ -211,21 +148,11 @@ static int add_series(struct wm_plot_data *data, size_t input,
 static void add_sample(struct wm_plot_series *series, const struct wm_reading *reading,
                        int64_t when_ns, bool is_inside)
 {
-    enum wm_reading_state state = reading->state;
-    double value = reading->value;
+    enum wm_reading_state state;
+    double value;
 
-    if (series->channel.kind == WM_COUNTER && state == WM_READING_OK) {
-        struct wm_known rate =
-            wm_stride_rate(&series->stride, when_ns, value, series->least_s);
-        if (!rate.known)
-            return;
-        value = rate.number;
-        /* A total that was set back says nothing of the time before. */
-        if (value < 0)
-            state = WM_READING_FAILED;
-    }
-    if (is_inside)
-        wm_chart_line_add(&series->line, when_ns, state, value * series->factor);
+    if (wm_chart_feed_take(&series->feed, reading, when_ns, &state, &value) && is_inside)
+        wm_chart_line_add(&series->line, when_ns, state, value);
 }
 
 /* "12.5" or a time of day, since the first sample. */
@@ -519,12 +446,12 @@ static int check_word(const struct wm_plot_data *data, const char *option, const
             return WM_OK;
     }
     for (size_t i = 0; i < data->series_count; i++) {
-        const char *panel = data->series[i].panel;
+        const char *panel = data->series[i].feed.panel;
         if (panel && !strstr(list, panel))
             wm_text_list(list, sizeof(list), ", ", "%s", panel);
     }
     for (size_t i = 0; i < data->series_count; i++) {
-        if (!data->series[i].panel)
+        if (!data->series[i].feed.panel)
             wm_text_list(list, sizeof(list), ", ", "%s", data->series[i].column);
     }
     return wm_fail(err, WM_EINVAL, "%s: there is no channel '%.60s'; there are: %s", option,

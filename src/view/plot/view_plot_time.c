@@ -39,7 +39,7 @@ static bool is_shown(const struct panel_view *view, const struct wm_plot_series 
     const char *word = view->panel->words[side];
 
     return word && series->is_chosen &&
-           strcmp(series->unit, view->panel->unit[side]) == 0 &&
+           strcmp(series->feed.unit, view->panel->unit[side]) == 0 &&
            wm_plot_is_meant(view->data, series, word);
 }
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_feed.c - what a chart shows of a channel. */
+#include "view/chart/view_feed.h"
+
+#include <string.h>
+
+/* The panel that a channel belongs to. */
+struct rule {
+    const char *metric;
+    const char *panel;
+    bool is_of_device; /* whatever the label; else the host's and the tree's alone */
+};
+
+static const struct rule rules[] = {
+    { "power", "power", true },
+    { "energy", "power", true },
+    { "utilization", "utilization", true },
+    { "cpu_time", "utilization", false },
+    { "memory_used", "memory", true },
+    { "memory_total", "memory", false },
+    { "temperature", "temperature", true },
+};
+
+static bool is_same(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+/* The memory of the host that is there is none that is used; a part of a package is in it
+ * already. */
+static const char *panel_of(const struct wm_channel *channel)
+{
+    bool is_tree =
+        channel->device_kind == WM_DEVICE_TREE && is_same(channel->label, "tree");
+    bool is_host_cpu =
+        channel->device_kind == WM_DEVICE_HOST && is_same(channel->metric, "cpu_time");
+
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+        if (!is_same(rules[i].metric, channel->metric) ||
+            channel->device_kind == WM_DEVICE_CPU_PART)
+            continue;
+        bool is_one = rules[i].is_of_device ? channel->device_kind != WM_DEVICE_TREE
+                                            : is_tree || is_host_cpu;
+        if (is_one)
+            return rules[i].panel;
+    }
+    return is_same(channel->unit, "Hz") ? "clocks" : NULL;
+}
+
+void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *channel,
+                        double core_count)
+{
+    *feed = (struct wm_chart_feed) { .panel = panel_of(channel),
+                                     .unit = channel->unit,
+                                     .is_rate = channel->kind == WM_COUNTER,
+                                     .factor = 1 };
+    if (!feed->is_rate)
+        return;
+    /* Two samples closer than three updates of the sensor say little of a rate. */
+    feed->least_s = WM_SENSOR_PERIODS * (double)channel->period_ns / 1e9;
+    if (is_same(channel->unit, "J")) {
+        feed->unit = "W";
+    } else if (is_same(channel->metric, "cpu_time")) {
+        feed->unit = "ratio";
+        if (channel->device_kind != WM_DEVICE_CPU && core_count > 0)
+            feed->factor = 1 / core_count;
+    } else {
+        feed->unit = "count";
+    }
+}
+
+bool wm_chart_feed_take(struct wm_chart_feed *feed, const struct wm_reading *reading,
+                        int64_t when_ns, enum wm_reading_state *ret_state,
+                        double *ret_value)
+{
+    enum wm_reading_state state = reading->state;
+    double value = reading->value;
+
+    if (feed->is_rate && state == WM_READING_OK) {
+        struct wm_known rate = wm_stride_rate(&feed->stride, when_ns, value, feed->least_s);
+        if (!rate.known)
+            return false;
+        value = rate.number;
+        /* A total that was set back says nothing of the time before. */
+        if (value < 0)
+            state = WM_READING_FAILED;
+    }
+    *ret_state = state;
+    *ret_value = value * feed->factor;
+    return true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_feed.h - what a chart shows of a channel: in which panel, in which unit, and what
+ * its readings become, a counter its growth in a second.
+ *
+ *     struct wm_chart_feed feed;
+ *     wm_chart_feed_init(&feed, channel, core_count);
+ *     if (wm_chart_feed_take(&feed, reading, when_ns, &state, &value))
+ *         wm_chart_line_add(&line, when_ns, state, value);
+ */
+#ifndef WM_VIEW_FEED_H
+#define WM_VIEW_FEED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record_stats.h"
+#include "wattmeter/source.h"
+
+struct wm_chart_feed {
+    const char *panel; /* "power", "memory"; NULL: in none where nobody asks for it */
+    const char *unit;  /* of what is shown; the channel's own, or a plain text */
+    bool is_rate;      /* of a counter */
+    double factor;     /* what values are multiplied by */
+    double least_s;    /* between two readings of a rate */
+    struct wm_stride stride;
+};
+
+/* `core_count` is that of the machine; 0: not known. The feed borrows from the channel. */
+void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *channel,
+                        double core_count);
+
+/* The sample that a reading gives; false: none yet, of a rate. */
+bool wm_chart_feed_take(struct wm_chart_feed *feed, const struct wm_reading *reading,
+                        int64_t when_ns, enum wm_reading_state *ret_state,
+                        double *ret_value);
+
+#endif
