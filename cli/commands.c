@@ -4,6 +4,7 @@
 
 extern const struct cmd cmd_run;
 extern const struct cmd cmd_attach;
+extern const struct cmd cmd_watch;
 extern const struct cmd cmd_info;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_list;
@@ -21,6 +22,7 @@ extern const struct cmd cmd_gpu_tracker;
 const struct cmd *const cmd_table[] = {
     &cmd_run,
     &cmd_attach,
+    &cmd_watch,
     &cmd_info,
     &cmd_doctor,
     &cmd_list,

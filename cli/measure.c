@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - the common parts of `run` and `attach`. */
+/* measure.c - the common parts of `run`, `attach` and `watch`. */
 #include "measure.h"
 
 #include <errno.h>
@@ -298,6 +298,21 @@ void measure_forward_signals(const struct wm_tracker *tracker)
 int measure_early_signal(void)
 {
     return early_signal;
+}
+
+/* As a shell has it. */
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+int measure_start_failure(const char *name, const struct wm_error *err,
+                          const struct cmd_streams *io)
+{
+    int code = output_failure(name, err, io);
+
+    if (early_signal > 0)
+        return 128 + early_signal;
+    if (err->status == WM_ENOENT)
+        return NOT_FOUND;
+    return err->status == WM_EACCES ? NOT_EXECUTABLE : code;
 }
 
 void measure_release_streams(bool keep_output)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.h - what `run` and `attach` share: options, the set-up of a tracker,
+/* measure.h - what `run`, `attach` and `watch` share: options, the set-up of a tracker,
  * signals, and the report at the end. */
 #ifndef WM_MEASURE_H
 #define WM_MEASURE_H
@@ -42,6 +42,10 @@ void measure_forward_signals(const struct wm_tracker *tracker);
 
 /* The signal that came before there was a target to send it on to, or 0. */
 int measure_early_signal(void);
+
+/* Says why the command could not be started, and gives the status for it. */
+int measure_start_failure(const char *name, const struct wm_error *err,
+                          const struct cmd_streams *io);
 
 /* Lets go of the command's pipes: who reads its output shall see the end of it when the
  * command closes it, and nobody shall wait for us to read. */

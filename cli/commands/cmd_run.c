@@ -35,20 +35,6 @@ static const struct cmd_option *const options[] = {
     output_unit_options, output_price_options, output_carbon_options,      NULL
 };
 
-/* As a shell has it. */
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
-
-static int start_failure(const struct wm_error *err, const struct cmd_streams *io)
-{
-    int code = output_failure("run", err, io);
-
-    if (measure_early_signal() > 0)
-        return 128 + measure_early_signal();
-    if (err->status == WM_ENOENT)
-        return NOT_FOUND;
-    return err->status == WM_EACCES ? NOT_EXECUTABLE : code;
-}
-
 /* Once the command has ended, a signal ends the waiting for what is left of it. */
 static bool is_given_up(const struct wm_tracker *tracker)
 {
@@ -68,7 +54,7 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
                 (double)args->measure.baseline_ns / 1e9);
     if (wm_tracker_start_command(tracker, args->command.words, &err) < 0) {
         *ret_signal = measure_early_signal();
-        return start_failure(&err, io);
+        return measure_start_failure("run", &err, io);
     }
     measure_forward_signals(tracker);
     measure_release_streams(output_is_to_stdout(output));

@@ -192,7 +192,8 @@ WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms,
 
 /* Takes the ticks in a thread of the tracker's own until wm_tracker_stop().
  * No other function but wm_tracker_stop(), wm_tracker_signal(), wm_tracker_report(),
- * wm_tracker_live() and wm_tracker_pid() may be called meanwhile. */
+ * wm_tracker_live(), wm_tracker_processes() and wm_tracker_pid() may be called meanwhile.
+ */
 WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Takes the last tick, ends the recording, and lets a command that is still
@@ -215,6 +216,21 @@ WM_API int wm_tracker_exit_signal(const struct wm_tracker *tracker);
  * have answered. Any thread may ask for it, and one reads it. */
 WM_API int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret_live,
                            struct wm_error *err);
+
+/* A process of the target, as it was when it was last looked at. */
+struct wm_tracker_process {
+    pid_t pid, parent;
+    char name[64];       /* as the kernel has it */
+    double cpu_s;        /* CPU time since the start of the session */
+    double memory_bytes; /* its resident set; 0 of a zombie */
+    int threads;
+};
+
+/* Those that are there, up to `room` of them; `ret_count` gets how many there are. Any
+ * thread may ask, between a start and wm_tracker_stop(). */
+WM_API void wm_tracker_processes(const struct wm_tracker *tracker,
+                                 struct wm_tracker_process *ret_processes, size_t room,
+                                 size_t *ret_count);
 
 /* The report of a stopped tracker; or of one that runs, as of its last tick, which is that
  * of a recording without a result. Any thread may ask for it. */

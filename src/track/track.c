@@ -330,6 +330,27 @@ int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret_live,
     return status;
 }
 
+void wm_tracker_processes(const struct wm_tracker *tracker,
+                          struct wm_tracker_process *ret_processes, size_t room,
+                          size_t *ret_count)
+{
+    pthread_mutex_t *lock = (pthread_mutex_t *)&tracker->lock;
+
+    pthread_mutex_lock(lock);
+    const struct wm_process *here = wm_tree_processes(tracker->tree, ret_count);
+    for (size_t i = 0; i < *ret_count && i < room; i++) {
+        ret_processes[i] = (struct wm_tracker_process) {
+            .pid = here[i].pid,
+            .parent = here[i].parent,
+            .cpu_s = (double)(here[i].cpu_ns - here[i].cpu_base_ns) / 1e9,
+            .memory_bytes = (double)here[i].rss_bytes,
+            .threads = here[i].threads,
+        };
+        memcpy(ret_processes[i].name, here[i].name, sizeof(here[i].name));
+    }
+    pthread_mutex_unlock(lock);
+}
+
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
                       struct wm_error *err)
 {

@@ -21,11 +21,11 @@ def wait_for(condition, what, seconds=10):
 class Terminal:
     """A real terminal: tmux, on a socket of its own."""
 
-    def __init__(self, folder, command):
+    def __init__(self, folder, command, columns=100, rows=30):
         if not shutil.which("tmux"):
             raise tap.Skip("tmux is not installed")
         self.socket = str(folder / "tmux")
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "30", command)
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
 
     def tmux(self, *arguments):
         return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True,
@@ -33,6 +33,9 @@ class Terminal:
 
     def type(self, *keys):
         self.tmux("send-keys", *keys)
+
+    def resize(self, columns, rows):
+        self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
     def screen(self):
         return self.tmux("capture-pane", "-p")

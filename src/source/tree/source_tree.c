@@ -19,6 +19,9 @@
  * up to so much. */
 #define CREDIT_MAX_NS (50 * WM_NS_PER_MS)
 #define BUDGET_SHARE 200
+
+/* Of all processes of the machine, which are somebody else's, less. */
+#define BUDGET_SHARE_OF_ALL 1000
 #define BUDGET_MAX_NS (250 * WM_NS_PER_MS)
 #define ROUTINE_START_NS (2 * WM_NS_PER_MS)
 #define FORK_START_NS (20 * WM_NS_PER_MS)
@@ -385,8 +388,9 @@ int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
         return status;
     }
     int64_t now_ns = wm_clock_monotonic_ns();
-    tree->routine = (struct budget) { BUDGET_SHARE, ROUTINE_START_NS, now_ns };
-    tree->fork = (struct budget) { BUDGET_SHARE, FORK_START_NS, now_ns };
+    int64_t share = root == 1 ? BUDGET_SHARE_OF_ALL : BUDGET_SHARE;
+    tree->routine = (struct budget) { share, ROUTINE_START_NS, now_ns };
+    tree->fork = (struct budget) { share, FORK_START_NS, now_ns };
     tree->peak = (struct budget) { PEAK_SHARE, PEAK_START_NS, now_ns };
     *ret_tree = tree;
     return WM_OK;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * watch.h - a session in the terminal while it goes on. What draws it is a library of its
+ * own, because it needs ncurses: wattmeter-watch.so, which `wattmeter watch` loads.
+ *
+ *     const struct wm_watch_module *module = dlsym(library, "wm_watch_module");
+ *     if (module->open(&request, &watch, &err) < 0)
+ *         return fail(&err);
+ *     wm_tracker_live(tracker, &live, &err);
+ *     if (module->begin(watch, live, &err) == WM_OK)
+ *         while (module->turn(watch))
+ *             ;
+ *     module->close(watch);
+ *
+ * All are called from one thread, which need not be the tracker's. The rules of source.h
+ * hold here too.
+ */
+#ifndef WATTMETER_WATCH_H
+#define WATTMETER_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/recording.h"
+#include "wattmeter/report.h"
+#include "wattmeter/tracker.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_watch;
+
+struct wm_watch_request {
+    int terminal;        /* the descriptor of one, which is read from, too */
+    int wake;            /* turn() returns when there is something to read from it */
+    const char *title;   /* what is measured */
+    const char *where;   /* the recording; NULL: there is none */
+    int64_t refresh_ns;  /* between two pictures */
+    int64_t window_ns;   /* of time that the chart shows */
+    bool without_colour; /* NO_COLOR */
+};
+
+/* What is not in the samples. */
+struct wm_watch_news {
+    struct wm_report_figure energy;
+    const struct wm_tracker_process *processes;
+    size_t process_count;
+    int64_t when_ns; /* CLOCK_MONOTONIC */
+};
+
+/* What wattmeter-watch.so has under the name wm_watch_module. */
+struct wm_watch_module {
+    const char *version; /* WM_VERSION of it */
+
+    /* Whether that terminal can show it, with nothing written to it yet. */
+    int (*check)(int terminal, struct wm_error *err);
+
+    /* Takes the terminal until close(). The texts of the request are copied. */
+    int (*open)(const struct wm_watch_request *request, struct wm_watch **ret_watch,
+                struct wm_error *err);
+
+    /* From here on turn() takes the samples of `live`, which lives until close(). */
+    int (*begin)(struct wm_watch *watch, struct wm_recording *live, struct wm_error *err);
+
+    void (*tell)(struct wm_watch *watch, const struct wm_watch_news *news);
+
+    /* Draws, and obeys the keys until the next picture is due; false: the user has had
+     * enough, or the terminal is gone. */
+    bool (*turn)(struct wm_watch *watch);
+
+    /* Gives the terminal back as it was. Accepts NULL. */
+    void (*close)(struct wm_watch *watch);
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_watch.c - a session in the terminal while it goes on: samples, keys, pictures. */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base_clock.h"
+#include "record/record_read.h"
+#include "view/text/view_text_line.h"
+#include "view/watch/view_watch_draw.h"
+#include "wattmeter/version.h"
+
+struct wm_watch {
+    struct wm_watch_screen *screen;
+    struct wm_watch_view view;
+    struct wm_recording *live;
+    int terminal, wake;
+    int64_t refresh_ns;
+    char *title, *where;
+};
+
+static void watch_close(struct wm_watch *watch)
+{
+    if (!watch)
+        return;
+    wm_watch_screen_close(watch->screen);
+    wm_watch_data_release(&watch->view.data);
+    wm_watch_processes_release(&watch->view.processes);
+    wm_watch_chart_release(&watch->view.chart);
+    free(watch->title);
+    free(watch->where);
+    free(watch);
+}
+
+static int watch_open(const struct wm_watch_request *request, struct wm_watch **ret_watch,
+                      struct wm_error *err)
+{
+    struct wm_watch *watch = calloc(1, sizeof(*watch));
+
+    if (!watch)
+        return wm_fail_memory(err, "view");
+    watch->terminal = request->terminal;
+    watch->wake = request->wake;
+    watch->refresh_ns = request->refresh_ns;
+    watch->view.window_ns = request->window_ns;
+    watch->title = strdup(request->title);
+    watch->where = strdup(request->where ? request->where : "");
+    watch->view.title = watch->title;
+    watch->view.where = watch->where;
+    int status = watch->title && watch->where ? WM_OK : wm_fail_memory(err, "view");
+    if (status == WM_OK)
+        status = wm_watch_screen_open(request->terminal, request->without_colour,
+                                      &watch->screen, err);
+    if (status < 0)
+        watch_close(watch);
+    else
+        *ret_watch = watch;
+    return status;
+}
+
+static int watch_begin(struct wm_watch *watch, struct wm_recording *live,
+                       struct wm_error *err)
+{
+    int status = wm_watch_data_init(&watch->view.data, live, watch->view.window_ns, err);
+
+    if (status == WM_OK)
+        watch->live = live;
+    return status;
+}
+
+/* "3.21 kJ ± 4 %" */
+static void print_energy(struct wm_watch_view *view, const struct wm_report_figure *energy)
+{
+    struct wm_detail text = { "" };
+    double off = fmax(energy->high - energy->value, energy->value - energy->low);
+    double ratio = energy->has_range && energy->value > 0 ? off / energy->value : 0;
+
+    if (energy->state == WM_REPORT_MISSING) {
+        wm_line_add(&text, "", "n/a (%s)", energy->why ? energy->why : "not measured");
+    } else {
+        wm_line_add(&text, "", "%s%s",
+                    energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
+                    wm_view_approximate(energy->value, ratio, "J").text);
+        if (ratio > 0)
+            wm_line_add(&text, " ", "± %s", wm_view_percent(ratio).text);
+        wm_line_add_origin(&text, energy->origin);
+    }
+    snprintf(view->energy, sizeof(view->energy), "%.127s", text.text);
+}
+
+static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
+{
+    if (watch->view.is_paused)
+        return;
+    print_energy(&watch->view, &news->energy);
+    wm_watch_processes_take(&watch->view.processes, news);
+    wm_watch_processes_sort(&watch->view.processes, watch->view.order);
+}
+
+static void take_samples(struct wm_watch *watch)
+{
+    struct wm_watch_view *view = &watch->view;
+    struct wm_tick tick;
+
+    /* They wait for so long, the oldest being given up at last. */
+    while (!view->is_paused && watch->live &&
+           wm_recording_next(watch->live, &tick, NULL) > 0)
+        wm_watch_data_add(&view->data, &tick);
+    view->newest_ns = view->data.newest_ns;
+}
+
+/* The next panel that has a series. */
+static void next_panel(struct wm_watch_view *view)
+{
+    size_t at = 0;
+
+    do {
+        view->panel = wm_watch_panel(view->panel + 1) ? view->panel + 1 : 0;
+        at = 0;
+    } while (!wm_watch_next(view, &at) && view->panel > 0);
+    view->selected = 0;
+}
+
+/* Number `index` of the panel's series; NULL: there are fewer. */
+static struct wm_watch_series *find(const struct wm_watch_view *view, size_t index)
+{
+    struct wm_watch_series *series;
+    size_t at = 0;
+
+    while ((series = wm_watch_next(view, &at)) && index > 0)
+        index--;
+    return series;
+}
+
+static void zoom(struct wm_watch *watch, bool is_in)
+{
+    struct wm_watch_view *view = &watch->view;
+    int64_t most_ns = WM_WATCH_KEPT * view->data.window_ns;
+    int64_t window_ns = is_in ? view->window_ns / 2 : view->window_ns * 2;
+
+    if (window_ns <= most_ns && window_ns >= view->data.window_ns / WM_WATCH_KEPT)
+        view->window_ns = window_ns;
+}
+
+/* False: the user has had enough. */
+static bool obey(struct wm_watch *watch, enum wm_watch_key key)
+{
+    struct wm_watch_view *view = &watch->view;
+    struct wm_watch_series *selected = find(view, view->selected);
+
+    switch (key) {
+    case WM_WATCH_QUIT:
+        return false;
+    case WM_WATCH_PAUSE:
+        view->is_paused = !view->is_paused;
+        break;
+    case WM_WATCH_NEXT_PANEL:
+        next_panel(view);
+        break;
+    case WM_WATCH_ZOOM_IN:
+    case WM_WATCH_ZOOM_OUT:
+        zoom(watch, key == WM_WATCH_ZOOM_IN);
+        break;
+    case WM_WATCH_BEFORE:
+        view->selected -= view->selected > 0;
+        break;
+    case WM_WATCH_AFTER:
+        view->selected += find(view, view->selected + 1) != NULL;
+        break;
+    case WM_WATCH_HIDE:
+        if (selected)
+            selected->is_hidden = !selected->is_hidden;
+        break;
+    case WM_WATCH_SHOW_ALL:
+        for (size_t i = 0; i < view->data.count; i++)
+            view->data.series[i].is_hidden = false;
+        break;
+    case WM_WATCH_SORT:
+        view->order = view->order == WM_WATCH_BY_PID ? WM_WATCH_BY_CPU : view->order + 1;
+        wm_watch_processes_sort(&view->processes, view->order);
+        break;
+    case WM_WATCH_HELP:
+        view->has_help = !view->has_help;
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+/* Obeys all that has been typed; `ret_has_key` says whether there was something. */
+static bool read_keys(struct wm_watch *watch, bool *ret_has_key)
+{
+    enum wm_watch_key key;
+
+    *ret_has_key = false;
+    while ((key = wm_watch_screen_key()) != WM_WATCH_NOTHING) {
+        *ret_has_key = true;
+        if (!obey(watch, key))
+            return false;
+    }
+    return true;
+}
+
+static bool watch_turn(struct wm_watch *watch)
+{
+    int64_t due_ns = wm_clock_monotonic_ns() + watch->refresh_ns;
+    struct pollfd waits[] = { { .fd = watch->terminal, .events = POLLIN },
+                              { .fd = watch->wake, .events = POLLIN } };
+    bool has_key = false;
+
+    take_samples(watch);
+    if (!watch->view.is_paused)
+        wm_watch_draw(watch->screen, &watch->view);
+    for (int64_t left_ns; (left_ns = due_ns - wm_clock_monotonic_ns()) > 0;) {
+        int ready = poll(waits, 2, (int)((left_ns + 999999) / 1000000));
+        if (ready < 0 && errno != EINTR)
+            return false;
+        if (ready > 0 && (waits[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
+            return false;
+        if (!read_keys(watch, &has_key))
+            return false;
+        if (has_key)
+            wm_watch_draw(watch->screen, &watch->view);
+        if (ready > 0 && waits[1].revents)
+            break;
+    }
+    return true;
+}
+
+WM_API extern const struct wm_watch_module wm_watch_module;
+const struct wm_watch_module wm_watch_module = {
+    .version = WM_VERSION,
+    .check = wm_watch_screen_check,
+    .open = watch_open,
+    .begin = watch_begin,
+    .tell = watch_tell,
+    .turn = watch_turn,
+    .close = watch_close,
+};

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_watch_data.c - samples as series of the last seconds. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/record_read.h"
+#include "view/watch/view_watch_data.h"
+
+static const char *const panels[] = { "power", "utilization", "memory", "temperature",
+                                      "clocks" };
+
+/* Those that people look at first get the colours that are told apart best. */
+static const enum wm_device_kind colour_order[] = {
+    WM_DEVICE_GPU,  WM_DEVICE_CPU,      WM_DEVICE_DRAM,     WM_DEVICE_HOST,
+    WM_DEVICE_TREE, WM_DEVICE_PLATFORM, WM_DEVICE_CPU_PART, WM_DEVICE_OTHER,
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const char *wm_watch_panel(size_t index)
+{
+    return index < COUNT(panels) ? panels[index] : NULL;
+}
+
+static bool is_of_device(const struct wm_watch_series *series,
+                         const struct wm_watch_series *other)
+{
+    return series->channel && other->channel && strcmp(series->label, other->label) == 0;
+}
+
+/* The same device has the same colour in all panels. */
+static void set_colours(struct wm_watch_data *data)
+{
+    size_t next = 0;
+
+    for (size_t k = 0; k < COUNT(colour_order); k++) {
+        for (size_t i = 1; i < data->count; i++) {
+            struct wm_watch_series *own = &data->series[i];
+            size_t first = 1;
+            if (own->channel->device_kind != colour_order[k])
+                continue;
+            while (!is_of_device(&data->series[first], own))
+                first++;
+            own->colour = first < i ? data->series[first].colour : next++;
+        }
+    }
+}
+
+/* A column of what is kept for each of a wide chart's, and no finer than the samples. */
+static int init_line(struct wm_watch_data *data, struct wm_watch_series *series,
+                     int64_t interval_ns, struct wm_error *err)
+{
+    enum { DOTS = 400 };
+    int64_t step_ns = data->window_ns / DOTS;
+
+    step_ns = step_ns > interval_ns ? step_ns : interval_ns;
+    size_t room = (size_t)(WM_WATCH_KEPT * data->window_ns / step_ns) + 2;
+    return wm_chart_line_init(&series->line, room, step_ns, err);
+}
+
+static bool is_of_sum(const struct wm_watch_series *series)
+{
+    enum wm_device_kind kind = series->channel->device_kind;
+
+    return strcmp(series->feed.panel, "power") == 0 &&
+           (kind == WM_DEVICE_GPU || kind == WM_DEVICE_CPU || kind == WM_DEVICE_DRAM);
+}
+
+/* Its power and its energy are one. */
+static void pair(struct wm_watch_data *data, size_t index)
+{
+    struct wm_watch_series *own = &data->series[index];
+
+    for (size_t i = 1; i < index; i++) {
+        struct wm_watch_series *other = &data->series[i];
+        if (is_of_device(own, other) && strcmp(own->feed.panel, other->feed.panel) == 0) {
+            own->partner = i;
+            other->partner = index;
+        }
+    }
+    data->summands += own->partner == 0 && is_of_sum(own);
+}
+
+int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *live,
+                       int64_t window_ns, struct wm_error *err)
+{
+    const struct wm_run *run = wm_recording_run(live);
+    size_t count;
+    const struct wm_channel *channels = wm_recording_channels(live, &count);
+
+    *data = (struct wm_watch_data) {
+        .window_ns = window_ns, .count = 1, .channels = channels, .channel_count = count
+    };
+    data->series = calloc(count + 1, sizeof(*data->series));
+    data->latest = calloc(count + 1, sizeof(*data->latest));
+    if (!data->series || !data->latest) {
+        wm_watch_data_release(data);
+        return wm_fail_memory(err, "view");
+    }
+    for (size_t i = 0; i < count; i++)
+        data->latest[i] = NAN;
+    data->series[0] = (struct wm_watch_series) {
+        .label = "total",
+        .feed = { .panel = panels[0], .unit = "W", .factor = 1 },
+    };
+    int status = init_line(data, &data->series[0], run->interval_ns, err);
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        struct wm_watch_series *series = &data->series[data->count];
+        wm_chart_feed_init(&series->feed, &channels[i], run->core_count);
+        if (!series->feed.panel)
+            continue;
+        series->label = channels[i].label;
+        series->channel = &channels[i];
+        series->place = i;
+        status = init_line(data, series, run->interval_ns, err);
+        pair(data, data->count++);
+    }
+    set_colours(data);
+    if (status < 0)
+        wm_watch_data_release(data);
+    return status;
+}
+
+void wm_watch_data_release(struct wm_watch_data *data)
+{
+    for (size_t i = 0; i < data->count && data->series; i++)
+        wm_chart_line_release(&data->series[i].line);
+    free(data->series);
+    free(data->latest);
+    *data = (struct wm_watch_data) { 0 };
+}
+
+bool wm_watch_is_in(const struct wm_watch_data *data, const struct wm_watch_series *series,
+                    const char *panel)
+{
+    const struct wm_watch_series *partner = &data->series[series->partner];
+
+    if (strcmp(series->feed.panel, panel) != 0)
+        return false;
+    if (!series->channel)
+        return data->summands > 1;
+    if (series->partner == 0)
+        return true;
+    /* Of both its power, unless there is no value of it. */
+    return series->feed.is_rate ? !partner->has_value
+                                : series->has_value || !partner->has_value;
+}
+
+static void add_sample(struct wm_watch_data *data, struct wm_watch_series *series,
+                       int64_t when_ns, enum wm_reading_state state, double value)
+{
+    wm_chart_line_add(&series->line, when_ns, state, value);
+    wm_chart_line_forget(&series->line, when_ns - (WM_WATCH_KEPT * data->window_ns));
+    series->state = state == WM_READING_OK && !isfinite(value) ? WM_READING_FAILED : state;
+    series->now = value;
+    series->has_value = series->has_value || series->state == WM_READING_OK;
+}
+
+static void add_sum(struct wm_watch_data *data, int64_t when_ns)
+{
+    double sum = 0;
+
+    for (size_t i = 1; i < data->count; i++) {
+        const struct wm_watch_series *series = &data->series[i];
+        if (!is_of_sum(series) || !wm_watch_is_in(data, series, panels[0]))
+            continue;
+        if (series->state != WM_READING_OK) {
+            add_sample(data, &data->series[0], when_ns, WM_READING_FAILED, 0);
+            return;
+        }
+        sum += series->now;
+    }
+    add_sample(data, &data->series[0], when_ns, WM_READING_OK, sum);
+}
+
+void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick)
+{
+    if (!data->has_sample)
+        data->first_ns = tick->when_ns;
+    data->has_sample = true;
+    data->newest_ns = tick->when_ns - data->first_ns;
+    for (size_t i = 0; i < tick->count && i < data->channel_count; i++) {
+        if (tick->readings[i].state == WM_READING_OK)
+            data->latest[i] = tick->readings[i].value;
+    }
+    for (size_t i = 1; i < data->count; i++) {
+        struct wm_watch_series *series = &data->series[i];
+        const struct wm_reading *reading = &tick->readings[series->place];
+        bool has_own = reading->state == WM_READING_OK && reading->when_ns > data->first_ns;
+        int64_t when_ns = has_own ? reading->when_ns - data->first_ns : data->newest_ns;
+        enum wm_reading_state state;
+        double value;
+        if (wm_chart_feed_take(&series->feed, reading, when_ns, &state, &value))
+            add_sample(data, series, when_ns, state, value);
+    }
+    add_sum(data, data->newest_ns);
+}
+
+double wm_watch_latest(const struct wm_watch_data *data, const char *label,
+                       const char *metric)
+{
+    for (size_t i = 0; i < data->channel_count; i++) {
+        if (strcmp(data->channels[i].label, label) == 0 &&
+            strcmp(data->channels[i].metric, metric) == 0)
+            return data->latest[i];
+    }
+    return NAN;
+}
+
+struct wm_axis wm_watch_time(int64_t newest_ns, int64_t window_ns, size_t columns)
+{
+    double newest = (double)newest_ns / 1e9, window = (double)window_ns / 1e9;
+    struct wm_axis axis = wm_axis_of_time(newest > window ? newest - window : 0, newest);
+    double cell = (axis.high - axis.low) / (double)columns;
+
+    if (axis.low > 0) { /* while it grows, every column changes anyway */
+        axis.high = ceil(axis.high / cell) * cell;
+        axis.low = axis.high - cell * (double)columns;
+    }
+    return axis;
+}
+
+bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
+                     const struct wm_axis *time, struct wm_axis *ret_values)
+{
+    double least = INFINITY, greatest = -INFINITY, low, high;
+    const char *unit = NULL;
+
+    for (size_t i = 0; i < data->count; i++) {
+        const struct wm_watch_series *series = &data->series[i];
+        if (series->is_hidden || !wm_watch_is_in(data, series, panel) ||
+            !wm_chart_line_range(&series->line, (int64_t)(time->low * 1e9),
+                                 (int64_t)(time->high * 1e9), &low, &high))
+            continue;
+        least = fmin(least, low);
+        greatest = fmax(greatest, high);
+        unit = series->feed.unit;
+    }
+    if (!unit)
+        return false;
+    *ret_values = wm_chart_axis(least, greatest, unit);
+    return true;
+}

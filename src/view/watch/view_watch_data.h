@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_watch_data.h - what a session's view in the terminal shows, between its samples and
+ * the screen; for src/view/watch alone. */
+#ifndef WM_VIEW_WATCH_DATA_H
+#define WM_VIEW_WATCH_DATA_H
+
+#include "base/base_error.h"
+#include "view/chart/view_column.h"
+#include "view/chart/view_feed.h"
+#include "view/chart/view_mark.h"
+#include "wattmeter/watch.h"
+
+/* How far the chart can be zoomed out, times the window: so much is kept. */
+enum { WM_WATCH_KEPT = 4 };
+
+/* A channel, or the sum of the devices' power. */
+struct wm_watch_series {
+    const char *label;
+    const struct wm_channel *channel; /* NULL: the sum */
+    size_t place;                     /* of its reading in a tick */
+    struct wm_chart_feed feed;
+    struct wm_chart_line line;
+    size_t partner; /* what has the device's power by its other channel; 0: nothing */
+    bool has_value; /* one at least */
+    enum wm_reading_state state; /* of the last sample; OK: it was `now` */
+    double now;
+    size_t colour;
+    bool is_hidden;
+};
+
+struct wm_watch_data {
+    struct wm_watch_series *series; /* [0] is the sum */
+    size_t count;
+    size_t summands;
+    const struct wm_channel *channels;
+    double *latest; /* of each channel; NAN: no value yet */
+    size_t channel_count;
+    int64_t window_ns;
+    int64_t first_ns, newest_ns; /* of the samples */
+    bool has_sample;
+};
+
+/* The series that are of a panel, borrowing from the channels. The window is what is shown
+ * at first. */
+int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *live,
+                       int64_t window_ns, struct wm_error *err);
+void wm_watch_data_release(struct wm_watch_data *data);
+void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick);
+
+/* The panels in their order; NULL past the last. */
+const char *wm_watch_panel(size_t index);
+
+/* Whether a series is of that panel. A device that has both its power and its energy is
+ * there once. */
+bool wm_watch_is_in(const struct wm_watch_data *data, const struct wm_watch_series *series,
+                    const char *panel);
+
+/* The last value of a channel; NAN: there is none. */
+double wm_watch_latest(const struct wm_watch_data *data, const char *label,
+                       const char *metric);
+
+/* The chart's time in seconds since the first sample, up to `newest_ns`. Its ends are whole
+ * columns, so that what stays in the chart looks the same when it moves. */
+struct wm_axis wm_watch_time(int64_t newest_ns, int64_t window_ns, size_t columns);
+
+/* What the series of a panel that are not hidden have in that time; false: nothing. */
+bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
+                     const struct wm_axis *time, struct wm_axis *ret_values);
+
+/* Cells of two by four dots, as braille has them. */
+struct wm_watch_canvas {
+    size_t columns, rows;
+    uint8_t *dots; /* of each cell, in the order of Unicode's braille */
+    uint8_t *inks; /* of each cell; 0: none */
+};
+
+int wm_watch_canvas_init(struct wm_watch_canvas *canvas, size_t columns, size_t rows,
+                         struct wm_error *err);
+void wm_watch_canvas_release(struct wm_watch_canvas *canvas);
+void wm_watch_canvas_clear(struct wm_watch_canvas *canvas);
+
+/* A line of two columns for each cell. */
+void wm_watch_canvas_draw(struct wm_watch_canvas *canvas,
+                          const struct wm_chart_column *line, const struct wm_axis *values,
+                          uint8_t ink);
+
+/* A process as it was lately. */
+struct wm_watch_process {
+    struct wm_tracker_process process;
+    double cores; /* that it used since it was told of before; NAN: it is new */
+};
+
+enum wm_watch_order {
+    WM_WATCH_BY_CPU,
+    WM_WATCH_BY_TIME,
+    WM_WATCH_BY_MEMORY,
+    WM_WATCH_BY_PID
+};
+
+struct wm_watch_processes {
+    struct wm_watch_process *all;
+    size_t count;
+    int64_t when_ns;
+};
+
+/* Takes what is told of them now; out of memory, all stays as it was. */
+void wm_watch_processes_take(struct wm_watch_processes *processes,
+                             const struct wm_watch_news *news);
+void wm_watch_processes_sort(struct wm_watch_processes *processes,
+                             enum wm_watch_order order);
+void wm_watch_processes_release(struct wm_watch_processes *processes);
+
+#endif

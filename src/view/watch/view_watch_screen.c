@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_watch_screen.c - the terminal by ncurses, which sends the cells that have changed
+ * alone.
+ *
+ * A chart that moves would change nearly all of its cells. Where it moves by whole cells,
+ * the terminal is told to delete so many at the left of each row, and what ncurses believes
+ * of the screen is moved with it; so what comes in at the right is sent alone.
+ */
+#include "view/watch/view_watch_screen.h"
+
+/* The wide functions of ncurses are hidden otherwise. */
+#define NCURSES_WIDECHAR 1
+
+#include <curses.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <term.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/base_file.h"
+#include "base/text/base_text.h"
+#include "view/chart/view_mark.h"
+
+enum { TEXT_MAX = 512 };
+
+struct wm_watch_screen {
+    FILE *in, *out;
+    SCREEN *screen;
+    bool has_colour;
+    bool can_shift;
+    struct {
+        int row, rows, column, cells;
+    } shift; /* that is due */
+};
+
+static int use_utf8(struct wm_error *err)
+{
+    if (setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
+        return WM_OK;
+    if (setlocale(LC_CTYPE, "C.UTF-8"))
+        return WM_OK;
+    return wm_fail(err, WM_EINVAL, "the locale is not UTF-8, as the chart needs");
+}
+
+int wm_watch_screen_check(int terminal, struct wm_error *err)
+{
+    const char *type = wm_env("TERM", NULL);
+    int found = 0;
+
+    if (!type || setupterm(type, terminal, &found) != OK)
+        return wm_fail(err, WM_ENODEV, "the terminal '%.40s' is not known (TERM)",
+                       type ? type : "");
+    bool can_place = cursor_address && clear_screen;
+    del_curterm(cur_term);
+    if (!can_place)
+        return wm_fail(err, WM_ENODEV, "the terminal '%.40s' cannot place the cursor",
+                       type);
+    return use_utf8(err);
+}
+
+/* The name under which terminfo has the same terminal with 24-bit colour, where it says
+ * that it has that: "xterm-direct" of "xterm-256color". */
+static const char *find_type(int terminal, char *name, size_t size)
+{
+    const char *type = wm_env("TERM", NULL), *depth = wm_env("COLORTERM", NULL);
+    int found = 0;
+
+    if (!depth || (strcmp(depth, "truecolor") != 0 && strcmp(depth, "24bit") != 0))
+        return type;
+    snprintf(name, size, "%.*s-direct", (int)strcspn(type, "-"), type);
+    if (setupterm(name, terminal, &found) != OK)
+        return type;
+    del_curterm(cur_term);
+    return name;
+}
+
+/* The nearest of what the terminal has. */
+static int colour_of(uint32_t rgb)
+{
+    static const int levels[] = { 0, 95, 135, 175, 215, 255 };
+    static const uint8_t eight[] = { COLOR_BLUE,    COLOR_RED,    COLOR_GREEN,
+                                     COLOR_MAGENTA, COLOR_YELLOW, COLOR_CYAN };
+    int index = 16;
+
+    if (COLORS > 256)
+        return (int)rgb;
+    if (COLORS < 256)
+        return eight[rgb % sizeof(eight)];
+    for (int shift = 16, weight = 36; shift >= 0; shift -= 8, weight /= 6) {
+        int value = (int)(rgb >> shift & 0xff), best = 0;
+        for (int i = 1; i < 6; i++)
+            best = abs(levels[i] - value) < abs(levels[best] - value) ? i : best;
+        index += best * weight;
+    }
+    return index;
+}
+
+static bool start_colours(void)
+{
+    if (!has_colors() || start_color() != OK || use_default_colors() != OK)
+        return false;
+    for (int i = 0; i < WM_WATCH_INKS; i++)
+        init_extended_pair(i + 1, colour_of(wm_chart_colour((size_t)i)), -1);
+    init_extended_pair(WM_WATCH_FAINT, COLORS > 8 ? colour_of(0x808080) : COLOR_WHITE, -1);
+    return true;
+}
+
+/* Whether the terminal can do that, and at once. */
+static bool is_there(const char *capability)
+{
+    return capability && !strstr(capability, "$<");
+}
+
+/* Ctrl-Z would stop the measuring and leave the terminal as it is now. */
+static void forbid_stop_key(int terminal)
+{
+    struct termios settings;
+
+    if (tcgetattr(terminal, &settings) != 0)
+        return;
+    settings.c_cc[VSUSP] = _POSIX_VDISABLE;
+    tcsetattr(terminal, TCSANOW, &settings);
+}
+
+static FILE *open_copy(int terminal, const char *mode)
+{
+    int copy = dup(terminal);
+    FILE *stream = copy >= 0 ? fdopen(copy, mode) : NULL;
+
+    if (!stream && copy >= 0)
+        close(copy);
+    return stream;
+}
+
+void wm_watch_screen_close(struct wm_watch_screen *screen)
+{
+    if (!screen)
+        return;
+    if (screen->screen) {
+        endwin();
+        delscreen(screen->screen);
+    }
+    if (screen->in)
+        fclose(screen->in);
+    if (screen->out)
+        fclose(screen->out);
+    free(screen);
+}
+
+int wm_watch_screen_open(int terminal, bool without_colour,
+                         struct wm_watch_screen **ret_screen, struct wm_error *err)
+{
+    struct wm_watch_screen *screen = calloc(1, sizeof(*screen));
+    char name[64];
+
+    if (!screen)
+        return wm_fail_memory(err, "view");
+    screen->in = open_copy(terminal, "r");
+    screen->out = open_copy(terminal, "w");
+    if (screen->in && screen->out)
+        screen->screen =
+            newterm(find_type(terminal, name, sizeof(name)), screen->out, screen->in);
+    if (!screen->screen) {
+        wm_watch_screen_close(screen);
+        return wm_fail(err, WM_ENODEV, "the terminal cannot be used");
+    }
+    cbreak();
+    noecho();
+    nonl();
+    forbid_stop_key(terminal);
+    intrflush(stdscr, FALSE);
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    set_escdelay(25);
+    curs_set(0);
+    screen->can_shift = is_there(save_cursor) && is_there(restore_cursor) &&
+                        is_there(cursor_address) && is_there(parm_dch);
+    screen->has_colour = !without_colour && start_colours();
+    *ret_screen = screen;
+    return WM_OK;
+}
+
+enum wm_watch_key wm_watch_screen_key(void)
+{
+    switch (getch()) {
+    case ERR:
+        return WM_WATCH_NOTHING;
+    case 'q':
+    case 'Q':
+        return WM_WATCH_QUIT;
+    case ' ':
+    case 'p':
+        return WM_WATCH_PAUSE;
+    case '\t':
+    case 'm':
+        return WM_WATCH_NEXT_PANEL;
+    case '+':
+    case '=':
+        return WM_WATCH_ZOOM_IN;
+    case '-':
+        return WM_WATCH_ZOOM_OUT;
+    case KEY_LEFT:
+        return WM_WATCH_BEFORE;
+    case KEY_RIGHT:
+        return WM_WATCH_AFTER;
+    case 'x':
+    case '\r':
+        return WM_WATCH_HIDE;
+    case 'a':
+        return WM_WATCH_SHOW_ALL;
+    case 's':
+        return WM_WATCH_SORT;
+    case 'h':
+    case '?':
+        return WM_WATCH_HELP;
+    default:
+        return WM_WATCH_OTHER;
+    }
+}
+
+void wm_watch_screen_size(int *ret_rows, int *ret_columns)
+{
+    *ret_rows = LINES;
+    *ret_columns = COLS;
+}
+
+void wm_watch_screen_clear(struct wm_watch_screen *screen)
+{
+    screen->shift.cells = 0;
+    erase();
+}
+
+static const attr_t attributes[] = {
+    [WM_WATCH_PLAIN] = A_NORMAL,
+    [WM_WATCH_BOLD] = A_BOLD,
+    [WM_WATCH_REVERSE] = A_REVERSE,
+    [WM_WATCH_CHOSEN] = A_BOLD | A_UNDERLINE,
+};
+
+void wm_watch_screen_style(const struct wm_watch_screen *screen, enum wm_watch_style style,
+                           int ink)
+{
+    attr_set(attributes[style], 0, screen->has_colour ? &ink : NULL);
+}
+
+/* Names are anybody's: control characters could move the cursor or worse. */
+void wm_watch_screen_put(int row, int column, int width, const char *text)
+{
+    char clean[TEXT_MAX];
+    wchar_t wide[TEXT_MAX];
+
+    if (width > COLS - column)
+        width = COLS - column;
+    if (width <= 0 || row >= LINES)
+        return;
+    snprintf(clean, sizeof(clean), "%s", text);
+    wm_text_clean(clean);
+    size_t count = mbstowcs(wide, clean, TEXT_MAX);
+    if (count != (size_t)-1)
+        mvaddnwstr(row, column, wide, (int)count < width ? (int)count : width);
+}
+
+void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, int column,
+                                 uint8_t dots, int ink)
+{
+    wchar_t text[] = { (wchar_t)(0x2800 + dots), L'\0' };
+    int pair = screen->has_colour ? ink : 0;
+    cchar_t cell;
+
+    setcchar(&cell, text, A_NORMAL, 0, &pair);
+    mvadd_wch(row, column, &cell);
+}
+
+void wm_watch_screen_shift(struct wm_watch_screen *screen, int row, int rows, int column,
+                           int cells)
+{
+    screen->shift.row = row;
+    screen->shift.rows = rows;
+    screen->shift.column = column;
+    screen->shift.cells = cells;
+}
+
+/* What is on the screen, and what ncurses believes of it, before the new picture is
+ * compared with it. All that ncurses has to write has been written when it comes back. */
+static void shift(const struct wm_watch_screen *screen)
+{
+    int cells = screen->shift.cells, first = screen->shift.row;
+
+    if (cells == 0 || !screen->can_shift)
+        return;
+    fputs(save_cursor, screen->out);
+    for (int row = first; row < first + screen->shift.rows; row++) {
+        fputs(tiparm(cursor_address, row, screen->shift.column), screen->out);
+        fputs(tiparm(parm_dch, cells), screen->out);
+        for (int i = 0; i < cells; i++)
+            mvwdelch(curscr, row, screen->shift.column);
+    }
+    fputs(restore_cursor, screen->out);
+    fflush(screen->out);
+    /* A row that is to look as it did has been moved all the same. */
+    touchline(newscr, first, screen->shift.rows);
+}
+
+void wm_watch_screen_show(struct wm_watch_screen *screen)
+{
+    wnoutrefresh(stdscr);
+    shift(screen);
+    doupdate();
+}

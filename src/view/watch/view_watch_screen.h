@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_watch_screen.h - the terminal: its size, its keys, and what stands where; for
+ * src/view/watch alone, of one thread, and one at a time. */
+#ifndef WM_VIEW_WATCH_SCREEN_H
+#define WM_VIEW_WATCH_SCREEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/base_error.h"
+
+struct wm_watch_screen;
+
+/* Whether the terminal can show it, and the locale. */
+int wm_watch_screen_check(int terminal, struct wm_error *err);
+
+int wm_watch_screen_open(int terminal, bool without_colour,
+                         struct wm_watch_screen **ret_screen, struct wm_error *err);
+
+/* Gives the terminal back as it was. Accepts NULL. */
+void wm_watch_screen_close(struct wm_watch_screen *screen);
+
+void wm_watch_screen_size(int *ret_rows, int *ret_columns);
+
+/* A picture begins empty, and is seen when it is shown. */
+void wm_watch_screen_clear(struct wm_watch_screen *screen);
+void wm_watch_screen_show(struct wm_watch_screen *screen);
+
+/* Inks: 0 is the terminal's own, those of a chart's colours follow. */
+enum { WM_WATCH_INKS = 16, WM_WATCH_FAINT };
+enum wm_watch_style { WM_WATCH_PLAIN, WM_WATCH_BOLD, WM_WATCH_REVERSE, WM_WATCH_CHOSEN };
+
+/* How the text looks that is put from here on. */
+void wm_watch_screen_style(const struct wm_watch_screen *screen, enum wm_watch_style style,
+                           int ink);
+
+/* As much of the text as `width` columns hold, and the screen. */
+void wm_watch_screen_put(int row, int column, int width, const char *text);
+
+void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, int column,
+                                 uint8_t dots, int ink);
+
+/* In this picture all that stood right of `column` in these rows in the last one stands so
+ * many cells further left. */
+void wm_watch_screen_shift(struct wm_watch_screen *screen, int row, int rows, int column,
+                           int cells);
+
+/* What somebody has done. */
+enum wm_watch_key {
+    WM_WATCH_NOTHING,
+    WM_WATCH_OTHER, /* the size has changed, or no key of ours */
+    WM_WATCH_QUIT,
+    WM_WATCH_PAUSE,
+    WM_WATCH_NEXT_PANEL,
+    WM_WATCH_ZOOM_IN,
+    WM_WATCH_ZOOM_OUT,
+    WM_WATCH_BEFORE,
+    WM_WATCH_AFTER,
+    WM_WATCH_HIDE,
+    WM_WATCH_SHOW_ALL,
+    WM_WATCH_SORT,
+    WM_WATCH_HELP,
+};
+
+/* The next one, without waiting. */
+enum wm_watch_key wm_watch_screen_key(void);
+
+#endif

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`wattmeter watch` in real terminals."""
+
+import json
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import tap
+from tap import case
+from terminal import Terminal, wait_for
+
+if not (tap.BUILD / "wattmeter-watch.so").exists():
+    print("built without ncurses")
+    sys.exit(77)
+
+NVML = tap.BUILD / "tests/fake/libnvidia-ml.so.1"
+SQUARE = {"shape": "square", "low": 100, "high": 500, "period": 0.7}
+BRAILLE = re.compile("[\u2801-\u28ff]")
+
+
+class Watched(Terminal):
+    """`wattmeter watch` in tmux; a shell is there when it has ended."""
+
+    def __init__(self, folder, *arguments, columns=80, rows=24, gpus=None, **variables):
+        if gpus is not None:
+            scenario = folder / "scenario.json"
+            scenario.write_text(json.dumps({"gpus": gpus}))
+            variables |= {"WATTMETER_NVML": NVML, "FAKE_NVML_SCENARIO": scenario}
+        folder = Path(tempfile.mkdtemp(dir=folder))
+        words = shlex.join(map(str, arguments))
+        settings = " ".join(f"{name}='{value}'" for name, value in variables.items())
+        super().__init__(folder, f"env {settings} {tap.WATTMETER} watch {words}; "
+                                 "echo ended with $?; exec cat", columns, rows)
+
+    def wait_chart(self):
+        wait_for(lambda: BRAILLE.search(self.screen()), f"a chart:\n{self.screen()}")
+
+    def wait_end(self, status=0):
+        self.wait(f"ended with {status}")
+
+
+def gpu(**changes):
+    return {"power": 300, "utilization": 0.75, "temperature": 61, "memory_used": 8589934592,
+            **changes}
+
+
+def chart_of(screen):
+    """The rows of the chart without what is left of them."""
+    return [line[8:] for line in screen.splitlines() if BRAILLE.search(line)]
+
+
+@case("a command: its chart, what it writes kept for the end, its status")
+def a_command(folder):
+    terminal = Watched(folder, "--", "sh", "-c", "echo $((40 + 2)) said; sleep 4; exit 3")
+    terminal.wait_chart()
+    screen = terminal.screen()
+    assert "42 said" not in screen, screen
+    assert " sh -c echo $((40" in screen.splitlines()[0], screen
+    for word in "Power (W)", "machine", "processes", "PID", "sleep", "q quit":
+        assert word in screen, (word, screen)
+    terminal.wait_end(3)
+    after = terminal.screen()
+    assert "42 said" in after and "Exit status   3" in after, after
+    terminal.close()
+
+
+@case("GPUs, the CPU and their total")
+def gpus_and_their_total(folder):
+    terminal = Watched(folder, "--", "sleep", "1000", columns=120, gpus=[gpu(), gpu(power=200)])
+    terminal.wait_chart()
+    terminal.wait("total")
+    screen = terminal.screen()
+    assert "gpu0 300 W sim" in screen and "gpu1 200 W sim" in screen, screen
+    total = float(re.search(r"total ([\d.]+) W", screen)[1])
+    cpu = float(re.search(r"cpu ([\d.]+) W", screen)[1])
+    assert abs(total - 500 - cpu) < 2, screen
+    assert re.search(r"gpu0 +300 W +75 % +8.59 GB of .* 61 °C", screen), screen
+    terminal.close()
+
+
+@case("a process that goes on when the view ends")
+def a_process(folder):
+    target = subprocess.Popen(["sleep", "1000"])
+    terminal = Watched(folder, target.pid)
+    terminal.wait_chart()
+    assert f"{target.pid}" in terminal.screen()
+    terminal.type("q")
+    terminal.wait_end()
+    assert "Process" in terminal.screen() and target.poll() is None
+    target.kill()
+    target.wait()
+    terminal.close()
+
+
+@case("all processes where nothing is named")
+def all_processes(folder):
+    terminal = Watched(folder)
+    terminal.wait_chart()
+    assert "all processes" in terminal.screen()
+    terminal.type("q")
+    terminal.wait_end()
+    terminal.close()
+
+
+@case("a chart that was moved is the one that would be drawn")
+def what_has_moved_is_what_would_be_drawn(folder):
+    terminal = Watched(folder, "--window", "2s", "--refresh", "50ms", "--interval", "20ms",
+                       "--", "sleep", "1000", columns=100, rows=30,
+                       gpus=[gpu(power=SQUARE)])
+    terminal.wait("gpu0")
+    wait_for(lambda: re.search("0:00:0[4-9]", terminal.screen()), "4 s", 30)
+    terminal.type(" ")
+    terminal.wait("PAUSED")
+    moved = terminal.screen()
+    terminal.resize(101, 30)
+    wait_for(lambda: chart_of(terminal.screen()) != chart_of(moved), "a wider chart")
+    terminal.resize(100, 30)
+    wait_for(lambda: chart_of(terminal.screen()) == chart_of(moved),
+             f"the same chart:\n{moved}\n{terminal.screen()}")
+    terminal.close()
+
+
+@case("every key does what the help says")
+def keys(folder):
+    terminal = Watched(folder, "--", "sleep", "1000", columns=100, gpus=[gpu()])
+    terminal.wait_chart()
+    terminal.type("Tab")
+    terminal.wait("Utilization (%)")
+    terminal.type("Tab")
+    terminal.wait("Memory (GB)")
+    terminal.type("Tab")
+    terminal.wait("Temperature (°C)")
+    terminal.type("Tab")
+    terminal.wait("Power (W)")
+    terminal.type("Right")
+    terminal.type("x")
+    terminal.wait("○ gpu0")
+    terminal.type("a")
+    terminal.wait("● gpu0")
+    for heading in "[CPU time]", "[memory]", "[PID]", "[CPU]":
+        terminal.type("s")
+        terminal.wait(heading)
+    terminal.type("h")
+    terminal.wait("sort the processes")
+    terminal.type("h")
+    terminal.wait_chart()
+    terminal.close()
+
+
+@case("any size of terminal, while it goes on")
+def any_size(folder):
+    terminal = Watched(folder, "--", "sleep", "1000", gpus=[gpu()] * 10)
+    terminal.wait_chart()
+    for columns, rows in (200, 50), (40, 10), (79, 11), (20, 5), (80, 24):
+        terminal.resize(columns, rows)
+        if columns >= 40:
+            wait_for(lambda: any(BRAILLE.search(line) for line in
+                                 terminal.screen().splitlines()[:rows]) and
+                     len(terminal.screen().splitlines()) == rows, f"{columns} x {rows}")
+        else:
+            terminal.wait("40 x 10")
+    terminal.close()
+
+
+@case("Ctrl-C is the command's")
+def ctrl_c_is_the_commands(folder):
+    terminal = Watched(folder, "--", "sh", "-c", "trap 'echo got $((40 + 2)); exit 7' INT; "
+                       "while :; do sleep 0.1; done")
+    terminal.wait_chart()
+    terminal.type("C-c")
+    terminal.wait_end(7)
+    assert "got 42" in terminal.screen()
+    terminal.close()
+
+
+@case("the view ends alone, and the command's output is seen from there on")
+def the_view_ends_alone(folder):
+    go = folder / "go"
+    terminal = Watched(folder, "--", "sh", "-c", f"echo bef$((1))ore; until [ -e {go} ]; do "
+                       "sleep 0.1; done; echo aft$((1))er")
+    terminal.wait_chart()
+    terminal.type("q")
+    terminal.wait("bef1ore")
+    go.touch()
+    terminal.wait("aft1er")
+    terminal.wait_end()
+    terminal.close()
+
+
+@case("a recording at the same time")
+def recording(folder):
+    path, go = folder / "run.sqlite", folder / "go"
+    terminal = Watched(folder, "--record", path, "--", "sh", "-c",
+                       f"until [ -e {go} ]; do sleep 0.1; done", columns=150)
+    terminal.wait(f"recorded to {path}")
+    terminal.wait_chart()
+    go.touch()
+    terminal.wait_end()
+    terminal.close()
+    assert sqlite3.connect(path).execute("SELECT count(*) > 3 FROM sample").fetchone()[0]
+
+
+@case("NO_COLOR")
+def without_colour(folder):
+    terminal = Watched(folder, "--", "sleep", "1000", gpus=[gpu()], NO_COLOR=1)
+    terminal.wait_chart()
+    screen = terminal.tmux("capture-pane", "-p", "-e")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-8]", screen), screen
+    terminal.close()
+
+
+@case("no terminal, or one that cannot show it: a line, and nothing runs")
+def no_terminal(folder):
+    def refused(*words, **variables):
+        done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              env=tap.environment(**variables), timeout=60, check=False)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done
+        return done.stderr
+
+    ran = folder / "ran"
+    said = refused("setsid", tap.WATTMETER, "watch", "--", "touch", ran)
+    assert "there is no terminal" in said and not ran.exists(), said
+    terminal = Watched(folder, "--", "touch", ran, TERM="dumb")
+    terminal.wait("cannot place the cursor")
+    terminal.wait_end(1)
+    terminal.close()
+    terminal = Watched(folder, "--", "touch", ran, TERM="none-such")
+    terminal.wait("'none-such' is not known")
+    terminal.close()
+    assert not ran.exists()
+
+
+@case("commands and processes that are not there")
+def wrong_words(folder):
+    terminal = Watched(folder, "--", "/nonexistent/command")
+    terminal.wait_end(127)
+    terminal.close()
+    terminal = Watched(folder, "4194304999")
+    terminal.wait("is not the number of a process")
+    terminal.wait_end(2)
+    terminal.close()
+
+
+tap.main()

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_watch.c - what the view in the terminal shows, without a terminal. */
+#include <math.h>
+#include <string.h>
+
+#include "record/record_live.h"
+#include "test.h"
+#include "view/watch/view_watch_data.h"
+
+#define S INT64_C(1000000000)
+#define START (100 * S)
+
+static const struct wm_channel channels[] = {
+    { .device = "a",
+      .label = "gpu0",
+      .metric = "energy",
+      .unit = "J",
+      .device_kind = WM_DEVICE_GPU,
+      .kind = WM_COUNTER },
+    { .device = "a",
+      .label = "gpu0",
+      .metric = "power",
+      .unit = "W",
+      .device_kind = WM_DEVICE_GPU },
+    { .device = "b",
+      .label = "cpu",
+      .metric = "energy",
+      .unit = "J",
+      .device_kind = WM_DEVICE_CPU,
+      .kind = WM_COUNTER,
+      .origin = WM_ESTIMATED },
+    { .device = "host",
+      .label = "host",
+      .metric = "cpu_time",
+      .unit = "s",
+      .device_kind = WM_DEVICE_HOST,
+      .kind = WM_COUNTER },
+    { .device = "a",
+      .label = "gpu0",
+      .metric = "memory_total",
+      .unit = "B",
+      .device_kind = WM_DEVICE_GPU },
+};
+enum { COUNT = sizeof(channels) / sizeof(channels[0]) };
+
+static struct wm_recording *live;
+static struct wm_watch_data data;
+
+static void open_with(size_t count, int64_t window_ns)
+{
+    const struct wm_run run = { .interval_ns = S / 10, .core_count = 4 };
+
+    assert_int_equal(wm_live_open(&run, channels, count, &live, NULL), WM_OK);
+    assert_int_equal(wm_watch_data_init(&data, live, window_ns, NULL), WM_OK);
+}
+
+static void close_all(void)
+{
+    wm_watch_data_release(&data);
+    wm_recording_close(live);
+}
+
+/* What `values` are so long after the start; NAN: it failed. */
+static void add(double seconds, const double *values, size_t count)
+{
+    struct wm_reading readings[COUNT] = { 0 };
+    int64_t when_ns = START + (int64_t)(seconds * 1e9);
+
+    for (size_t i = 0; i < count; i++)
+        readings[i] = (struct wm_reading) {
+            .when_ns = when_ns,
+            .value = values[i],
+            .state = isnan(values[i]) ? WM_READING_FAILED : WM_READING_OK,
+        };
+    const struct wm_tick tick = { when_ns, readings, count };
+    wm_watch_data_add(&data, &tick);
+}
+
+static const struct wm_watch_series *find(const char *label, const char *panel)
+{
+    for (size_t i = 0; i < data.count; i++) {
+        const struct wm_watch_series *series = &data.series[i];
+        if (strcmp(series->label, label) == 0 && wm_watch_is_in(&data, series, panel))
+            return series;
+    }
+    return NULL;
+}
+
+/* The power is that of the sensor, and the sum is of the devices, each once. */
+static void test_power(void **state)
+{
+    (void)state;
+    open_with(COUNT, 20 * S);
+    add(0, (double[]) { 1000, 300, 10, 0, 8e10 }, COUNT);
+    add(1, (double[]) { 1280, 250, 60, 2, 8e10 }, COUNT);
+    assert_true(find("gpu0", "power")->now == 250);
+    assert_true(find("cpu", "power")->now == 50);
+    assert_true(find("total", "power")->now == 300);
+    assert_true(find("host", "utilization")->now == 0.5);
+    assert_null(find("total", "utilization"));
+    assert_null(find("gpu0", "memory")); /* what there is of it is not what is used */
+    assert_true(wm_watch_latest(&data, "gpu0", "memory_total") == 8e10);
+    assert_true(isnan(wm_watch_latest(&data, "gpu0", "clock")));
+    close_all();
+}
+
+/* A sensor without a value leaves it to the counter; a sum that lacks something is none. */
+static void test_missing(void **state)
+{
+    (void)state;
+    open_with(COUNT, 20 * S);
+    add(0, (double[]) { 1000, NAN, 10, 0, NAN }, COUNT);
+    add(1, (double[]) { 1280, NAN, 60, 2, NAN }, COUNT);
+    assert_true(find("gpu0", "power")->now == 280);
+    assert_true(find("total", "power")->now == 330);
+    add(2, (double[]) { 1280, NAN, NAN, 2, NAN }, COUNT);
+    assert_int_equal(find("cpu", "power")->state, WM_READING_FAILED);
+    assert_int_equal(find("total", "power")->state, WM_READING_FAILED);
+    add(3, (double[]) { 1280, INFINITY, NAN, 2, NAN }, COUNT);
+    assert_int_equal(find("gpu0", "power")->state, WM_READING_OK); /* of the counter */
+    close_all();
+}
+
+/* One device needs no sum. */
+static void test_one(void **state)
+{
+    (void)state;
+    open_with(2, 20 * S);
+    add(0, (double[]) { 1000, 300 }, 2);
+    assert_null(find("total", "power"));
+    assert_true(find("gpu0", "power")->now == 300);
+    close_all();
+}
+
+/* From the oldest sample in the window to a second past the newest, in whole columns. */
+static void test_time(void **state)
+{
+    (void)state;
+    struct wm_axis axis = wm_watch_time(5 * S, 20 * S, 60);
+    assert_true(axis.low == 0 && axis.high == 6);
+    double cell = 21.0 / 60;
+    for (int64_t newest_ns = 30 * S; newest_ns < 40 * S; newest_ns += S / 7) {
+        axis = wm_watch_time(newest_ns, 20 * S, 60);
+        double newest = (double)newest_ns / 1e9;
+        assert_true(fabs(axis.high - axis.low - 21) < 1e-9);
+        assert_true(axis.high >= newest + 1 - 1e-9 && axis.high < newest + 1 + cell);
+        double columns = axis.low / cell;
+        assert_true(fabs(columns - round(columns)) < 1e-6);
+    }
+}
+
+/* What left the window does not count, and neither does what is hidden. */
+static void test_values(void **state)
+{
+    (void)state;
+    open_with(COUNT, 2 * S);
+    struct wm_axis time = wm_watch_time(0, 2 * S, 50), values;
+    assert_false(wm_watch_values(&data, "power", &time, &values));
+    for (int i = 0; i <= 100; i++)
+        add(i / 10.0, (double[]) { 1000, i == 10 ? 900 : 300, 10 + 5 * i, 0, 8e10 }, COUNT);
+    time = wm_watch_time(data.newest_ns, 2 * S, 50);
+    data.series[0].is_hidden = true;
+    assert_true(wm_watch_values(&data, "power", &time, &values));
+    assert_true(fabs(values.low - (50 - 25.1)) < 1e-6);
+    assert_true(fabs(values.high - (300 + 25.1)) < 1e-6);
+    for (size_t i = 0; i < data.count; i++)
+        data.series[i].is_hidden = true;
+    assert_false(wm_watch_values(&data, "power", &time, &values));
+    close_all();
+}
+
+static struct wm_chart_column sampled(double value, bool is_joined)
+{
+    return (struct wm_chart_column) { .is_sampled = true,
+                                      .is_joined = is_joined,
+                                      .state = WM_READING_OK,
+                                      .low = value,
+                                      .high = value,
+                                      .first = value,
+                                      .last = value };
+}
+
+static void test_canvas(void **state)
+{
+    const struct wm_axis values = { 0, 8 };
+    struct wm_chart_column line[8] = { 0 };
+    struct wm_watch_canvas canvas;
+
+    (void)state;
+    assert_int_equal(wm_watch_canvas_init(&canvas, 4, 2, NULL), WM_OK);
+    line[0] = sampled(0, false);
+    line[3] = sampled(7.5, true);
+    line[5] = sampled(7.5, false); /* after a gap */
+    line[6] = sampled(-100, true);
+    line[7] = (struct wm_chart_column) { .is_sampled = true, .state = WM_READING_FAILED };
+    wm_watch_canvas_draw(&canvas, line, &values, 3);
+    /* The lowest dot of all at the left, the highest at the top, joined in between. */
+    assert_int_equal(canvas.dots[4] & 0x40, 0x40);
+    assert_int_equal(canvas.dots[1] & 0x08, 0x08);
+    assert_true(canvas.dots[5] != 0 && canvas.dots[1] != 0);
+    assert_int_equal(canvas.inks[4], 3);
+    /* Nothing between the gap's ends, and the last falls through all rows. */
+    assert_int_equal(canvas.dots[2] & 0x47, 0);
+    assert_int_equal(canvas.dots[2] & 0x08, 0x08);
+    assert_int_equal(canvas.dots[7] & 0x40, 0x40);
+    assert_int_equal(canvas.dots[7] & 0xb8, 0);
+    wm_watch_canvas_clear(&canvas);
+    for (size_t i = 0; i < 8; i++)
+        assert_true(canvas.dots[i] == 0 && canvas.inks[i] == 0);
+    wm_watch_canvas_release(&canvas);
+}
+
+static void test_processes(void **state)
+{
+    struct wm_tracker_process all[] = {
+        { .pid = 3, .name = "c", .cpu_s = 1, .memory_bytes = 5 },
+        { .pid = 1, .name = "a", .cpu_s = 9, .memory_bytes = 1 },
+        { .pid = 2, .name = "b", .cpu_s = 4, .memory_bytes = 9 },
+    };
+    struct wm_watch_news news = { .processes = all, .process_count = 3, .when_ns = START };
+    struct wm_watch_processes found = { 0 };
+
+    (void)state;
+    wm_watch_processes_take(&found, &news);
+    assert_true(isnan(found.all[0].cores));
+    all[0].cpu_s = 3;
+    all[2].cpu_s = 0; /* another one with its number */
+    news.when_ns += 2 * S;
+    wm_watch_processes_take(&found, &news);
+    wm_watch_processes_sort(&found, WM_WATCH_BY_CPU);
+    assert_int_equal(found.all[0].process.pid, 3);
+    assert_true(found.all[0].cores == 1 && found.all[1].cores == 0);
+    assert_true(isnan(found.all[2].cores) && found.all[2].process.pid == 2);
+    wm_watch_processes_sort(&found, WM_WATCH_BY_TIME);
+    assert_int_equal(found.all[0].process.pid, 1);
+    wm_watch_processes_sort(&found, WM_WATCH_BY_MEMORY);
+    assert_int_equal(found.all[0].process.pid, 2);
+    wm_watch_processes_sort(&found, WM_WATCH_BY_PID);
+    assert_int_equal(found.all[0].process.pid, 1);
+    news.process_count = 0;
+    wm_watch_processes_take(&found, &news);
+    assert_int_equal(found.count, 0);
+    wm_watch_processes_release(&found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_power),     cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_one),       cmocka_unit_test(test_time),
+        cmocka_unit_test(test_values),    cmocka_unit_test(test_canvas),
+        cmocka_unit_test(test_processes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
