@@ -43,6 +43,39 @@ def test_a_run_has_figures_with_what_is_known_of_them():
     assert report.sources["nvml"][0] is False
 
 
+def fork_and_wait(seconds):
+    child = os.fork()
+    if child == 0:
+        spin(seconds)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def test_a_process_without_children_has_used_all_of_it():
+    fork_and_wait(0.05)  # which ended before
+    for _ in range(20):
+        with wattmeter.track() as t:
+            spin(0.0003)
+        assert t.report["cpu_time.descendants"].value == 0
+        assert t.report["cpu_utilization.descendants.max_sum_percent"].value == 0
+        assert t.report["cpu_time.main"].value == t.report.cpu_time.value > 0.0003
+
+
+def test_a_child_that_nobody_saw_has_used_what_it_has_used(python):
+    python(
+        """
+        import os, time, wattmeter
+        with wattmeter.track(interval=30) as t:
+            if os.fork() == 0:
+                while time.process_time() < 0.004:
+                    pass
+                os._exit(0)
+            os.wait()
+        assert t.report["cpu_time.descendants"].value >= 0.0039, t.report.to_dict()["cpu_time"]
+        """
+    )
+
+
 def test_what_is_missing_is_none_with_a_reason():
     with wattmeter.track() as t:
         pass

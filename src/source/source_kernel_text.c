@@ -97,17 +97,18 @@ int wm_parse_pid_stat(const char *text, struct wm_pid_stat *ret_stat)
 
     enum {
         PGRP_TO_FLAGS = 5,
-        CMINFLT_TO_CMAJFLT = 3,
+        MAJFLT_TO_CMAJFLT = 2,
         PRIORITY_AND_NICE = 2,
         ITREALVALUE = 1,
         VSIZE_TO_ENDCODE = 5,
     };
     if (!take_pid(&at, &stat.ppid) || !skip_words(&at, PGRP_TO_FLAGS) ||
-        !take_u64(&at, &stat.minflt) || !skip_words(&at, CMINFLT_TO_CMAJFLT) ||
-        !take_u64(&at, &stat.utime) || !take_u64(&at, &stat.stime) ||
-        !take_u64(&at, &stat.cutime) || !take_u64(&at, &stat.cstime) ||
-        !skip_words(&at, PRIORITY_AND_NICE) || !take_u64(&at, &stat.threads) ||
-        !skip_words(&at, ITREALVALUE) || !take_u64(&at, &stat.start_time))
+        !take_u64(&at, &stat.minflt) || !take_u64(&at, &stat.cminflt) ||
+        !skip_words(&at, MAJFLT_TO_CMAJFLT) || !take_u64(&at, &stat.utime) ||
+        !take_u64(&at, &stat.stime) || !take_u64(&at, &stat.cutime) ||
+        !take_u64(&at, &stat.cstime) || !skip_words(&at, PRIORITY_AND_NICE) ||
+        !take_u64(&at, &stat.threads) || !skip_words(&at, ITREALVALUE) ||
+        !take_u64(&at, &stat.start_time))
         return WM_EFORMAT;
     if (!skip_words(&at, VSIZE_TO_ENDCODE) || !take_u64(&at, &stat.start_stack))
         stat.start_stack = 0;

@@ -30,13 +30,14 @@
 /* /proc/PID/stat and /proc/PID/task/TID/stat. */
 struct wm_pid_stat {
     pid_t pid;
-    pid_t ppid;      /* 0 where the parent is in an outer pid namespace */
-    char comm[64];   /* valid UTF-8; kernel threads have names longer than 15 */
-    char state;      /* 'R', 'S', 'D', 'Z' (a zombie), 'T', 't', 'X', 'I', ... */
-    uint64_t minflt; /* page faults that needed no disk */
-    uint64_t utime;  /* of the process with its threads */
+    pid_t ppid;       /* 0 where the parent is in an outer pid namespace */
+    char comm[64];    /* valid UTF-8; kernel threads have names longer than 15 */
+    char state;       /* 'R', 'S', 'D', 'Z' (a zombie), 'T', 't', 'X', 'I', ... */
+    uint64_t minflt;  /* page faults that needed no disk */
+    uint64_t cminflt; /* of the children it has waited for, theirs included */
+    uint64_t utime;   /* of the process with its threads */
     uint64_t stime;
-    uint64_t cutime; /* of the children it has waited for, theirs included */
+    uint64_t cutime; /* of the children it has waited for, as above */
     uint64_t cstime;
     uint64_t threads;
     uint64_t start_time;  /* since boot; with the pid, it names one process */

@@ -83,6 +83,8 @@ static void test_pid_stat(void **state)
         assert_int_equal(stat.ppid, 10);
         assert_int_equal(stat.utime, 11);
         assert_int_equal(stat.stime, 12);
+        assert_int_equal(stat.minflt, 5);
+        assert_int_equal(stat.cminflt, 6);
         assert_int_equal(stat.cutime, 13);
         assert_int_equal(stat.cstime, 14);
         assert_int_equal(stat.threads, 3);

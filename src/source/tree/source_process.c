@@ -73,6 +73,7 @@ static void take_stat(const struct wm_procfs *procfs, struct wm_process *process
     process->state = stat->state;
     process->threads = (int)stat->threads;
     process->faults = stat->minflt;
+    process->reaped_faults = stat->cminflt;
     if (stat->start_stack != 0)
         process->image = stat->start_stack;
     process->reaped_ns = (int64_t)(stat->cutime + stat->cstime) * procfs->ns_per_tick;

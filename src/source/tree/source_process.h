@@ -53,8 +53,9 @@ struct wm_process {
     int64_t reaped_ns;   /* of children it has waited for, and theirs */
     int threads;
     int64_t rss_bytes;
-    int64_t file_bytes; /* of the rss: pages of files and of shared memory */
-    uint64_t faults;    /* minor page faults so far */
+    int64_t file_bytes;     /* of the rss: pages of files and of shared memory */
+    uint64_t faults;        /* minor page faults so far, */
+    uint64_t reaped_faults; /* and those of children it has waited for */
 
     bool gone;               /* found so by the last refresh */
     int64_t ran_ns;          /* the last refresh that found it had run */

@@ -465,17 +465,33 @@ int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree)
     return total_ns;
 }
 
+/* NULL: it is not gone, or forgotten. */
+static const struct wm_process *find_gone_root(const struct wm_tree_set *set)
+{
+    for (size_t i = 0; i < set->gone_count; i++) {
+        if (set->gone[i].pid == set->root)
+            return &set->gone[i];
+    }
+    return NULL;
+}
+
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree)
 {
     const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
 
     if (root)
         return wm_process_cpu_ns(&tree->set.procfs, root);
-    for (size_t i = 0; i < tree->set.gone_count; i++) {
-        if (tree->set.gone[i].pid == tree->set.root)
-            return tree->set.gone[i].cpu_ns;
-    }
-    return 0;
+    root = find_gone_root(&tree->set);
+    return root ? root->cpu_ns : 0;
+}
+
+uint64_t wm_tree_main_reaped_faults(const struct wm_tree *tree)
+{
+    const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
+
+    if (!root)
+        root = find_gone_root(&tree->set);
+    return root ? root->reaped_faults : 0;
 }
 
 void wm_tree_rebase(struct wm_tree *tree)

@@ -88,6 +88,10 @@ int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree);
  * the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 
+/* Minor page faults of the children that the root has waited for, as of the last refresh.
+ * No process lives without one, so that they tell of children that nobody saw. */
+uint64_t wm_tree_main_reaped_faults(const struct wm_tree *tree);
+
 /* Lets the CPU time of each process, and the peaks of the tree, count from now. */
 void wm_tree_rebase(struct wm_tree *tree);
 

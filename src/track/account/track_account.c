@@ -149,8 +149,9 @@ struct wm_account {
     int counters[COUNTER_MAX]; /* perf descriptors; their sum is the tree's time */
     size_t counter_count;
     struct wm_cgroup *cgroup;
-    int64_t base_ns;      /* of the way that is used, at the start */
-    int64_t main_base_ns; /* CPU clock of the root at the start */
+    int64_t base_ns;        /* of the way that is used, at the start */
+    int64_t main_base_ns;   /* CPU clock of the root at the start, */
+    uint64_t reaped_faults; /* and page faults of the children it had waited for */
     pid_t root;
     struct host_time host_base;
     int64_t exact_at_ns; /* when the way that is used was last asked, */
@@ -212,6 +213,12 @@ int wm_account_expect(struct wm_account *account, int wake_fd, struct wm_error *
     return status;
 }
 
+static void take_root_base(struct wm_account *account, const struct wm_tree *tree)
+{
+    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    account->reaped_faults = wm_tree_main_reaped_faults(tree);
+}
+
 /* The command waits at its gate and can be moved. */
 static bool enter_cgroup(struct wm_account *account, pid_t pid)
 {
@@ -232,7 +239,7 @@ void wm_account_start_command(struct wm_account *account, pid_t pid,
                               const struct wm_tree *tree)
 {
     account->root = pid;
-    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    take_root_base(account, tree);
     account->begun_ns = wm_clock_monotonic_ns();
 
     int answer = probe_answer(account->probe, PATIENCE_NS);
@@ -296,7 +303,7 @@ static int open_counters(struct wm_account *account, const struct wm_tree *tree)
 
 void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tree, bool own)
 {
-    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    take_root_base(account, tree);
     account->begun_ns = wm_clock_monotonic_ns();
     account->is_late =
         account->probe && probe_answer(account->probe, PATIENCE_NS) == UNKNOWN;
@@ -426,14 +433,24 @@ static double read_whole(struct wm_account *account, const struct wm_tree *tree)
     return account->is_cut && sampled > counted ? sampled : counted;
 }
 
-/* Whether nobody but the root was seen or waited for. */
-static bool is_alone(const struct wm_tree *tree)
+/* Whether nobody but the root was seen, or waited for since the start. */
+static bool is_alone(const struct wm_account *account, const struct wm_tree *tree)
 {
     struct wm_tree_census census;
 
     wm_tree_count(tree, &census);
     return !wm_tree_is_blind(tree) && census.seen <= 1 &&
-           wm_tree_cpu_ns(tree) == wm_tree_live_cpu_ns(tree);
+           wm_tree_main_reaped_faults(tree) == account->reaped_faults;
+}
+
+/* Whether the root has used all of it: nobody else was seen or waited for, and the rest is
+ * no more than what the clocks disagree by. Of a tree in which nobody can be seen the
+ * clocks alone tell. */
+static bool is_roots(const struct wm_account *account, const struct wm_tree *tree,
+                     double total, double main)
+{
+    return (is_alone(account, tree) || wm_tree_is_blind(tree)) &&
+           total - main <= clock_error(main);
 }
 
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
@@ -451,8 +468,7 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
     double total = account->whole;
     double others = account->total - account->main;
 
-    /* The rest is no more than what the clocks disagree by. */
-    if (is_alone(tree) && total - main <= clock_error(main))
+    if (is_roots(account, tree, total, main))
         total = main;
 
     /* A process that vanishes takes what was sampled of it along, and the clocks do not
@@ -476,7 +492,7 @@ void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree)
 {
     wm_account_want_exact(account);
     account->base_ns = read_total_ns(account, tree);
-    account->main_base_ns = wm_tree_main_cpu_ns(tree);
+    take_root_base(account, tree);
     account->total = account->main = 0;
 }
 
@@ -506,7 +522,7 @@ static double not_used(const struct wm_account *account, const struct wm_tree *t
     double part = busy > account->whole ? account->whole / busy : 1;
     double error = clock_error(known);
 
-    return fmax(stolen * part, is_alone(tree) ? error : fmin(stolen, error));
+    return fmax(stolen * part, is_alone(account, tree) ? error : fmin(stolen, error));
 }
 
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
@@ -525,7 +541,7 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     if (known > account->total || is_all_known) {
         account->total = known;
         /* At a tick stolen time may have looked like others'. */
-        if (is_alone(tree))
+        if (is_alone(account, tree) || is_roots(account, tree, known, account->main))
             account->main = known;
         if (account->is_cut)
             set_method(account, "wait4 and sampling; the perf task clock leaves some out, "
