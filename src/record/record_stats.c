@@ -67,7 +67,9 @@ bool wm_stride_next(struct wm_stride *stride, int64_t when_ns, double total,
 {
     const struct wm_stride last = *stride;
 
-    *stride = (struct wm_stride) { .is_told = true, .when_ns = when_ns, .total = total };
+    stride->is_told = true;
+    stride->when_ns = when_ns;
+    stride->total = total;
     if (!last.is_told)
         return false;
     *ret_step = total - last.total;
@@ -84,7 +86,9 @@ struct wm_known wm_stride_rate(struct wm_stride *stride, int64_t when_ns, double
         return (struct wm_known) { 0 };
     if (!wm_stride_next(stride, when_ns, total, &step, &seconds))
         return (struct wm_known) { 0 };
-    return (struct wm_known) { true, step / seconds };
+    double rate = step / seconds;
+    bool is_too_much = stride->most > 0 && rate > stride->most;
+    return (struct wm_known) { true, is_too_much ? stride->most : rate };
 }
 
 void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,

@@ -75,6 +75,7 @@ struct wm_stride {
     bool is_told;
     int64_t when_ns; /* when it was reported last */
     double total;    /* what it was then */
+    double most;     /* it can come to in a second; 0: as much as it says */
 };
 
 /* Takes what is told now. False where nothing was told before; otherwise how far it has
@@ -83,7 +84,8 @@ bool wm_stride_next(struct wm_stride *stride, int64_t when_ns, double total,
                     double *ret_step, double *ret_seconds);
 
 /* The rate since then, per second. Where less than `least_s` has passed, or no time at all,
- * none is known yet, and the step goes on. */
+ * none is known yet, and the step goes on. It is no more than the most there can be: the
+ * total and the time are read a moment apart, which makes 201 % of two cores. */
 struct wm_known wm_stride_rate(struct wm_stride *stride, int64_t when_ns, double total,
                                double least_s);
 

@@ -165,7 +165,7 @@ static struct wm_known increase_of(const struct record *record, size_t channel,
                                    double *ret_seconds)
 {
     const struct wm_counter_stats *before = &record->window->before[channel];
-    struct wm_stride last = { before->count > 0, before->last_ns, before->last };
+    struct wm_stride last = { before->count > 0, before->last_ns, before->last, 0 };
     struct wm_known now = value_of(record, channel);
     double total = now.number;
 

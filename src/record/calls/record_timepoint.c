@@ -160,6 +160,7 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
         if (rate->channel != NO_CHANNEL)
             rate->window_s =
                 WM_SENSOR_PERIODS * (double)channels[rate->channel].period_ns / 1e9;
+        rate->window.most = run->core_count;
         builder->cores[i] = cpus[i].device_kind == WM_DEVICE_HOST ? (double)run->core_count
                                                                   : run->expected_cores;
     }

@@ -62,7 +62,9 @@ void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *cha
         feed->unit = "W";
     } else if (is_same(channel->metric, "cpu_time")) {
         feed->unit = "ratio";
-        if (channel->device_kind != WM_DEVICE_CPU && core_count > 0)
+        bool is_core = channel->device_kind == WM_DEVICE_CPU;
+        feed->stride.most = is_core ? 1 : core_count;
+        if (!is_core && core_count > 0)
             feed->factor = 1 / core_count;
     } else {
         feed->unit = "count";
