@@ -515,6 +515,38 @@ def test_latest_generation(tmp_path, utc):
     assert (duration, end - start) == (6.75, 6.75)
 
 
+def test_display(tmp_path, utc, monkeypatch):
+    """Each GPU has a line of its own; the original fails there."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    results = recorded(tmp_path, "head")
+    for draw in (
+        lambda path: results.display_curves("nvidia_power", path),
+        lambda path: results.display_curves(["intel_power", "per_gpu_nvidia_power"], path),
+        lambda path: results.display_2_curves("intel_power", "nvidia_power", path),
+    ):
+        path = tmp_path / "figure.png"
+        draw(path)
+        assert path.read_bytes().startswith(b"\x89PNG")
+        path.unlink()
+    assert not pyplot.get_fignums()
+
+    shown = []
+    monkeypatch.setattr(pyplot, "show", lambda: shown.append(pyplot.gcf()))
+    results.display_curves(["intel_power", "per_gpu_nvidia_power"])
+    lines = shown[0].axes[0].lines
+    labels = [t.get_text() for t in shown[0].axes[0].get_legend().get_texts()]
+    assert labels[0] == "intel_power" and "per_gpu_nvidia_power, GPU 0" in labels
+    curve = results.get_curve("intel_power")
+    assert list(lines[0].get_ydata()) == [p["value"] for p in curve[0]]
+    pyplot.close("all")
+    with pytest.raises(ValueError, match="no metric 'watts' here; there are .*intel_power"):
+        results.display_curves("watts")
+    pyplot.close("all")
+
+
 def test_part_of_the_time(tmp_path, utc):
     results = recorded(tmp_path, "head")
     _, start, end = results.get_exp_duration()

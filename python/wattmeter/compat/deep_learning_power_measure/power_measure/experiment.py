@@ -11,6 +11,7 @@ import bisect
 import datetime
 import functools
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ from typing import (
     Any,
     Callable,
     Dict,
+    Iterator,
     List,
     Mapping,
     Optional,
@@ -519,6 +521,68 @@ class ExpResults:
     def print(self, start: Time = None, end: Time = None) -> None:
         """Prints what the experiment took."""
         print(_summary_text(self, self.get_summary(start, end)))
+
+    def _draw(self, axes: Any, name: str, colours: Iterator[Any]) -> None:
+        """The curves of a metric, a line for each GPU, broken at pauses."""
+        curves = self._find(name)
+        if curves is None:
+            listed = ", ".join(sum(self.list_metrics().values(), []))
+            raise ValueError(f"there is no metric {name!r} here; there are {listed}")
+        origin = self.get_origin(name)
+        marked = name if origin in ("measured", None) else f"{name} ({origin})"
+        for gpu, curve in curves.items():
+            label: Optional[str] = f"{marked}, GPU {gpu}" if gpu else marked
+            colour = next(colours)
+            for segment in curve.segments():
+                times = [datetime.datetime.fromtimestamp(p["date"]) for p in segment]
+                values = [p["value"] for p in segment]
+                axes.plot(times, values, color=colour, label=label, marker=".")
+                label = None
+
+    def display_curves(
+        self, metric_names: Union[str, Sequence[str]], saveto: Optional[str] = None
+    ) -> None:
+        """Draws these metrics over the time of day with matplotlib, in a window, or to
+        the file `saveto`. A metric per GPU has a line for each; the original fails there.
+
+        ValueError: there is no such metric. ImportError: matplotlib is missing."""
+        names = [metric_names] if isinstance(metric_names, str) else metric_names
+        figure, axes, colours = _new_figure()
+        for name in names:
+            self._draw(axes, name, colours)
+        axes.legend()
+        _finish(figure, axes, saveto)
+
+    def display_2_curves(
+        self, metric_name1: str, metric_name2: str, saveto: Optional[str] = None
+    ) -> None:
+        """Draws two metrics over the time of day, the first by the axis at the left, the
+        second by the one at the right; otherwise as `display_curves()`."""
+        figure, left, colours = _new_figure()
+        for axes, name in ((left, metric_name1), (left.twinx(), metric_name2)):
+            self._draw(axes, name, colours)
+            axes.set_ylabel(name, color=axes.lines[0].get_color())
+        _finish(figure, left, saveto)
+
+
+def _new_figure() -> Tuple[Any, Any, Iterator[Any]]:
+    """A figure, its axes, and colours for one line after the other."""
+    from matplotlib import pyplot, rcParams
+
+    figure, axes = pyplot.subplots()
+    axes.set_xlabel("time")
+    return figure, axes, itertools.cycle(rcParams["axes.prop_cycle"].by_key()["color"])
+
+
+def _finish(figure: Any, axes: Any, saveto: Optional[str]) -> None:
+    from matplotlib import pyplot
+
+    axes.tick_params(axis="x", rotation=45)
+    if saveto is None:
+        pyplot.show()
+        return
+    figure.savefig(saveto, bbox_inches="tight")
+    pyplot.close(figure)
 
 
 # Of each key of a summary: which figure, of which metric. In the original
