@@ -4,10 +4,12 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -516,6 +518,49 @@ static void test_descendants_time_never_falls(void **state)
     wm_tree_close(tree);
 }
 
+/* A child that was forked when the counters were opened, as a race has it, is in none. */
+static void test_what_no_counter_has_is_waited_for(void **state)
+{
+    struct wm_account *account = NULL;
+    struct wm_tree *tree = NULL;
+    double total, main;
+    int gate[2], wake_fd = eventfd(0, EFD_CLOEXEC);
+    struct pollfd answer = { .fd = wake_fd, .events = POLLIN };
+    (void)state;
+
+    assert_int_equal(pipe(gate), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        close(gate[1]);
+        while (read(gate[0], &byte, 1) > 0)
+            ;
+        while (clock() < CLOCKS_PER_SEC / 50)
+            ;
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
+    assert_int_equal(wm_account_new(&account, NULL), WM_OK);
+    assert_int_equal(wm_account_expect(account, wake_fd, NULL), WM_OK);
+    assert_int_equal(poll(&answer, 1, -1), 1);
+    wm_account_start_tree(account, tree, true);
+    wm_tree_refresh(tree);
+    wm_account_rebase(account, tree);
+
+    close(gate[0]);
+    close(gate[1]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    wm_tree_refresh(tree);
+    wm_account_want_exact(account);
+    wm_account_read(account, tree, &total, &main);
+    assert_true(total - main >= 0.0199);
+
+    wm_account_free(account);
+    wm_tree_close(tree);
+    close(wake_fd);
+}
+
 static void test_no_such_process(void **state)
 {
     struct wm_tree *tree = NULL;
@@ -750,6 +795,7 @@ int main(void)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_descendants_time_never_falls, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test(test_what_no_counter_has_is_waited_for),
         cmocka_unit_test_setup_teardown(test_no_such_process, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,

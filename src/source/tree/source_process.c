@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,6 +67,17 @@ static bool read_stat(const struct wm_procfs *procfs, const struct wm_process *p
            wm_parse_pid_stat(text, ret_stat) == WM_OK;
 }
 
+/* What the calling process's own children have used, which PID/stat says in steps of 10 ms.
+ */
+static int64_t own_reaped_ns(void)
+{
+    struct rusage used = { 0 };
+
+    getrusage(RUSAGE_CHILDREN, &used);
+    return (int64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * WM_NS_PER_S +
+           (int64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+}
+
 static void take_stat(const struct wm_procfs *procfs, struct wm_process *process,
                       const struct wm_pid_stat *stat)
 {
@@ -76,7 +88,9 @@ static void take_stat(const struct wm_procfs *procfs, struct wm_process *process
     process->reaped_faults = stat->cminflt;
     if (stat->start_stack != 0)
         process->image = stat->start_stack;
-    process->reaped_ns = (int64_t)(stat->cutime + stat->cstime) * procfs->ns_per_tick;
+    process->reaped_ns = process->pid == procfs->self
+                             ? own_reaped_ns()
+                             : (int64_t)(stat->cutime + stat->cstime) * procfs->ns_per_tick;
     if (!procfs->own)
         process->cpu_ns = (int64_t)(stat->utime + stat->stime) * procfs->ns_per_tick;
     memcpy(process->name, stat->comm, sizeof(process->name));

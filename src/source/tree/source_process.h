@@ -24,6 +24,7 @@ struct wm_procfs {
     int dir;             /* descriptor of its root */
     bool own;            /* its pids are those of our own system calls */
     bool is_other;       /* /proc, but of another pid namespace: nothing in it is ours */
+    pid_t self;          /* the calling process in it; 0: its pids are others' */
     int64_t ns_per_tick; /* of the times in PID/stat */
     int64_t page_bytes;
     int fds_left; /* how many more descriptors processes may keep open */

@@ -485,6 +485,13 @@ int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree)
     return root ? root->cpu_ns : 0;
 }
 
+int64_t wm_tree_others_cpu_ns(const struct wm_tree *tree)
+{
+    const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
+
+    return wm_tree_cpu_ns(tree) - (root ? root->cpu_ns : 0);
+}
+
 uint64_t wm_tree_main_reaped_faults(const struct wm_tree *tree)
 {
     const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);

@@ -88,6 +88,9 @@ int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree);
  * the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 
+/* wm_tree_cpu_ns() less what the root has used itself, as of the last refresh. */
+int64_t wm_tree_others_cpu_ns(const struct wm_tree *tree);
+
 /* Minor page faults of the children that the root has waited for, as of the last refresh.
  * No process lives without one, so that they tell of children that nobody saw. */
 uint64_t wm_tree_main_reaped_faults(const struct wm_tree *tree);

@@ -349,6 +349,8 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
         .page_bytes = sysconf(_SC_PAGESIZE),
         .fds_left = fds_to_keep(),
     };
+    if (set->procfs.own && !set->procfs.is_other)
+        set->procfs.self = getpid();
     if (set->procfs.dir < 0)
         return wm_fail_errno(err, procfs);
 

@@ -151,7 +151,8 @@ struct wm_account {
     struct wm_cgroup *cgroup;
     int64_t base_ns;        /* of the way that is used, at the start */
     int64_t main_base_ns;   /* CPU clock of the root at the start, */
-    uint64_t reaped_faults; /* and page faults of the children it had waited for */
+    uint64_t reaped_faults; /* page faults of the children it had waited for, */
+    int64_t others_base_ns; /* and what they and all others in sight had used */
     pid_t root;
     struct host_time host_base;
     int64_t exact_at_ns; /* when the way that is used was last asked, */
@@ -213,8 +214,9 @@ int wm_account_expect(struct wm_account *account, int wake_fd, struct wm_error *
     return status;
 }
 
-static void take_root_base(struct wm_account *account, const struct wm_tree *tree)
+static void take_base(struct wm_account *account, const struct wm_tree *tree)
 {
+    account->others_base_ns = wm_tree_others_cpu_ns(tree);
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
     account->reaped_faults = wm_tree_main_reaped_faults(tree);
 }
@@ -239,7 +241,7 @@ void wm_account_start_command(struct wm_account *account, pid_t pid,
                               const struct wm_tree *tree)
 {
     account->root = pid;
-    take_root_base(account, tree);
+    take_base(account, tree);
     account->begun_ns = wm_clock_monotonic_ns();
 
     int answer = probe_answer(account->probe, PATIENCE_NS);
@@ -303,7 +305,7 @@ static int open_counters(struct wm_account *account, const struct wm_tree *tree)
 
 void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tree, bool own)
 {
-    take_root_base(account, tree);
+    take_base(account, tree);
     account->begun_ns = wm_clock_monotonic_ns();
     account->is_late =
         account->probe && probe_answer(account->probe, PATIENCE_NS) == UNKNOWN;
@@ -453,6 +455,17 @@ static bool is_roots(const struct wm_account *account, const struct wm_tree *tre
            total - main <= clock_error(main);
 }
 
+/* What others than the root have used at least, in seconds. A process that was forked while
+ * the counters of a running tree were opened may be in none of them, but is in sight or was
+ * waited for. What a process of another's tree had waited for at the start is known to two
+ * steps of PID/stat. */
+static double least_of_others(const struct wm_account *account, const struct wm_tree *tree)
+{
+    double seconds = (double)(wm_tree_others_cpu_ns(tree) - account->others_base_ns) / 1e9;
+
+    return account->probe ? seconds : seconds - 2.0 / (double)sysconf(_SC_CLK_TCK);
+}
+
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
                      double *ret_total, double *ret_main)
 {
@@ -470,6 +483,8 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
 
     if (is_roots(account, tree, total, main))
         total = main;
+    else if (account->root <= 0)
+        total = fmax(total, main + least_of_others(account, tree));
 
     /* A process that vanishes takes what was sampled of it along, and the clocks do not
      * agree to the last microsecond; neither makes used time unused, be it of the root or
@@ -492,7 +507,7 @@ void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree)
 {
     wm_account_want_exact(account);
     account->base_ns = read_total_ns(account, tree);
-    take_root_base(account, tree);
+    take_base(account, tree);
     account->total = account->main = 0;
 }
 
