@@ -34,6 +34,8 @@ bench: all
 	@python3 bench/bench.py
 	@python3 bench/python.py
 	@python3 bench/layers.py
+	@python3 bench/views.py
+	@python3 bench/watch.py
 
 bench-truth: all
 	@ninja -C build test-programs

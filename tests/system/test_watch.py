@@ -3,12 +3,17 @@
 """`wattmeter watch` in real terminals."""
 
 import json
+import os
+import pty
 import re
 import shlex
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 from pathlib import Path
 
 import tap
@@ -43,6 +48,14 @@ class Watched(Terminal):
 
     def wait_end(self, status=0):
         self.wait(f"ended with {status}")
+
+
+def read_all(terminal):
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:
+        pass
 
 
 def gpu(**changes):
@@ -204,6 +217,35 @@ def recording(folder):
     terminal.wait_end()
     terminal.close()
     assert sqlite3.connect(path).execute("SELECT count(*) > 3 FROM sample").fetchone()[0]
+
+
+@case("a terminal that takes nothing delays no sample")
+def stopped_terminal(folder):
+    path = folder / "run.sqlite"
+
+    def count():
+        try:
+            database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+            return database.execute("SELECT count(*) FROM sample").fetchone()[0]
+        except sqlite3.Error:
+            return 0
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(tap.WATTMETER, ["wattmeter", "watch", "--record", str(path), "--", "sleep",
+                                  "1000"], tap.environment(TERM="xterm"))
+    drain = threading.Thread(target=lambda: read_all(terminal))
+    drain.start()
+    wait_for(count, "a sample")
+    termios.tcflow(terminal, termios.TCOOFF)
+    before = count()
+    wait_for(lambda: count() > before + 20, "20 samples more", 30)
+    termios.tcflow(terminal, termios.TCOON)
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    drain.join()
+    os.close(terminal)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT, status
 
 
 @case("NO_COLOR")
