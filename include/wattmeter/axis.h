@@ -3,8 +3,8 @@
  * axis.h - what the axes of every chart show, in the terminal, in figures, in films and in
  * Python alike.
  *
- *     struct wm_axis x = wm_axis_of_time(oldest, newest);
- *     struct wm_axis y = wm_axis_of_values(least, greatest);
+ *     struct wm_axis x = wm_axis_of_time(0.0, 20.0);
+ *     struct wm_axis y = wm_axis_of_values(35.2, 41.7);
  *     double marks[8];
  *     size_t count = wm_axis_marks(&y, 8, marks);
  *

@@ -3,11 +3,17 @@
  * watch.h - a session in the terminal while it goes on. What draws it is a library of its
  * own, because it needs ncurses: wattmeter-watch.so, which `wattmeter watch` loads.
  *
+ *     void *library = dlopen("wattmeter-watch.so", RTLD_NOW);
  *     const struct wm_watch_module *module = dlsym(library, "wm_watch_module");
+ *     const struct wm_watch_request request = { .title = "make -j8", .wake = -1,
+ *                                               .refresh_ns = 200000000,
+ *                                               .window_ns = 20000000000 };
+ *     struct wm_recording *live;
+ *     struct wm_watch *watch;
  *     if (module->open(&request, &watch, &err) < 0)
  *         return fail(&err);
- *     wm_tracker_live(tracker, &live, &err);
- *     if (module->begin(watch, live, &err) == WM_OK)
+ *     if (wm_tracker_live(tracker, &live, &err) == WM_OK &&
+ *         module->begin(watch, live, &err) == WM_OK)
  *         while (module->turn(watch))
  *             ;
  *     module->close(watch);
@@ -36,7 +42,7 @@ struct wm_watch;
 
 struct wm_watch_request {
     int terminal;        /* the descriptor of one, which is read from, too */
-    int wake;            /* turn() returns when there is something to read from it */
+    int wake;            /* turn() returns when this can be read from; -1: none */
     const char *title;   /* what is measured */
     const char *where;   /* the recording; NULL: there is none */
     int64_t refresh_ns;  /* between two pictures */
