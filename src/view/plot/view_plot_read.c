@@ -179,17 +179,15 @@ static int parse_time(const char *option, const char *text, const struct wm_run 
 }
 
 static int find_window(const struct wm_plot_data *data, const struct wm_run *run,
-                       int64_t first_ns, struct window *ret_window, struct wm_error *err)
+                       int64_t first_ns, struct window *window, struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
-    struct window window = { INT64_MIN, INT64_MAX };
 
-    int status = parse_time("--from", request->from, run, first_ns, &window.from_ns, err);
+    int status = parse_time("--from", request->from, run, first_ns, &window->from_ns, err);
     if (status == WM_OK)
-        status = parse_time("--to", request->to, run, first_ns, &window.to_ns, err);
-    if (status == WM_OK && window.from_ns >= window.to_ns)
+        status = parse_time("--to", request->to, run, first_ns, &window->to_ns, err);
+    if (status == WM_OK && window->from_ns >= window->to_ns)
         return wm_fail(err, WM_EINVAL, "--from: is not before --to");
-    *ret_window = window;
     return status;
 }
 
@@ -215,9 +213,10 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
 }
 
 static int read_ticks(struct wm_plot_data *data, size_t first_series,
-                      struct wm_recording *recording, struct window *ret_window,
-                      int64_t *ret_first_ns, struct wm_error *err)
+                      struct wm_recording *recording, int64_t *ret_first_ns,
+                      struct wm_error *err)
 {
+    struct window window = { INT64_MIN, INT64_MAX };
     struct wm_tick tick;
     bool is_first = true;
     int status;
@@ -226,12 +225,12 @@ static int read_ticks(struct wm_plot_data *data, size_t first_series,
         if (is_first) {
             *ret_first_ns = tick.when_ns;
             status = find_window(data, wm_recording_run(recording), tick.when_ns,
-                                 ret_window, err);
+                                 &window, err);
             if (status < 0)
                 return status;
             is_first = false;
         }
-        add_tick(data, first_series, &tick, *ret_first_ns, ret_window);
+        add_tick(data, first_series, &tick, *ret_first_ns, &window);
     }
     if (status == 0 && is_first)
         return wm_fail(err, WM_ENODEV, "%s: has no sample to draw",
@@ -413,7 +412,6 @@ static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *
     const struct wm_plot_input *input = &request->inputs[index];
     size_t first_series = data->series_count;
     struct wm_recording *recording;
-    struct window window;
     int64_t first_ns = 0;
 
     int status = wm_recording_open(input->path, input->run, &recording, err);
@@ -424,7 +422,7 @@ static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *
     set_title(data, wm_recording_run(recording));
     status = add_series(data, index, recording, err);
     if (status == WM_OK)
-        status = read_ticks(data, first_series, recording, &window, &first_ns, err);
+        status = read_ticks(data, first_series, recording, &first_ns, err);
     if (status == WM_OK && request->input_count == 1 && !request->without_regions)
         status = read_bands(data, recording, first_ns, err);
     if (status == WM_OK) {
