@@ -366,7 +366,7 @@ static int run_watch(const void *opaque, const struct cmd_streams *io)
 {
     const struct watch_args *args = opaque;
     struct view view = { .request.terminal = -1 };
-    struct subject subject;
+    struct subject subject = { .pid = FIRST_PROCESS };
     int signal_number = 0;
 
     int code = find_subject(args, io, &subject);
