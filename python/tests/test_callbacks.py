@@ -49,9 +49,13 @@ def test_a_training(fake_gpus, tmp_path):
 def test_without_a_sensor_nothing_is_logged(no_gpus):
     training = Training(interval=0.01, gpus="none")
     training.begin()
-    known = training.report.energy
-    assert (training.figures() == {}) == (known.value is None)
+    before = training.report.energy.value
+    figures = training.figures()
+    after = training.report.energy.value
     training.end()
+    # It becomes known at some sample, which may come between any two of these.
+    assert figures or before is None
+    assert not figures or after is not None
 
 
 @pytest.mark.parametrize(
