@@ -10,8 +10,9 @@ import time
 import tap
 from tap import WATTMETER, case, environment, report, wattmeter
 
-# Its own session, and a parent that is gone: a daemon, which computes until the file is there
-# and it has used half a second of CPU time, however long that takes here.
+# Its own session, and a parent that is gone: a daemon, which computes until the file is there,
+# or its folder is gone with it, and it has used half a second of CPU time, however long that
+# takes here.
 DAEMON = """
 import os, sys, time
 if os.fork() == 0:
@@ -20,7 +21,8 @@ if os.fork() == 0:
         os.dup2(os.open('/dev/null', os.O_RDWR), fd)
     if os.fork() == 0:
         open(sys.argv[1], "w").write(str(os.getpid()))
-        while not os.path.exists(sys.argv[2]) or time.process_time() < 0.5:
+        folder = os.path.dirname(sys.argv[2])
+        while not os.path.exists(sys.argv[2]) and os.path.exists(folder) or time.process_time() < 0.5:
             pass
     os._exit(0)
 os.wait()
@@ -56,7 +58,7 @@ def _(folder):
 @case("several are counted, and each name is said once")
 def _(folder):
     end = folder / "end"
-    script = f"for i in 1 2 3; do (while ! [ -e {end} ]; do sleep 0.05; done) >/dev/null 2>&1 & done"
+    script = f"for i in 1 2 3; do (while [ -d {folder} ] && ! [ -e {end} ]; do sleep 0.05; done) >/dev/null 2>&1 & done"
     try:
         said = note(report("sh", "-c", script)["remarks"])
     finally:
