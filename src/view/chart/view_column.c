@@ -9,7 +9,9 @@
 int wm_chart_line_init(struct wm_chart_line *line, size_t room, int64_t step_ns,
                        struct wm_error *err)
 {
-    *line = (struct wm_chart_line) { .room = room, .step_ns = step_ns, .is_broken = true };
+    *line = (struct wm_chart_line) { .room = room,
+                                     .step_ns = (uint64_t)step_ns,
+                                     .is_broken = true };
     line->columns = calloc(room, sizeof(*line->columns));
     return line->columns ? WM_OK : wm_fail_memory(err, "chart");
 }
@@ -85,12 +87,12 @@ static struct wm_chart_column *find(struct wm_chart_line *line, int64_t when_ns)
         line->start_ns = when_ns;
         line->begin = line->end = 0;
     }
-    uint64_t index = distance(line->start_ns, when_ns) / (uint64_t)line->step_ns;
+    uint64_t index = distance(line->start_ns, when_ns) / line->step_ns;
     if (index >= line->room - line->begin && line->begin > 0)
         move_to_front(line);
     while (index >= line->room) {
         fold(line);
-        index = distance(line->start_ns, when_ns) / (uint64_t)line->step_ns;
+        index = distance(line->start_ns, when_ns) / line->step_ns;
     }
     size_t last = line->end > line->begin ? line->end - 1 : line->begin;
     size_t place = line->begin + (size_t)index;
@@ -118,20 +120,20 @@ void wm_chart_line_add(struct wm_chart_line *line, int64_t when_ns,
 
 void wm_chart_line_forget(struct wm_chart_line *line, int64_t before_ns)
 {
-    uint64_t count = distance(line->start_ns, before_ns) / (uint64_t)line->step_ns;
+    uint64_t count = distance(line->start_ns, before_ns) / line->step_ns;
     size_t used = line->end - line->begin;
     size_t gone = count < used ? (size_t)count : used;
 
     memset(line->columns + line->begin, 0, gone * sizeof(*line->columns));
     line->begin += gone;
-    line->start_ns = later_by(line->start_ns, gone * (uint64_t)line->step_ns);
+    line->start_ns = later_by(line->start_ns, gone * line->step_ns);
 }
 
 /* Which columns lie between two moments, from *ret_first on. */
 static size_t between(const struct wm_chart_line *line, int64_t from_ns, int64_t to_ns,
                       size_t *ret_first)
 {
-    uint64_t step = (uint64_t)line->step_ns;
+    uint64_t step = line->step_ns;
     uint64_t used = line->end - line->begin;
     uint64_t first = distance(line->start_ns, from_ns) / step;
     uint64_t end = to_ns < line->start_ns ? 0 : distance(line->start_ns, to_ns) / step + 1;
@@ -172,7 +174,7 @@ void wm_chart_line_show(const struct wm_chart_line *line, int64_t from_ns, int64
     memset(ret_columns, 0, count * sizeof(*ret_columns));
     for (size_t i = first; i < first + found; i++) {
         struct wm_chart_column column = line->columns[i];
-        uint64_t offset = (i - line->begin) * (uint64_t)line->step_ns;
+        uint64_t offset = (i - line->begin) * line->step_ns;
         /* What is longer than a column of the chart stands where it begins. */
         double at = (double)distance(from_ns, later_by(line->start_ns, offset)) * per_ns;
         size_t place = at < (double)count ? (size_t)at : count - 1;

@@ -38,7 +38,7 @@ struct wm_chart_line {
     struct wm_chart_column *columns;
     size_t room, begin, end; /* those in use are [begin..end) */
     int64_t start_ns;        /* where columns[begin] begins */
-    int64_t step_ns;         /* how long each is */
+    uint64_t step_ns;        /* how long each is; a line over all time has room for two */
     bool is_broken;          /* the last sample had no value, or there was none */
 };
 
