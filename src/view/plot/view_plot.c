@@ -68,7 +68,7 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
 {
     if (request->kind != WM_PLOT_TIME)
         return WM_OK;
-    int status = wm_plot_read(request, &contents->data, err);
+    int status = wm_plot_read(request, WM_PLOT_FINE_COLUMNS, &contents->data, err);
     return status == WM_OK ? wm_plot_layout_init(&contents->data, &contents->layout, err)
                            : status;
 }
@@ -76,6 +76,8 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
 static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                 const struct contents *contents, struct wm_error *err)
 {
+    const struct wm_plot_window whole = wm_plot_whole(&contents->data);
+
     wm_plot_colour(canvas, 0xffffff, 1);
     cairo_paint(canvas->cairo);
     switch (request->kind) {
@@ -84,7 +86,7 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
     case WM_PLOT_REGIONS:
         return wm_plot_regions(request, canvas, err);
     default:
-        return wm_plot_time(request, canvas, &contents->data, &contents->layout, err);
+        return wm_plot_time(&whole, canvas, &contents->data, &contents->layout, err);
     }
 }
 
@@ -116,11 +118,14 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
     struct wm_plot_canvas canvas = {
         .width = request->width > 0 ? request->width : WIDTH,
         .height = request->height > 0 ? request->height : HEIGHT,
+        .scale = request->format == WM_PLOT_PNG ? scale : 1,
         .is_vector = request->format != WM_PLOT_PNG,
     };
     struct contents contents = { 0 };
     struct sink sink = { .out = out };
 
+    if (request->format > WM_PLOT_PDF)
+        return wm_fail(err, WM_EINVAL, "a film is no figure");
     int status = read_contents(request, &contents, err);
     if (status == WM_OK) {
         cairo_surface_t *surface =
@@ -139,4 +144,4 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
 }
 
 WM_API extern const struct wm_plot_module wm_plot_module;
-const struct wm_plot_module wm_plot_module = { WM_VERSION, write_figure };
+const struct wm_plot_module wm_plot_module = { WM_VERSION, write_figure, wm_plot_film };
