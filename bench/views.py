@@ -20,7 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path(os.environ.get("WM_BUILD_ROOT", ROOT / "build"))
-POINTS, GPUS, ROUNDS = 36_000, 8, 7
+POINTS, GPUS, ROUNDS, FILM_ROUNDS = 36_000, 8, 7, 3
 
 MATPLOTLIB = """
 import sqlite3, sys
@@ -115,10 +115,10 @@ def lengthen(source, path, powers_alone, points=POINTS, step_ns=100_000_000):
     return channels
 
 
-def cost(command):
+def cost(command, rounds=ROUNDS):
     """Seconds by the clock, and of the CPU."""
     walls, cpus = [], []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -143,7 +143,7 @@ def film_rates(made, folder):
         path = folder / f"film{rate}.sqlite"
         lengthen(made, path, True, points=20 * rate + 1, step_ns=1_000_000_000 // rate)
         command = [BUILD / "wattmeter", "plot", path, "-o", target, "--overwrite"]
-        found = cost(command)
+        found = cost(command, FILM_ROUNDS)
         if found:
             rates[f"mp4, {rate} samples a second"] = 601 / found[0], 601 / found[1]
     done = subprocess.run([sys.executable, "-c", ANIMATION, path, target], capture_output=True,
@@ -181,7 +181,7 @@ def main():
             row(f"{form}, matplotlib", [sys.executable, "-c", MATPLOTLIB, paths[True], target],
                 target)
         print(f"\nA film of 20 s, 30 pictures a second, {GPUS} lines, 960 x 720, on "
-              f"{len(os.sched_getaffinity(0))} CPUs, median of {ROUNDS}")
+              f"{len(os.sched_getaffinity(0))} CPUs, median of {FILM_ROUNDS}")
         print_films(made, folder)
 
 

@@ -396,7 +396,7 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_plot = {
     .name = "plot",
-    .summary = "Draw recordings, as figures or films.",
+    .summary = "Draw recordings: figures and films.",
     .details =
         "Panels over one time axis: power, utilisation, memory, temperature and clocks, as "
         "far as RECORDING has them, a colour for each device, and the outermost regions of "

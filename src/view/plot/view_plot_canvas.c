@@ -161,8 +161,9 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
     }
     style.turn = side == WM_PLOT_AT_LEFT ? -M_PI / 2 : M_PI / 2;
     style.room = box->bottom - box->top + 10;
-    style.size *= fmin(1, style.room / wm_plot_text_width(canvas, LABEL_TEXT, text));
-    style.size = fmax(floor(style.size), LABEL_TEXT_LEAST);
+    while (style.size > LABEL_TEXT_LEAST &&
+           wm_plot_text_width(canvas, style.size, text) > style.room)
+        style.size--;
     wm_plot_text(canvas, side == WM_PLOT_AT_LEFT ? box->left - 58 : box->right + 56,
                  (box->top + box->bottom) / 2, &style, text);
 }

@@ -33,7 +33,7 @@ static const char *const mp4_words[] = {
     "-preset",
     "veryfast",
     "-crf",
-    "18",
+    "20",
     "-colorspace",
     "bt709",
     "-color_primaries",
