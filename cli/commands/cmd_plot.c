@@ -2,6 +2,7 @@
 /* cmd_plot.c - `wattmeter plot`: recordings as figures and films. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ struct plot_args {
     bool without_regions;
     struct cmd_list recordings;
 };
+
+enum { LOWEST_PRIORITY = 19 };
 
 #define PLOT(member) offsetof(struct plot_args, member)
 
@@ -338,6 +341,9 @@ static int shoot(const struct plot_args *args, const struct wm_plot_module *modu
     };
     struct wm_error err;
 
+    /* The module's threads and ffmpeg have it by themselves; this one reads and hands on.
+     */
+    setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
     int status = module->film(request, &film, &err);
     if (telling.last > 0)
         fprintf(io->chat, "\r\x1b[K");

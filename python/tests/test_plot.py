@@ -93,6 +93,8 @@ def test_what_cannot_be_drawn(tree, data):
         (ValueError, "'pie' is no kind of figure", [tree], {"kind": "pie"}),
         (ValueError, "not before --to", [tree], {"start": 2, "end": 1}),
         (ValueError, "there is no recording", [[]], {}),
+        (ValueError, "at most 10000 x 10000", [tree], {"size": (float("inf"), 7)}),
+        (ValueError, "at most 10000 x 10000", [tree], {"size": (900, -7)}),
         (TypeError, "a list, not one text", [tree], {"channels": "power"}),
         (TypeError, "", [7], {}),
         (wattmeter.Error, "no regions", [data / "recordings" / "v1-load.aipm"],
@@ -159,6 +161,7 @@ def test_what_cannot_be_filmed(tree, tmp_path, monkeypatch):
         (ValueError, "speed must be a number above 0", {"speed": -1}),
         (ValueError, "dpi must be a number above 0", {"dpi": float("nan")}),
         (ValueError, "finite", {"window": float("inf")}),
+        (ValueError, "at most 10000 x 10000", {"size": (float("nan"), 7)}),
         (TypeError, "a list, not one text", {"channels": "power"}),
     ]:
         with pytest.raises(error, match=words):

@@ -14,6 +14,8 @@
 #define PIXELS_PER_INCH 96.0
 #define POINTS_PER_PIXEL 0.75
 
+enum { SIZE_MOST = 10000, DPI_MOST = 1200 };
+
 /* Where a figure goes that may still fail: cairo writes even what is given up. */
 struct sink {
     FILE *out;
@@ -111,6 +113,20 @@ static int finish(const struct wm_plot_request *request, cairo_surface_t *surfac
     return wm_fail(err, WM_EIO, "the figure: %s", cairo_status_to_string(drawn));
 }
 
+static bool is_within(double value, double most)
+{
+    return value >= 0 && value <= most;
+}
+
+int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err)
+{
+    if (is_within(request->width, SIZE_MOST) && is_within(request->height, SIZE_MOST) &&
+        is_within(request->dpi, DPI_MOST))
+        return WM_OK;
+    return wm_fail(err, WM_EINVAL, "a figure has at most %d x %d pixels, and %d dpi",
+                   SIZE_MOST, SIZE_MOST, DPI_MOST);
+}
+
 static int write_figure(const struct wm_plot_request *request, FILE *out,
                         struct wm_error *err)
 {
@@ -126,7 +142,9 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
 
     if (request->format > WM_PLOT_PDF)
         return wm_fail(err, WM_EINVAL, "a film is no figure");
-    int status = read_contents(request, &contents, err);
+    int status = wm_plot_check_size(request, err);
+    if (status == WM_OK)
+        status = read_contents(request, &contents, err);
     if (status == WM_OK) {
         cairo_surface_t *surface =
             make_surface(request, canvas.width, canvas.height, scale, &sink);

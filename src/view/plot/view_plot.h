@@ -151,6 +151,10 @@ int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas 
 int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                     struct wm_error *err);
 
+/* WM_EINVAL where the size or the resolution cannot be had; 0 is that of nearly everybody.
+ */
+int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err);
+
 /* All samples, and a second. */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data);
 

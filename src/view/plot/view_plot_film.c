@@ -88,7 +88,7 @@ static int check(const struct wm_plot_request *request, const struct wm_plot_fil
     if (stat(film->path, &info) == 0 && !S_ISREG(info.st_mode))
         return wm_fail(err, WM_EINVAL, "%s: a film needs a file, and this is none",
                        wm_text_path(film->path));
-    return WM_OK;
+    return wm_plot_check_size(request, err);
 }
 
 /* Two columns for each pixel of the longest film, and never fewer than a figure has. */
@@ -123,7 +123,9 @@ static struct wm_plot_window window_at(const struct wm_plot_data *data, double m
 {
     double from = (double)data->from_ns / 1e9, oldest, newest, ignored;
 
-    if (!find_moments(data, from, moment, &oldest, &newest))
+    /* A pause of the samples may be longer than the window. */
+    if (!find_moments(data, fmax(from, moment - length), moment, &oldest, &newest) &&
+        !find_moments(data, from, moment, &oldest, &newest))
         newest = moment;
     if (!find_moments(data, fmax(from, newest - length), newest, &oldest, &ignored))
         oldest = from;
@@ -397,12 +399,11 @@ static int name_it(const char *draft, const struct wm_plot_film *film, struct wm
     return result == 0 ? WM_OK : wm_fail_errno(err, wm_text_path(film->path));
 }
 
-int wm_plot_film(const struct wm_plot_request *request, const struct wm_plot_film *film,
-                 struct wm_error *err)
+static int make_film(const struct wm_plot_request *request, const struct wm_plot_film *film,
+                     struct wm_error *err)
 {
-    const struct wm_plot_film full = fill_in(film);
     struct studio studio = {
-        .film = &full,
+        .film = film,
         .scale = (request->dpi > 0 ? request->dpi : DPI) / PIXELS_PER_INCH,
         .width = even(request->width, WIDTH),
         .height = even(request->height, HEIGHT),
@@ -411,9 +412,7 @@ int wm_plot_film(const struct wm_plot_request *request, const struct wm_plot_fil
     };
     char *draft;
 
-    int status = check(request, &full, err);
-    if (status == WM_OK)
-        status = wm_file_make_draft(film->path, &draft, err);
+    int status = wm_file_make_draft(film->path, &draft, err);
     if (status < 0)
         return status;
     status = make_draft(&studio, request, draft, err);
@@ -423,4 +422,13 @@ int wm_plot_film(const struct wm_plot_request *request, const struct wm_plot_fil
         unlink(draft);
     free(draft);
     return status;
+}
+
+int wm_plot_film(const struct wm_plot_request *request, const struct wm_plot_film *film,
+                 struct wm_error *err)
+{
+    const struct wm_plot_film full = fill_in(film);
+    int status = check(request, &full, err);
+
+    return status == WM_OK ? make_film(request, &full, err) : status;
 }
