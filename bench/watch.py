@@ -15,6 +15,7 @@ import pty
 import random
 import select
 import shutil
+import signal
 import sqlite3
 import statistics
 import struct
@@ -103,16 +104,35 @@ def lateness(path):
     return statistics.quantiles(late, n=100)[-1]
 
 
+def start_film(folder):
+    """One of a minute, which takes longer than the command beside it."""
+    path = folder / "filmed.sqlite"
+    if not path.exists():
+        subprocess.run([WATTMETER, "run", "-q", "--interval", "10ms", "--record", path, "--",
+                        "sleep", "6"], check=True)
+    return subprocess.Popen([WATTMETER, "plot", path, "-o", folder / "film.mp4", "--overwrite",
+                             "--speed", "0.1"], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+
+
 def measure_lateness(folder):
-    """In pairs: the same command at 100 samples a second with the view, and without it."""
+    """In pairs: the same command at 100 samples a second with the view, without it, and
+    without it beside a film that is made."""
     found = {"run": [], "watch": []}
+    if shutil.which("ffmpeg") and (BUILD / "wattmeter-plot.so").exists():
+        found["run beside a film"] = []
     for number in range(ROUNDS):
         for name in sorted(found, reverse=number % 2 == 0):
             path = folder / f"{name}{number}.sqlite"
-            command = [WATTMETER, name, "-q", "--interval", "10ms", "--record", str(path), "--",
-                       "sleep", "4"]
+            command = [WATTMETER, name.split()[0], "-q", "--interval", "10ms", "--record",
+                       str(path), "--", "sleep", "4"]
             if name == "run":
                 subprocess.run(command, check=True)
+            elif name == "run beside a film":
+                film = start_film(folder)
+                subprocess.run(command, check=True)
+                film.send_signal(signal.SIGTERM)
+                film.wait()
             else:
                 pid, terminal = start(command)
                 try:

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_plot.c - `wattmeter plot`: recordings as figures. */
+/* cmd_plot.c - `wattmeter plot`: recordings as figures and films. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "interrupt.h"
 #include "module.h"
@@ -13,30 +16,34 @@ struct plot_args {
     const char *kind, *format, *layout, *from, *to, *title, *size;
     struct cmd_list channels;
     struct cmd_count run;
-    double dpi;
+    double dpi, fps, speed;
+    int64_t window_ns;
     bool without_regions;
     struct cmd_list recordings;
 };
+
+enum { LOWEST_PRIORITY = 19 };
 
 #define PLOT(member) offsetof(struct plot_args, member)
 
 /* In the order of enum wm_plot_kind and enum wm_plot_format. */
 #define KINDS "time energy regions"
-#define FORMATS "svg png pdf"
+#define FORMATS "svg png pdf mp4 gif"
 
 static const struct cmd_option plot_options[] = {
     { .letter = 'o',
       .name = "output",
       .slot = PLOT(output.path),
       .placeholder = "FILE",
-      .help = "the figure: .svg, .png or .pdf; -: standard output" },
+      .help = "the figure: .svg, .png or .pdf, -: standard output; or the film: .mp4 or "
+              ".gif" },
     { .name = "overwrite",
       .slot = PLOT(output.overwrite),
       .help = "replace a file that exists" },
     { .name = "format",
       .slot = PLOT(format),
       .placeholder = "FORMAT",
-      .help = "svg, png or pdf (by the suffix of FILE)",
+      .help = "svg, png, pdf, mp4 or gif (by the suffix of FILE)",
       .words = FORMATS },
     { .name = "kind",
       .slot = PLOT(kind),
@@ -69,14 +76,35 @@ static const struct cmd_option plot_options[] = {
     { .name = "size",
       .slot = PLOT(size),
       .placeholder = "WxH",
-      .help = "in pixels at 96 dpi (960x720)" },
+      .help = "in pixels, of a figure at 96 dpi (960x720)" },
     { .name = "dpi",
       .type = CMD_NUMBER,
       .slot = PLOT(dpi),
       .placeholder = "DPI",
-      .help = "of a PNG (96)",
+      .help = "of a PNG (96) or a film (150)",
       .min = "10",
       .max = "1200" },
+    { .name = "fps",
+      .type = CMD_NUMBER,
+      .slot = PLOT(fps),
+      .placeholder = "N",
+      .help = "pictures in a second of a film (30)",
+      .min = "1",
+      .max = "240" },
+    { .name = "speed",
+      .type = CMD_NUMBER,
+      .slot = PLOT(speed),
+      .placeholder = "N",
+      .help = "seconds of RECORDING in one of a film (1)",
+      .min = "0.001",
+      .max = "1000000" },
+    { .name = "window",
+      .type = CMD_DURATION,
+      .slot = PLOT(window_ns),
+      .placeholder = "TIME",
+      .help = "how much of RECORDING a film shows at once (20s, times --speed)",
+      .min = "100ms",
+      .max = "8760h" },
     { 0 },
 };
 static const struct cmd_option *const options[] = { plot_options, NULL };
@@ -114,14 +142,38 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
     return CMD_DONE;
 }
 
+static bool is_film(const struct wm_plot_request *request)
+{
+    return request->format >= WM_PLOT_MP4;
+}
+
+static int check_film(const struct plot_args *args, const struct wm_plot_request *request,
+                      const struct cmd_streams *io)
+{
+    if (!is_film(request)) {
+        const char *option = args->fps > 0         ? "fps"
+                             : args->speed > 0     ? "speed"
+                             : args->window_ns > 0 ? "window"
+                                                   : NULL;
+        return option ? output_misused("plot", io, "--%s: is for films", option) : CMD_DONE;
+    }
+    if (request->kind != WM_PLOT_TIME)
+        return output_misused("plot", io, "--kind %s: is no film", args->kind);
+    if (strcmp(args->output.path, "-") == 0)
+        return output_misused("plot", io, "--output: a film needs a file");
+    return CMD_DONE;
+}
+
 static int find_format(const struct plot_args *args, struct wm_plot_request *request,
                        const struct cmd_streams *io)
 {
     const char *dot = strrchr(args->output.path, '.');
-    int format = args->format ? find_word(FORMATS, args->format)
-                 : dot        ? find_word(FORMATS, dot + 1)
-                              : -1;
+    const char *word = args->format ? args->format : dot ? dot + 1 : "";
+    int format = find_word(FORMATS, word);
 
+    if (strcmp(word, "html") == 0)
+        return output_misused(
+            "plot", io, "there is no html yet: it comes with the page; there are " FORMATS);
     if (format < 0 && args->format)
         return output_misused("plot", io, "--format: '%s' is none of " FORMATS,
                               cmd_shown(args->format));
@@ -130,10 +182,10 @@ static int find_format(const struct plot_args *args, struct wm_plot_request *req
                               "--output: the suffix of '%s' is none of " FORMATS
                               "; --format says which it is",
                               cmd_shown(args->output.path));
-    if (args->dpi > 0 && format != WM_PLOT_PNG)
-        return output_misused("plot", io, "--dpi: is for png");
     request->format = (enum wm_plot_format)format;
-    return CMD_DONE;
+    if (args->dpi > 0 && format != WM_PLOT_PNG && !is_film(request))
+        return output_misused("plot", io, "--dpi: is for png and films");
+    return check_film(args, request, io);
 }
 
 static int find_size(const struct plot_args *args, struct wm_plot_request *request,
@@ -244,6 +296,60 @@ static int draw(const struct plot_args *args, const struct wm_plot_module *modul
     return code;
 }
 
+/* What is told while a film is made, on a terminal and once it takes longer than a second.
+ */
+struct telling {
+    FILE *chat;
+    double start, last; /* seconds; 0: nothing was told yet */
+};
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int tell(void *context, size_t done, size_t total)
+{
+    struct telling *telling = context;
+    double time = now(), took = time - telling->start;
+
+    if (took < 1 || (time - telling->last < 0.2 && done < total) ||
+        !isatty(fileno(telling->chat)))
+        return 0;
+    telling->last = time;
+    fprintf(telling->chat, "\rwattmeter plot: picture %zu of %zu, %.0f a second \x1b[K",
+            done, total, (double)done / took);
+    fflush(telling->chat);
+    return 0;
+}
+
+static int shoot(const struct plot_args *args, const struct wm_plot_module *module,
+                 const struct wm_plot_request *request, const struct cmd_streams *io)
+{
+    struct telling telling = { .chat = io->chat, .start = now() };
+    const struct wm_plot_film film = {
+        .path = args->output.path,
+        .overwrite = args->output.overwrite,
+        .fps = args->fps,
+        .speed = args->speed,
+        .window = (double)args->window_ns / 1e9,
+        .progress = tell,
+        .context = &telling,
+    };
+    struct wm_error err;
+
+    /* The module's threads and ffmpeg have it by themselves; this one reads and hands on.
+     */
+    setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
+    int status = module->film(request, &film, &err);
+    if (telling.last > 0)
+        fprintf(io->chat, "\r\x1b[K");
+    return status < 0 ? output_failure("plot", &err, io) : CMD_DONE;
+}
+
 static const struct module_need need = {
     .command = "plot",
     .library = "wattmeter-plot.so",
@@ -284,7 +390,7 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
     request.channels = channels;
     request.stop = interrupt_catch();
     if (inputs && channels) {
-        code = draw(args, module, &request, io);
+        code = (is_film(&request) ? shoot : draw)(args, module, &request, io);
     } else {
         fprintf(io->chat, "wattmeter plot: out of memory\n");
         code = CMD_FAILED;
@@ -296,7 +402,7 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_plot = {
     .name = "plot",
-    .summary = "Draw recordings.",
+    .summary = "Draw recordings: figures and films.",
     .details =
         "Panels over one time axis: power, utilisation, memory, temperature and clocks, as "
         "far as RECORDING has them, a colour for each device, and the outermost regions of "
@@ -310,7 +416,12 @@ const struct cmd cmd_plot = {
         "it "
         "took without the regions inside, or its time where no energy is known.\n"
         "\n"
-        "cairo and pango are needed (Debian's libcairo2 and libpangocairo-1.0-0).",
+        "A film follows the newest sample: it shows the last 20 seconds of its own time, "
+        "with axes that go with them. ffmpeg makes it of the pictures.\n"
+        "\n"
+        "cairo and pango are needed (Debian's libcairo2 and libpangocairo-1.0-0), and for "
+        "a "
+        "film ffmpeg.",
     .example = "wattmeter plot run.sqlite -o run.svg",
     .operands = "[NAME=]RECORDING...",
     .operands_slot = PLOT(recordings),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.h - recordings as figures. What draws them is a library of its own, because it needs
- * cairo and pango: wattmeter-plot.so, which whoever wants a figure loads.
+ * plot.h - recordings as figures and films. What draws them is a library of its own,
+ * because it needs cairo and pango: wattmeter-plot.so, which whoever wants one loads.
  *
  *     void *library = dlopen("wattmeter-plot.so", RTLD_NOW);
  *     const struct wm_plot_module *module = dlsym(library, "wm_plot_module");
@@ -33,7 +33,13 @@ enum wm_plot_kind {
     WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
 };
 
-enum wm_plot_format { WM_PLOT_SVG, WM_PLOT_PNG, WM_PLOT_PDF };
+enum wm_plot_format {
+    WM_PLOT_SVG,
+    WM_PLOT_PNG,
+    WM_PLOT_PDF,
+    WM_PLOT_MP4, /* films */
+    WM_PLOT_GIF,
+};
 
 struct wm_plot_input {
     const char *path;
@@ -63,9 +69,26 @@ struct wm_plot_request {
 
     const char *title;                 /* NULL: the command that was measured; "": none */
     bool without_regions;              /* no bands */
-    double width, height;              /* in pixels at 96 dpi; 0: 960 x 720 */
-    double dpi;                        /* of WM_PLOT_PNG; 0: 96 */
+    double width, height;              /* in pixels at 96 dpi, of a film in its own; 0: 960
+                                        * x 720 */
+    double dpi;                        /* of WM_PLOT_PNG; 0: 96. Of a film, in which it says
+                                        * how large text and lines are; 0: 150 */
     const volatile sig_atomic_t *stop; /* as in wm_recording_stop_on(); may be NULL */
+};
+
+/* A film of WM_PLOT_TIME: a window that follows the newest sample. All zero but for `path`
+ * is right for nearly everybody. */
+struct wm_plot_film {
+    const char *path; /* of a file, which is there at the end, whole, or not at all */
+    bool overwrite;   /* a file that exists is replaced */
+    double fps;       /* pictures in a second; 0: 30 */
+    double speed;     /* seconds of the recording in one of the film; 0: 1 */
+    double window; /* seconds of the recording that are seen at once; 0: 20 times speed */
+
+    /* Called after each picture by the thread that wants the film; what is not 0 ends it
+     * with WM_ECANCELED. NULL: nobody asks. */
+    int (*progress)(void *context, size_t done, size_t total);
+    void *context;
 };
 
 /* What wattmeter-plot.so has under the name wm_plot_module. */
@@ -74,6 +97,11 @@ struct wm_plot_module {
 
     /* Draws to `out`, and nothing unless all could be read and drawn. */
     int (*write)(const struct wm_plot_request *request, FILE *out, struct wm_error *err);
+
+    /* Makes a film, with ffmpeg, which is run as a program: WM_ENODEV where there is none.
+     * Both work at the lowest priority. */
+    int (*film)(const struct wm_plot_request *request, const struct wm_plot_film *film,
+                struct wm_error *err);
 };
 
 #ifdef __cplusplus

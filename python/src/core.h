@@ -187,6 +187,7 @@ int core_add_tracker(PyObject *module);
 int core_add_report(PyObject *module);
 int core_add_region(PyObject *module);
 int core_add_meter(PyObject *module);
+int core_add_plot(PyObject *module);
 int core_add_gpus(PyObject *module);
 int core_add_recording(PyObject *module);
 int core_add_analysis(PyObject *module);

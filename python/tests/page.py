@@ -94,6 +94,11 @@ def main(page):
                 raise
             print(f"block {number}: {error}", file=sys.stderr)
             status = 77
+        except wattmeter.Error as error:
+            if "apt install" not in str(error):
+                raise
+            print(f"block {number}: {error}", file=sys.stderr)
+            status = 77
     return status
 
 

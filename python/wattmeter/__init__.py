@@ -15,6 +15,7 @@ gpus        what the GPUs say of themselves
 doctor      what can be measured on this machine, and why not
 read        a recording as columns
 compare     what differs between runs
+plot        recordings as a figure
 
 Importing it starts nothing and opens nothing.
 """
@@ -29,6 +30,7 @@ __all__ = [
     "doctor",
     "gpus",
     "measure",
+    "plot",
     "read",
     "region",
     "run",
@@ -43,6 +45,7 @@ _PLACES = {
     "doctor": "_doctor",
     "gpus": "_gpus",
     "measure": "_measure",
+    "plot": "_plot",
     "read": "_recording",
     "run": "_track",
     "track": "_track",

@@ -6,6 +6,7 @@ from wattmeter._core import Error as Error, region as region
 from wattmeter._doctor import doctor as doctor
 from wattmeter._gpus import gpus as gpus
 from wattmeter._measure import measure as measure
+from wattmeter._plot import plot as plot
 from wattmeter._recording import read as read
 from wattmeter._report import Figure as Figure, Report as Report
 from wattmeter._track import run as run, track as track
@@ -19,6 +20,7 @@ __all__ = [
     "doctor",
     "gpus",
     "measure",
+    "plot",
     "read",
     "region",
     "run",

@@ -27,6 +27,44 @@ version: str
 def axis_of_time(oldest: float, newest: float, /) -> Tuple[float, float]: ...
 def axis_of_values(least: float, greatest: float, /) -> Tuple[float, float]: ...
 
+_PlotInput = Tuple[Optional[str], _Path, Optional[int]]
+
+def plot(
+    inputs: Sequence[_PlotInput],
+    *,
+    format: str = "svg",
+    kind: str = "time",
+    channels: Optional[Iterable[str]] = None,
+    layout: Optional[str] = None,
+    start: Optional[str] = None,
+    end: Optional[str] = None,
+    title: Optional[str] = None,
+    without_regions: bool = False,
+    width: float = 0.0,
+    height: float = 0.0,
+    dpi: float = 0.0,
+) -> bytes: ...
+def film(
+    inputs: Sequence[_PlotInput],
+    path: _Path,
+    *,
+    format: str = "mp4",
+    channels: Optional[Iterable[str]] = None,
+    layout: Optional[str] = None,
+    start: Optional[str] = None,
+    end: Optional[str] = None,
+    title: Optional[str] = None,
+    without_regions: bool = False,
+    width: float = 0.0,
+    height: float = 0.0,
+    dpi: float = 0.0,
+    fps: float = 0.0,
+    speed: float = 0.0,
+    window: float = 0.0,
+    overwrite: bool = False,
+    progress: Optional[Callable[[int, int], object]] = None,
+) -> None: ...
+
 class Error(Exception):
     status: str
 

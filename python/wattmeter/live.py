@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """plot(): power, or any other metric, over the last seconds, while it is measured; in a
-window of matplotlib's or in a notebook."""
+window of matplotlib's or in a notebook. animate(): a film of a recording."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from wattmeter._track import track
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable, Iterable
 
-    from wattmeter._report import Report
+    from wattmeter._plot import Recordings
+    from wattmeter._report import Path, Report
 
 # Of the metrics whose own unit is not what people read: the label, and the factor.
 _READ_AS = {"B": ("GB", 1e-9), "ratio": ("%", 100.0), "celsius": ("°C", 1.0)}
@@ -338,3 +339,66 @@ def plot(
     elif block is not False:
         _loop(made, float("inf") if seconds is None else seconds)
     return made
+
+
+def animate(
+    recordings: Recordings,
+    path: Path,
+    fps: float = 30,
+    dpi: float = 150,
+    *,
+    speed: float = 1,
+    window: float | None = None,
+    channels: Iterable[str] | None = None,
+    layout: str | None = None,
+    start: float | str | None = None,
+    end: float | str | None = None,
+    run: int | None = None,
+    title: str | None = None,
+    regions: bool = True,
+    size: tuple[float, float] = (960, 720),
+    overwrite: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> None:
+    """Makes a film of a recording, in which the window of plot() follows the samples.
+
+        wattmeter.live.animate("run.sqlite", "run.mp4", channels=["power"])
+
+    recordings  what is filmed, as wattmeter.plot() has it; so are channels, layout, start,
+                end, run, title and regions
+    path        of the film: .mp4 or .gif
+    fps         pictures in a second
+    dpi         how large text and lines are in a picture of that size
+    speed       seconds of the recording in one of the film
+    window      seconds of the recording that are seen at once; None: 20 times speed
+    size        in pixels
+    overwrite   replaces a file that is there
+    progress    a function that is called with the pictures made and all of them
+
+    Raises Error without ffmpeg, cairo and pango, before anything is done, where `path`
+    exists, or the recording cannot be read; ValueError for what it does not have.
+    """
+    from wattmeter._plot import format_of, inputs_of, listed, time_of
+
+    for name, value in (("fps", fps), ("dpi", dpi), ("speed", speed)):
+        if not 0 < value < 1e9:
+            raise ValueError(f"{name} must be a number above 0, not {value!r}")
+    _core.film(
+        inputs_of(recordings, run),
+        path,
+        format=format_of(path, ("mp4", "gif"), "film"),
+        channels=listed(channels),
+        layout=layout,
+        start=time_of(start),
+        end=time_of(end),
+        title=title,
+        without_regions=not regions,
+        width=size[0],
+        height=size[1],
+        dpi=dpi,
+        fps=fps,
+        speed=speed,
+        window=0.0 if window is None else window,
+        overwrite=overwrite,
+        progress=progress,
+    )

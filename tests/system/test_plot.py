@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of recordings, taken apart again."""
+"""Figures and films of recordings, taken apart again."""
 
+import os
+import pty
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -13,6 +16,7 @@ from pathlib import Path
 
 import tap
 from tap import case
+from terminal import wait_for
 
 RECORDINGS = tap.SOURCE / "tests/data/recordings"
 TREE = RECORDINGS / "v1-tree.sqlite"
@@ -23,10 +27,14 @@ if not (tap.BUILD / MODULE).exists():
     sys.exit(77)
 
 
-def plot(*arguments, command=tap.WATTMETER):
+def plain_environment(**variables):
     # fontconfig keeps what it has read to the end, which is none of our leaks.
-    environment = tap.environment(ASAN_OPTIONS="detect_leaks=0:allow_user_segv_handler=0")
-    return subprocess.run([command, "plot", *map(str, arguments)], env=environment,
+    return tap.environment(ASAN_OPTIONS="detect_leaks=0:allow_user_segv_handler=0", **variables)
+
+
+def plot(*arguments, command=tap.WATTMETER, **variables):
+    return subprocess.run([command, "plot", *map(str, arguments)],
+                          env=plain_environment(**variables),
                           capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -181,10 +189,13 @@ def _(folder):
             (1, "column gpu0_power_W: not a number", [beyond, "-o", out]),
             (1, "no value to draw", [nothing, "-o", out, "--channels", "gpu0_power_W"]),
             (2, "no channel 'gpu7'; there are: ", [TREE, "-o", out, "--channels", "gpu7"]),
-            (2, "nothing to draw of 'coffee'", [TREE, "-o", out, "--layout", "power,coffee"]),
+            (2, "no channel 'coffee'; there are: ", [TREE, "-o", out, "--layout", "power,coffee"]),
+            (2, "nothing of 'memory' is among", [TREE, "-o", out, "--channels", "power",
+                                                 "--layout", "power,memory"]),
             (2, "third axis", [TREE, "-o", out, "--layout", "power+memory+temperature"]),
-            (2, "none of svg png pdf", [TREE, "-o", folder / "out.gif"]),
-            (2, "none of svg png pdf", [TREE, "-o", folder / "out"]),
+            (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.bmp"]),
+            (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out"]),
+            (2, "no html yet", [TREE, "-o", folder / "out.html"]),
             (1, "exists already", [TREE, "-o", there]),
             (1, "No such file", [TREE, "-o", folder / "none/out.svg"]),
             (2, "is what is to be read", [no_samples, "-o", no_samples, "--overwrite",
@@ -195,6 +206,9 @@ def _(folder):
             (2, "no size", [TREE, "-o", out, "--size", "960"]),
             (2, "too small", [TREE, "-o", out, "--size", "100x100"]),
             (2, "for png", [TREE, "-o", out, "--dpi", "150"]),
+            (2, "--fps: is for films", [TREE, "-o", out, "--fps", "10"]),
+            (2, "--speed: is for films", [TREE, "-o", out, "--speed", "10"]),
+            (2, "--window: is for films", [TREE, "-o", out, "--window", "10s"]),
             (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
             (1, "energy is not known", [RECORDINGS / "v1.sqlite", "-o", out, "--kind",
@@ -215,6 +229,146 @@ def _(folder):
     said = refused(*arguments, status=1, command=command)
     assert "apt install libcairo2 libpangocairo-1.0-0" in said, said
     assert b"libcairo.so" not in Path(tap.WATTMETER).read_bytes()
+
+
+def need_ffmpeg():
+    if not shutil.which("ffmpeg"):
+        raise tap.Skip("there is no ffmpeg")
+
+
+def filmed(path, *arguments, suffix=".mp4"):
+    """The pictures of a film of 960 x 720: a function of row and column for each."""
+    target = path.with_suffix(suffix)
+    drawn(path, "-o", target, "--overwrite", "--dpi", "96", "--channels", "gpu0_power_W",
+          "--title", "Film", *arguments)
+    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", target, "-f", "rawvideo", "-pix_fmt",
+                          "rgb24", "-vsync", "0", "-"], stdout=subprocess.PIPE, check=True).stdout
+    size = 3 * 960 * 720
+    assert len(raw) % size == 0
+    return [raw[at:at + size] for at in range(0, len(raw), size)]
+
+
+def columns_of(picture, rows):
+    """Where in the panel these rows of a picture have the line."""
+    return {x for y in rows for x in range(78, 940)
+            if is_blue(picture[3 * (960 * y + x):3 * (960 * y + x) + 3])}
+
+
+def programs(folder, ffmpeg):
+    """A PATH with the programs of this machine, but for ffmpeg, which is this script."""
+    folder.mkdir()
+    (folder / "ffmpeg").write_text(f"#!/bin/sh\n{ffmpeg}\n")
+    (folder / "ffmpeg").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+@case("a film: the window follows the newest sample, by the rules of all axes")
+def _(folder):
+    need_ffmpeg()
+    # Ten samples a second, and one that stands out: after 1.5 s.
+    path = record(folder, 41, lambda i: 400 if i == 15 else 50 + i % 2)
+    left, right = 76, 942
+    for suffix in ".mp4", ".gif":
+        pictures = filmed(path, "--fps", "10", "--window", "2s", suffix=suffix)
+        assert len(pictures) == 41, len(pictures)
+        for number, picture in enumerate(pictures):
+            newest = number / 10
+            oldest = max(0, newest - 2)
+            place = lambda when: left + (right - left) * (when - oldest) / (newest + 1 - oldest)
+            high = columns_of(picture, range(100, 300, 8))
+            if oldest < 1.5 < newest:
+                assert high and all(abs(x - place(1.5)) < 0.1 * (place(1) - place(0)) + 3
+                                    for x in high), (number, high, place(1.5))
+            elif number > 0 and not oldest - 0.05 <= 1.5 <= newest + 0.05:
+                line = columns_of(picture, range(80, 660, 2))
+                # The values of all that is seen fill the panel but for their margins.
+                assert line and abs(max(line) - place(newest)) < 4, (number, max(line))
+
+
+@case("how long a film is: --speed, --fps, --from and --to; too long is refused")
+def _(folder):
+    need_ffmpeg()
+    path = record(folder, 41, float)
+    for count, arguments in [(9, ["--fps", "2"]), (5, ["--fps", "2", "--speed", "2"]),
+                             (3, ["--fps", "2", "--from", "1", "--to", "2"]),
+                             (17, ["--fps", "2", "--speed", "0.5"])]:
+        assert len(filmed(path, *arguments)) == count, arguments
+    said = refused(path, "-o", folder / "b.mp4", "--speed", "0.001", status=2)
+    assert "--film would last" not in said and "the film would last 67 min" in said, said
+    one = record(folder, 1, lambda i: 50)
+    assert len(filmed(one)) == 1
+
+
+@case("films that are not to be had: one line, and no file")
+def _(folder):
+    path = record(folder, 20, float)
+    no_samples = change(folder, "no-samples.sqlite", ["DELETE FROM sample"])
+    there = folder / "there.mp4"
+    there.write_text("mine")
+    out = folder / "out.mp4"
+    fails = programs(folder / "fails", "echo a remark >&2; echo it is broken >&2; exit 3")
+    reads = programs(folder / "reads", "cat >/dev/null")
+    before = sorted(folder.iterdir())
+    for status, words, arguments, variables in [
+            (1, "a film needs ffmpeg: apt install ffmpeg", [path, "-o", out],
+             {"PATH": "/nonexistent"}),
+            (1, "ffmpeg: it is broken", [path, "-o", out], {"PATH": fails}),
+            (1, "exists already", [path, "-o", there], {}),
+            (2, "a film needs a file", [path, "-o", "-", "--format", "mp4"], {}),
+            (2, "a film needs a file", [path, "-o", "/dev/null", "--format", "mp4"], {}),
+            (2, "--kind energy: is no film", [path, "-o", out, "--kind", "energy"], {}),
+            (2, "--fps: 1 to 50 in a GIF", [path, "-o", folder / "out.gif", "--fps", "60"], {}),
+            (2, "--fps", [path, "-o", out, "--fps", "0"], {}),
+            (2, "--speed", [path, "-o", out, "--speed", "0"], {}),
+            (2, "--window", [path, "-o", out, "--window", "1ms"], {}),
+            (2, "no channel 'gpu7'", [path, "-o", out, "--channels", "gpu7"], {}),
+            (2, "too small", [path, "-o", out, "--size", "100x100"], {}),
+            (1, "no sample", [no_samples, "-o", out], {})]:
+        said = refused(*arguments, status=status, **{"PATH": reads, **variables})
+        assert words in said, (words, said)
+        assert sorted(folder.iterdir()) == before, said
+    assert there.read_text() == "mine" and not Path("/dev/null").is_file()
+
+
+@case("Ctrl-C while a film is made leaves nothing behind, ffmpeg neither")
+def _(folder):
+    path = record(folder, 20, float)
+    pid_file = folder / "pid"
+    stands = programs(folder / "bin", "head -c 100000 >/dev/null; "
+                      f"echo $$ >{pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 1000")
+    process = subprocess.Popen([tap.WATTMETER, "plot", path, "-o", folder / "out.mp4"],
+                               env=plain_environment(PATH=stands), stderr=subprocess.PIPE)
+    wait_for(pid_file.exists, "a part of a picture")
+    assert any(".wattmeter-new" in path.name for path in folder.iterdir())
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT, (process.returncode, said)
+    assert said == b"wattmeter plot: the film was given up\n", said
+    assert not Path("/proc", pid_file.read_text().strip()).exists()
+    assert {name.name for name in folder.iterdir()} == {"bin", "made.sqlite", "pid"}
+
+
+@case("ffmpeg works at the lowest priority, and a terminal sees how far it is")
+def _(folder):
+    path = record(folder, 40, float)
+    slow = programs(folder / "bin", f"ps -o ni= -p $$ >{folder}/nice; sleep 1.2; "
+                                "for last; do :; done; cat >\"${last#file:}\"")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(tap.WATTMETER, ["wattmeter", "plot", str(path), "-o", str(folder / "out.mp4")],
+                  plain_environment(PATH=slow, TERM="xterm"))
+    said = b""
+    try:
+        while part := os.read(terminal, 65536):
+            said += part
+    except OSError:
+        pass
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert status == 0 and b"picture 118 of 118" in said, (status, said)
+    assert (folder / "nice").read_text().strip() == "19"
+    # 3.9 s of 30 pictures each, of four bytes a pixel.
+    assert (folder / "out.mp4").stat().st_size == 118 * 960 * 720 * 4
 
 
 tap.main()

@@ -47,7 +47,7 @@ static struct scale scale_of(double low, double high, const char *unit)
 
 struct wm_axis wm_chart_axis(double least, double greatest, const char *unit)
 {
-    const double size = scale_of(least, greatest, unit).size;
+    const double size = strcmp(unit, "W") == 0 ? 1 : scale_of(least, greatest, unit).size;
     const struct wm_axis axis = wm_axis_of_values(least / size, greatest / size);
 
     return (struct wm_axis) { axis.low * size, axis.high * size };

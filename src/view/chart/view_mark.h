@@ -23,7 +23,8 @@ struct wm_chart_marks {
 };
 
 /* The axis of values in that unit of a channel, by the rule of wm_axis_of_values() in the
- * unit that people read: the margin of memory is 0.1 GB, not 0.1 B. */
+ * unit that people read: the margin of memory is 0.1 GB, not 0.1 B. That of power is 0.1 W
+ * of kilowatts, too. */
 struct wm_axis wm_chart_axis(double least, double greatest, const char *unit);
 
 /* At most `most` marks of an axis in that unit: "W", "B", "ratio", "s". Time

@@ -14,6 +14,8 @@
 #define PIXELS_PER_INCH 96.0
 #define POINTS_PER_PIXEL 0.75
 
+enum { SIZE_MOST = 10000, DPI_MOST = 1200 };
+
 /* Where a figure goes that may still fail: cairo writes even what is given up. */
 struct sink {
     FILE *out;
@@ -68,7 +70,7 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
 {
     if (request->kind != WM_PLOT_TIME)
         return WM_OK;
-    int status = wm_plot_read(request, &contents->data, err);
+    int status = wm_plot_read(request, WM_PLOT_FINE_COLUMNS, &contents->data, err);
     return status == WM_OK ? wm_plot_layout_init(&contents->data, &contents->layout, err)
                            : status;
 }
@@ -76,6 +78,8 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
 static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                 const struct contents *contents, struct wm_error *err)
 {
+    const struct wm_plot_window whole = wm_plot_whole(&contents->data);
+
     wm_plot_colour(canvas, 0xffffff, 1);
     cairo_paint(canvas->cairo);
     switch (request->kind) {
@@ -84,7 +88,7 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
     case WM_PLOT_REGIONS:
         return wm_plot_regions(request, canvas, err);
     default:
-        return wm_plot_time(request, canvas, &contents->data, &contents->layout, err);
+        return wm_plot_time(&whole, canvas, &contents->data, &contents->layout, err);
     }
 }
 
@@ -109,6 +113,20 @@ static int finish(const struct wm_plot_request *request, cairo_surface_t *surfac
     return wm_fail(err, WM_EIO, "the figure: %s", cairo_status_to_string(drawn));
 }
 
+static bool is_within(double value, double most)
+{
+    return value >= 0 && value <= most;
+}
+
+int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err)
+{
+    if (is_within(request->width, SIZE_MOST) && is_within(request->height, SIZE_MOST) &&
+        is_within(request->dpi, DPI_MOST))
+        return WM_OK;
+    return wm_fail(err, WM_EINVAL, "a figure has at most %d x %d pixels, and %d dpi",
+                   SIZE_MOST, SIZE_MOST, DPI_MOST);
+}
+
 static int write_figure(const struct wm_plot_request *request, FILE *out,
                         struct wm_error *err)
 {
@@ -116,12 +134,17 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
     struct wm_plot_canvas canvas = {
         .width = request->width > 0 ? request->width : WIDTH,
         .height = request->height > 0 ? request->height : HEIGHT,
+        .scale = request->format == WM_PLOT_PNG ? scale : 1,
         .is_vector = request->format != WM_PLOT_PNG,
     };
     struct contents contents = { 0 };
     struct sink sink = { .out = out };
 
-    int status = read_contents(request, &contents, err);
+    if (request->format > WM_PLOT_PDF)
+        return wm_fail(err, WM_EINVAL, "a film is no figure");
+    int status = wm_plot_check_size(request, err);
+    if (status == WM_OK)
+        status = read_contents(request, &contents, err);
     if (status == WM_OK) {
         cairo_surface_t *surface =
             make_surface(request, canvas.width, canvas.height, scale, &sink);
@@ -139,4 +162,4 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
 }
 
 WM_API extern const struct wm_plot_module wm_plot_module;
-const struct wm_plot_module wm_plot_module = { WM_VERSION, write_figure };
+const struct wm_plot_module wm_plot_module = { WM_VERSION, write_figure, wm_plot_film };

@@ -45,7 +45,8 @@ struct wm_plot_data {
     struct wm_plot_band *bands;
     size_t band_count, band_room;
     char title[256];
-    int64_t from_ns, to_ns; /* of the samples */
+    int64_t from_ns, to_ns;        /* of the samples */
+    struct wm_chart_line *moments; /* of each input: seconds at which it has samples */
 };
 
 enum { WM_PLOT_PANELS_MAX = 64, WM_PLOT_COLUMNS_MAX = 8 };
@@ -64,9 +65,13 @@ struct wm_plot_layout {
     size_t rows[WM_PLOT_COLUMNS_MAX]; /* of each column */
 };
 
-/* Reads all inputs, a stream each. WM_ENODEV: there is nothing to draw. */
-int wm_plot_read(const struct wm_plot_request *request, struct wm_plot_data *ret_data,
-                 struct wm_error *err);
+/* Fine columns of each line of a figure: four for each pixel of a wide one. */
+enum { WM_PLOT_FINE_COLUMNS = 8192 };
+
+/* Reads all inputs, a stream each, as lines of so many fine columns. WM_ENODEV: there is
+ * nothing to draw. */
+int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
+                 struct wm_plot_data *ret_data, struct wm_error *err);
 void wm_plot_data_release(struct wm_plot_data *data);
 
 /* Whether a word of the request or of the layout means that series. */
@@ -86,7 +91,14 @@ struct wm_plot_canvas {
     cairo_t *cairo;
     PangoLayout *text;
     double width, height;
+    double scale;   /* pixels for each of these */
     bool is_vector; /* numbers are short where nobody can see the rest */
+};
+
+/* What is seen of the time. */
+struct wm_plot_window {
+    struct wm_axis axis; /* seconds */
+    double newest;       /* a sample that is later is not there yet, in a film */
 };
 
 struct wm_plot_box {
@@ -131,12 +143,23 @@ double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
                      double at_high);
 
 /* The kinds of figure. */
-int wm_plot_time(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canvas *canvas,
                  const struct wm_plot_data *data, const struct wm_plot_layout *layout,
                  struct wm_error *err);
 int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                    struct wm_error *err);
 int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                     struct wm_error *err);
+
+/* WM_EINVAL where the size or the resolution cannot be had; 0 is that of nearly everybody.
+ */
+int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err);
+
+/* All samples, and a second. */
+struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data);
+
+/* As in struct wm_plot_module. */
+int wm_plot_film(const struct wm_plot_request *request, const struct wm_plot_film *film,
+                 struct wm_error *err);
 
 #endif

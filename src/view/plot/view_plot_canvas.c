@@ -9,7 +9,7 @@
 
 const uint32_t wm_plot_ink = 0x222222, wm_plot_faint = 0x6b6b6b, wm_plot_grid = 0xe4e4e4;
 
-enum { AXIS_TEXT = 11, LABEL_TEXT = 12, TITLE_TEXT = 15 };
+enum { AXIS_TEXT = 11, LABEL_TEXT = 12, LABEL_TEXT_LEAST = 8, TITLE_TEXT = 15 };
 
 /* How far apart marks are at least, in pixels. */
 #define APART_DOWN 22.0
@@ -161,6 +161,9 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
     }
     style.turn = side == WM_PLOT_AT_LEFT ? -M_PI / 2 : M_PI / 2;
     style.room = box->bottom - box->top + 10;
+    while (style.size > LABEL_TEXT_LEAST &&
+           wm_plot_text_width(canvas, style.size, text) > style.room)
+        style.size--;
     wm_plot_text(canvas, side == WM_PLOT_AT_LEFT ? box->left - 58 : box->right + 56,
                  (box->top + box->bottom) / 2, &style, text);
 }

@@ -94,19 +94,35 @@ static void draw_arrow(const struct wm_plot_canvas *canvas, const struct point *
     wm_plot_text(canvas, (from->x + to->x) / 2, (from->y + to->y) / 2, &style, text);
 }
 
-static void draw_point(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                       const struct wm_axis *axis, const struct point *point, size_t index,
-                       const char *name)
+/* Beside the arrows: of a way that falls to the right, above it at the right or below it at
+ * the left. */
+static void tell_point(const struct wm_plot_canvas *canvas, const struct point *point,
+                       bool is_left, bool is_below, const char *name)
 {
     const struct wm_report_figure *energy = &point->energy;
-    bool is_right = point->x > (box->left + box->right) / 2;
     struct wm_plot_style style = { .size = TEXT,
                                    .colour = wm_plot_ink,
-                                   .align = is_right ? WM_PLOT_RIGHT : WM_PLOT_LEFT,
+                                   .align = is_left ? WM_PLOT_RIGHT : WM_PLOT_LEFT,
                                    .is_bold = true,
                                    .has_halo = true };
-    double x = point->x + (is_right ? -12 : 12);
+    double x = point->x + (is_left ? -8 : 8), y = point->y + (is_below ? 16 : -32);
     char text[160];
+
+    wm_plot_text(canvas, x, y, &style, name);
+    style.is_bold = false;
+    style.colour = wm_plot_faint;
+    snprintf(text, sizeof(text), "%s, %s%s", wm_view_prefixed(energy->value, "J").text,
+             wm_view_duration(point->time.value, NULL).text,
+             energy->origin == WM_ESTIMATED   ? " (estimated)"
+             : energy->origin == WM_SIMULATED ? " (simulated)"
+                                              : "");
+    wm_plot_text(canvas, x, y + 16, &style, text);
+}
+
+static void draw_point(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                       const struct wm_axis *axis, const struct point *point, size_t index)
+{
+    const struct wm_report_figure *energy = &point->energy;
 
     wm_plot_colour(canvas, wm_chart_colour(index), 1);
     if (energy->has_range) {
@@ -119,15 +135,15 @@ static void draw_point(const struct wm_plot_canvas *canvas, const struct wm_plot
     }
     cairo_arc(canvas->cairo, point->x, point->y, POINT, 0, 2 * M_PI);
     cairo_fill(canvas->cairo);
-    wm_plot_text(canvas, x, point->y - 16, &style, name);
-    style.is_bold = false;
-    style.colour = wm_plot_faint;
-    snprintf(text, sizeof(text), "%s, %s%s", wm_view_prefixed(energy->value, "J").text,
-             wm_view_duration(point->time.value, NULL).text,
-             energy->origin == WM_ESTIMATED   ? " (estimated)"
-             : energy->origin == WM_SIMULATED ? " (simulated)"
-                                              : "");
-    wm_plot_text(canvas, x, point->y + 16, &style, text);
+}
+
+/* Whether the way through a point leads down to the right, or up to the left. */
+static bool falls(const struct point *points, size_t count, size_t index)
+{
+    const struct point *from = &points[index > 0 ? index - 1 : 0];
+    const struct point *to = &points[index > 0 || count == 1 ? index : 1];
+
+    return (to->x - from->x) * (to->y - from->y) >= 0;
 }
 
 static void draw_all(const struct wm_plot_request *request,
@@ -160,8 +176,13 @@ static void draw_all(const struct wm_plot_request *request,
             draw_arrow(canvas, &points[i - 1], &points[i]);
     }
     for (size_t i = 0; i < request->input_count; i++)
-        draw_point(canvas, &box, &joules, &points[i], i,
+        draw_point(canvas, &box, &joules, &points[i], i);
+    for (size_t i = 0; i < request->input_count; i++) {
+        bool is_left = points[i].x > (box.left + 2 * box.right) / 3;
+        tell_point(canvas, &points[i], is_left,
+                   falls(points, request->input_count, i) == is_left,
                    wm_plot_input_name(&request->inputs[i]));
+    }
 }
 
 int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,

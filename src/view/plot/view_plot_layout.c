@@ -36,9 +36,8 @@ static int add_panel(struct wm_plot_layout *layout, const struct wm_plot_data *d
         panel->unit[count] = unit_of(data, word);
         if (!panel->unit[count++])
             return wm_fail(err, WM_EINVAL,
-                           "--layout: there is nothing to draw of '%.60s'; of the "
-                           "recording there are power, utilization, memory, temperature "
-                           "or its columns",
+                           "--layout: nothing of '%.60s' is among the channels that are "
+                           "drawn",
                            word);
     }
     if (count == 0)

@@ -14,8 +14,6 @@
 #include "record/calls/record_calls.h"
 #include "view/plot/view_plot.h"
 
-/* Fine columns of a line: four for each pixel of a wide figure. */
-enum { FINE_COLUMNS = 8192 };
 #define FINEST_NS WM_NS_PER_MS
 
 /* Regions that are told apart, and how short one may be, of the whole time. */
@@ -45,28 +43,27 @@ bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_seri
            is_same(word, series->channel.metric) || is_same(word, series->column);
 }
 
-/* Calls `use` for each word of the layout. */
-static size_t next_word(const char **at)
+/* Copies the next word of a layout, and moves on; false: there is none. */
+static bool next_word(const char **at, char *word, size_t size)
 {
     static const char between[] = ",/+";
 
     *at += strspn(*at, between);
-    return strcspn(*at, between);
+    size_t length = strcspn(*at, between);
+    snprintf(word, size, "%.*s", (int)length, *at);
+    *at += length;
+    return length > 0;
 }
 
 static bool is_in_layout(const struct wm_plot_data *data,
                          const struct wm_plot_series *series)
 {
     const char *at = data->request->layout;
-    size_t length;
+    char word[WM_PLOT_NAME_SIZE];
 
-    for (; (length = next_word(&at)) > 0; at += length) {
-        char word[WM_PLOT_NAME_SIZE];
-        if (length < sizeof(word)) {
-            snprintf(word, sizeof(word), "%.*s", (int)length, at);
-            if (wm_plot_is_meant(data, series, word))
-                return true;
-        }
+    while (next_word(&at, word, sizeof(word))) {
+        if (wm_plot_is_meant(data, series, word))
+            return true;
     }
     return false;
 }
@@ -113,7 +110,7 @@ static void set_name(const struct wm_plot_data *data, struct wm_plot_series *ser
 
 /* Adds those of a recording, those that are not drawn too: they are what can be asked for.
  */
-static int add_series(struct wm_plot_data *data, size_t input,
+static int add_series(struct wm_plot_data *data, size_t input, size_t fine_columns,
                       const struct wm_recording *recording, struct wm_error *err)
 {
     const struct wm_run *run = wm_recording_run(recording);
@@ -139,7 +136,7 @@ static int add_series(struct wm_plot_data *data, size_t input,
         series->is_chosen = is_chosen(data, series);
         set_name(data, series);
         if (series->is_chosen)
-            status = wm_chart_line_init(&series->line, FINE_COLUMNS, FINEST_NS, err);
+            status = wm_chart_line_init(&series->line, fine_columns, FINEST_NS, err);
     }
     wm_columns_release(&columns);
     return status;
@@ -195,19 +192,23 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
                      const struct wm_tick *tick, int64_t first_ns,
                      const struct window *window)
 {
-    int64_t now_ns = tick->when_ns - first_ns;
+    size_t input = data->series[first_series].input;
+    int64_t now_ns = tick->when_ns - first_ns, last_ns = now_ns;
     bool is_inside = now_ns >= window->from_ns && now_ns <= window->to_ns;
 
     for (size_t i = 0; i < tick->count; i++) {
         const struct wm_reading *reading = &tick->readings[i];
         struct wm_plot_series *series = &data->series[first_series + i];
         bool has_own = reading->state == WM_READING_OK && reading->when_ns > first_ns;
-        if (series->is_chosen)
-            add_sample(series, reading, has_own ? reading->when_ns - first_ns : now_ns,
-                       is_inside);
+        int64_t own_ns = has_own ? reading->when_ns - first_ns : now_ns;
+        if (!series->is_chosen)
+            continue;
+        add_sample(series, reading, own_ns, is_inside);
+        last_ns = own_ns > last_ns ? own_ns : last_ns;
     }
     if (!is_inside)
         return;
+    wm_chart_line_add(&data->moments[input], last_ns, WM_READING_OK, (double)last_ns / 1e9);
     data->from_ns = now_ns < data->from_ns ? now_ns : data->from_ns;
     data->to_ns = now_ns > data->to_ns ? now_ns : data->to_ns;
 }
@@ -224,8 +225,8 @@ static int read_ticks(struct wm_plot_data *data, size_t first_series,
     while ((status = wm_recording_next(recording, &tick, err)) > 0) {
         if (is_first) {
             *ret_first_ns = tick.when_ns;
-            status = find_window(data, wm_recording_run(recording), tick.when_ns,
-                                 &window, err);
+            status =
+                find_window(data, wm_recording_run(recording), tick.when_ns, &window, err);
             if (status < 0)
                 return status;
             is_first = false;
@@ -406,7 +407,8 @@ static void set_title(struct wm_plot_data *data, const struct wm_run *run)
     }
 }
 
-static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *err)
+static int read_input(struct wm_plot_data *data, size_t index, size_t fine_columns,
+                      struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
     const struct wm_plot_input *input = &request->inputs[index];
@@ -420,7 +422,9 @@ static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *
     if (request->stop)
         wm_recording_stop_on(recording, request->stop);
     set_title(data, wm_recording_run(recording));
-    status = add_series(data, index, recording, err);
+    status = add_series(data, index, fine_columns, recording, err);
+    if (status == WM_OK)
+        status = wm_chart_line_init(&data->moments[index], fine_columns, FINEST_NS, err);
     if (status == WM_OK)
         status = read_ticks(data, first_series, recording, &first_ns, err);
     if (status == WM_OK && request->input_count == 1 && !request->without_regions)
@@ -459,10 +463,14 @@ static int check_word(const struct wm_plot_data *data, const char *option, const
 static int check_words(const struct wm_plot_data *data, struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
+    const char *at = request->layout ? request->layout : "";
+    char word[WM_PLOT_NAME_SIZE];
     int status = WM_OK;
 
     for (size_t i = 0; i < request->channel_count && status == WM_OK; i++)
         status = check_word(data, "--channels", request->channels[i], err);
+    while (status == WM_OK && next_word(&at, word, sizeof(word)))
+        status = check_word(data, "--layout", word, err);
     return status;
 }
 
@@ -485,16 +493,17 @@ static int check_values(const struct wm_plot_data *data, struct wm_error *err)
                    missing ? ": " : "", missing ? missing->why : "");
 }
 
-int wm_plot_read(const struct wm_plot_request *request, struct wm_plot_data *ret_data,
-                 struct wm_error *err)
+int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
+                 struct wm_plot_data *ret_data, struct wm_error *err)
 {
     struct wm_plot_data data = { .request = request,
                                  .from_ns = INT64_MAX,
                                  .to_ns = INT64_MIN };
-    int status = WM_OK;
 
+    data.moments = calloc(request->input_count, sizeof(*data.moments));
+    int status = data.moments ? WM_OK : wm_fail_memory(err, "figure");
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
-        status = read_input(&data, i, err);
+        status = read_input(&data, i, fine_columns, err);
     if (status == WM_OK)
         status = check_words(&data, err);
     if (status == WM_OK)
@@ -516,6 +525,9 @@ void wm_plot_data_release(struct wm_plot_data *data)
         free((char *)series->channel.unit);
         wm_chart_line_release(&series->line);
     }
+    for (size_t i = 0; data->moments && i < data->request->input_count; i++)
+        wm_chart_line_release(&data->moments[i]);
+    free(data->moments);
     for (size_t i = 0; i < data->name_count; i++)
         free(data->names[i]);
     free(data->series);

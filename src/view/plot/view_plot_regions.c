@@ -117,6 +117,7 @@ static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_b
     const struct wm_plot_style style = { .size = TEXT, .colour = wm_plot_ink };
     double end = wm_plot_place(axis, figure->value, box->left, box->right);
     double middle = (box->top + box->bottom) / 2, told = end;
+    char text[64];
 
     wm_plot_colour(canvas, wm_chart_colour(input), 1);
     cairo_rectangle(canvas->cairo, box->left, box->top, fmax(end - box->left, 1),
@@ -133,9 +134,13 @@ static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_b
         cairo_stroke(canvas->cairo);
         told = fmax(end, high);
     }
-    wm_plot_text(canvas, told + 8, middle, &style,
-                 strcmp(unit, "J") == 0 ? wm_view_prefixed(figure->value, unit).text
-                                        : wm_view_duration(figure->value, NULL).text);
+    snprintf(text, sizeof(text), "%s%s",
+             strcmp(unit, "J") == 0 ? wm_view_prefixed(figure->value, unit).text
+                                    : wm_view_duration(figure->value, NULL).text,
+             figure->origin == WM_ESTIMATED   ? " est"
+             : figure->origin == WM_SIMULATED ? " sim"
+                                              : "");
+    wm_plot_text(canvas, told + 8, middle, &style, text);
 }
 
 static void draw_legend(const struct wm_plot_request *request,

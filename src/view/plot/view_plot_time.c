@@ -28,8 +28,7 @@ struct panel_view {
     const struct wm_plot_data *data;
     const struct wm_plot_panel *panel;
     struct wm_plot_box box;
-    struct wm_axis time; /* seconds */
-    double scale;        /* columns of a line per pixel */
+    const struct wm_plot_window *window;
     bool is_lowest;
 };
 
@@ -50,14 +49,22 @@ static bool has_values(const struct wm_plot_series *series, double *ret_least,
                                ret_greatest);
 }
 
+static int64_t ns_of(double seconds)
+{
+    return (int64_t)llround(seconds * 1e9);
+}
+
 /* The axis of one side; false where nothing has a value. */
 static bool find_axis(const struct panel_view *view, size_t side, struct wm_axis *ret_axis)
 {
+    const struct wm_plot_window *window = view->window;
     double least = INFINITY, greatest = -INFINITY, low, high;
 
     for (size_t i = 0; i < view->data->series_count; i++) {
         const struct wm_plot_series *series = &view->data->series[i];
-        if (is_shown(view, series, side) && has_values(series, &low, &high)) {
+        if (is_shown(view, series, side) &&
+            wm_chart_line_range(&series->line, ns_of(window->axis.low),
+                                ns_of(window->newest), &low, &high)) {
             least = fmin(least, low);
             greatest = fmax(greatest, high);
         }
@@ -109,16 +116,27 @@ static void add_dot(const struct wm_plot_canvas *canvas, double x, double y)
     cairo_arc(canvas->cairo, x, y, 1.5, 0, 2 * M_PI);
 }
 
+static double time_x(const struct panel_view *view, double seconds)
+{
+    return wm_plot_place(&view->window->axis, seconds, view->box.left, view->box.right);
+}
+
+/* Up to where there may be samples. */
+static double newest_x(const struct panel_view *view)
+{
+    return time_x(view, view->window->newest);
+}
+
 static void draw_line(const struct panel_view *view, const struct wm_plot_series *series,
                       const struct wm_axis *axis, struct wm_chart_column *columns,
                       size_t count)
 {
     const struct wm_plot_canvas *canvas = view->canvas;
     const struct wm_plot_box *box = &view->box;
-    double step = (box->right - box->left) / (double)count;
+    double step = (newest_x(view) - box->left) / (double)count;
 
-    wm_chart_line_show(&series->line, (int64_t)floor(view->time.low * 1e9),
-                       (int64_t)ceil(view->time.high * 1e9), columns, count);
+    wm_chart_line_show(&series->line, ns_of(view->window->axis.low),
+                       ns_of(view->window->newest) + 1, columns, count);
     for (size_t i = 0; i < count; i++) {
         if (!has_value(&columns[i]))
             continue;
@@ -141,9 +159,10 @@ static int draw_lines(const struct panel_view *view, size_t side,
     const struct wm_plot_box *box = &view->box;
     cairo_t *cairo = view->canvas->cairo;
     const double dashes[] = { 5, 3 };
-    size_t count = (size_t)((box->right - box->left) * view->scale);
+    size_t count = (size_t)ceil((newest_x(view) - box->left) * view->canvas->scale);
 
-    struct wm_chart_column *columns = calloc(count + 1, sizeof(*columns));
+    count = count > 0 ? count : 1;
+    struct wm_chart_column *columns = calloc(count, sizeof(*columns));
     if (!columns)
         return wm_fail_memory(err, "figure");
     cairo_save(cairo);
@@ -155,7 +174,7 @@ static int draw_lines(const struct panel_view *view, size_t side,
     cairo_set_line_join(cairo, CAIRO_LINE_JOIN_BEVEL);
     cairo_set_line_cap(cairo, side == 0 ? CAIRO_LINE_CAP_ROUND : CAIRO_LINE_CAP_BUTT);
     cairo_set_dash(cairo, dashes, side == 0 ? 0 : 2, 0);
-    for (size_t i = 0; i < view->data->series_count && count > 0; i++) {
+    for (size_t i = 0; i < view->data->series_count; i++) {
         if (is_shown(view, &view->data->series[i], side))
             draw_line(view, &view->data->series[i], axis, columns, count);
     }
@@ -186,7 +205,8 @@ static void tell_missing(const struct panel_view *view)
 {
     const struct wm_plot_style style = { .size = SMALL_TEXT,
                                          .colour = wm_plot_faint,
-                                         .room = view->box.right - view->box.left - 16 };
+                                         .room = view->box.right - view->box.left - 16,
+                                         .has_halo = true };
     char text[400] = "";
     double low, high;
 
@@ -211,10 +231,10 @@ static void draw_bands(const struct panel_view *view)
     for (size_t i = 0; i < view->data->band_count; i++) {
         const struct wm_plot_band *band = &view->data->bands[i];
         const char *name = view->data->names[band->name];
-        double from =
-            wm_plot_place(&view->time, (double)band->from_ns / 1e9, box->left, box->right);
-        double to =
-            wm_plot_place(&view->time, (double)band->to_ns / 1e9, box->left, box->right);
+        double from = fmax(time_x(view, (double)band->from_ns / 1e9), box->left);
+        double to = fmin(time_x(view, (double)band->to_ns / 1e9), newest_x(view));
+        if (to < box->left || from > newest_x(view))
+            continue;
         to = fmax(to, from + 0.5);
         wm_plot_colour(view->canvas, wm_chart_colour(band->name), 0.09);
         cairo_rectangle(cairo, from, box->top, to - from, box->bottom - box->top);
@@ -239,7 +259,7 @@ static int draw_panel(const struct panel_view *view, struct wm_error *err)
     int status = WM_OK;
 
     draw_bands(view);
-    wm_plot_axis(view->canvas, &view->box, WM_PLOT_AT_BOTTOM, &view->time, "s",
+    wm_plot_axis(view->canvas, &view->box, WM_PLOT_AT_BOTTOM, &view->window->axis, "s",
                  view->is_lowest ? "Time" : "");
     wm_plot_frame(view->canvas, &view->box);
     for (size_t side = 0; side < 2 && status == WM_OK; side++) {
@@ -302,17 +322,21 @@ static double draw_legend(const struct wm_plot_canvas *canvas,
     return y + LEGEND / 2;
 }
 
-static struct wm_axis time_axis(const struct wm_plot_data *data)
+/* A driver may have answered some time after the tick, so nothing is later than the axis.
+ */
+struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data)
 {
-    return wm_axis_of_time((double)data->from_ns / 1e9, (double)data->to_ns / 1e9);
+    struct wm_axis axis =
+        wm_axis_of_time((double)data->from_ns / 1e9, (double)data->to_ns / 1e9);
+
+    return (struct wm_plot_window) { axis, axis.high };
 }
 
-int wm_plot_time(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canvas *canvas,
                  const struct wm_plot_data *data, const struct wm_plot_layout *layout,
                  struct wm_error *err)
 {
     struct wm_plot_box area = wm_plot_title(canvas, data->title);
-    double dpi = request->dpi > 0 && !canvas->is_vector ? request->dpi : 96;
     int status = WM_OK;
     bool has_second = false;
 
@@ -330,8 +354,7 @@ int wm_plot_time(const struct wm_plot_request *request, struct wm_plot_canvas *c
             .canvas = canvas,
             .data = data,
             .panel = panel,
-            .time = time_axis(data),
-            .scale = dpi / 96,
+            .window = window,
             .is_lowest = is_lowest,
             .box = { .left = wide * (double)panel->column + LEFT,
                      .right = wide * (double)(panel->column + 1) - right,
@@ -339,9 +362,9 @@ int wm_plot_time(const struct wm_plot_request *request, struct wm_plot_canvas *c
                      .bottom = area.top + high * (row + 1) - BETWEEN },
         };
         if (view.box.right - view.box.left < 20 || view.box.bottom - view.box.top < 20)
-            return wm_fail(err, WM_EINVAL,
-                           "the figure is too small for %zu panels; --size makes it larger",
-                           layout->count);
+            return wm_fail(
+                err, WM_EINVAL,
+                "the figure is too small for its panels; --size makes it larger");
         status = draw_panel(&view, err);
     }
     return status;

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_plot.c - plot() and film(): recordings as figures and films, drawn by the library
+ * that `wattmeter plot` draws with, which is loaded when the first is asked for. */
+#include "core.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wattmeter/plot.h"
+
+static const char *const kinds[] = { "time", "energy", "regions", NULL };
+static const char *const formats[] = { "svg", "png", "pdf", "mp4", "gif", NULL };
+
+/* The path of a library beside ours; memory of the caller. */
+static char *find_beside(const char *name)
+{
+    Dl_info info;
+    const char *slash = dladdr((const void *)(uintptr_t)wm_version, &info) != 0
+                            ? strrchr(info.dli_fname, '/')
+                            : NULL;
+    size_t folder = slash ? (size_t)(slash + 1 - info.dli_fname) : 0;
+    char *path = malloc(folder + strlen(name) + 1);
+
+    if (path) {
+        memcpy(path, info.dli_fname, folder);
+        strcpy(path + folder, name);
+    }
+    return path;
+}
+
+/* NULL, and an exception that says what to install. It stays loaded. */
+static const struct wm_plot_module *load(void)
+{
+    static const struct wm_plot_module *module;
+    char *path = module ? NULL : find_beside("wattmeter-plot.so");
+
+    if (module)
+        return module;
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const struct wm_plot_module *found = library ? dlsym(library, "wm_plot_module") : NULL;
+    if (!library) {
+        char text[600];
+        const char *why = path ? dlerror() : "out of memory";
+        snprintf(text, sizeof(text),
+                 "figures need cairo and pango: apt install libcairo2 "
+                 "libpangocairo-1.0-0 (%.400s)",
+                 why);
+        core_fail(WM_ENODEV, text);
+    } else if (!found || strcmp(found->version, wm_version()) != 0) {
+        core_fail(WM_EFORMAT, "wattmeter-plot.so is of another version than wattmeter");
+    } else {
+        module = found;
+    }
+    free(path);
+    return module;
+}
+
+/* What is asked for, and what its texts are borrowed from. */
+struct asked {
+    struct wm_plot_request request;
+    struct wm_plot_input *inputs;
+    struct core_texts paths, channels;
+    PyObject *held; /* the list of inputs */
+};
+
+static void release(struct asked *asked)
+{
+    core_texts_release(&asked->paths);
+    core_texts_release(&asked->channels);
+    Py_CLEAR(asked->held);
+    free(asked->inputs);
+}
+
+static int fill_input(struct asked *asked, PyObject *paths, Py_ssize_t index)
+{
+    PyObject *path, *run;
+    const char *name;
+
+    if (!PyArg_ParseTuple(PyList_GetItem(asked->held, index), "zOO:plot", &name, &path,
+                          &run) ||
+        PyList_Append(paths, path) < 0)
+        return -1;
+    asked->inputs[index] =
+        (struct wm_plot_input) { .name = name, .run = core_run_number(run) };
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int fill_inputs(struct asked *asked, PyObject *inputs)
+{
+    PyObject *paths = PyList_New(0);
+    int status = -1;
+
+    asked->held = PySequence_List(inputs);
+    if (paths && asked->held) {
+        asked->request.input_count = (size_t)PyList_Size(asked->held);
+        asked->inputs = calloc(asked->request.input_count + 1, sizeof(*asked->inputs));
+        status = asked->inputs ? 0 : -1;
+        if (!asked->inputs)
+            PyErr_NoMemory();
+    }
+    for (size_t i = 0; i < asked->request.input_count && status == 0; i++)
+        status = fill_input(asked, paths, (Py_ssize_t)i);
+    if (status == 0 && asked->request.input_count == 0) {
+        PyErr_SetString(PyExc_ValueError, "there is no recording to draw");
+        status = -1;
+    }
+    if (status == 0)
+        status = core_texts_init(&asked->paths, paths, "the recordings");
+    for (size_t i = 0; i < asked->request.input_count && status == 0; i++)
+        asked->inputs[i].path = asked->paths.texts[i];
+    asked->request.inputs = asked->inputs;
+    Py_XDECREF(paths);
+    return status;
+}
+
+/* The words of a request, from a list of arguments that begins with them. */
+struct words {
+    PyObject *inputs, *channels;
+    const char *format, *kind;
+    int without_regions;
+};
+
+/* -1 and an exception, with nothing to release, where they mean nothing. */
+static int fill(struct asked *asked, const struct words *words)
+{
+    int kind = core_choice(words->kind, kinds, "kind of figure");
+    int format = kind < 0 ? -1 : core_choice(words->format, formats, "format of a figure");
+
+    if (format < 0)
+        return -1;
+    asked->request.kind = (enum wm_plot_kind)kind;
+    asked->request.format = (enum wm_plot_format)format;
+    asked->request.without_regions = words->without_regions != 0;
+    int status = fill_inputs(asked, words->inputs);
+    if (status == 0 && words->channels != Py_None) {
+        status = core_texts_init(&asked->channels, words->channels, "channels");
+        asked->request.channels = asked->channels.texts;
+        asked->request.channel_count = asked->channels.count;
+    }
+    if (status < 0)
+        release(asked);
+    return status;
+}
+
+static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "inputs", "format", "kind",  "channels",        "layout",
+                             "start",  "end",    "title", "without_regions", "width",
+                             "height", "dpi",    NULL };
+    struct asked asked = { 0 };
+    struct wm_plot_request *request = &asked.request;
+    struct words words = { .channels = Py_None, .format = "svg", .kind = "time" };
+    struct wm_error err = { 0 };
+    char *bytes = NULL;
+    size_t size = 0;
+
+    (void)self;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$ssOzzzzpddd:plot", names,
+                                     &words.inputs, &words.format, &words.kind,
+                                     &words.channels, &request->layout, &request->from,
+                                     &request->to, &request->title, &words.without_regions,
+                                     &request->width, &request->height, &request->dpi))
+        return NULL;
+    const struct wm_plot_module *module = load();
+    if (!module || fill(&asked, &words) < 0)
+        return NULL;
+    core_share_sqlite();
+    int status = WM_ENOMEM, close_status = -1;
+    FILE *out = open_memstream(&bytes, &size);
+    Py_BEGIN_ALLOW_THREADS
+        if (out) {
+            status = module->write(request, out, &err);
+            close_status = fclose(out);
+        }
+    Py_END_ALLOW_THREADS
+    release(&asked);
+    PyObject *result = NULL;
+    if (!out || (status >= 0 && close_status != 0))
+        PyErr_NoMemory();
+    else if (core_check(status, &err) == 0)
+        result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
+    free(bytes);
+    return result;
+}
+
+/* Whoever films may be asked, and stopped by a signal that Python has noticed. */
+struct filming {
+    PyObject *progress;
+    PyThreadState *state; /* of the thread that films, which has let go of the GIL */
+    bool has_failed;      /* with an exception */
+};
+
+static int tell(void *context, size_t done, size_t total)
+{
+    struct filming *filming = context;
+
+    PyEval_RestoreThread(filming->state);
+    bool is_well = PyErr_CheckSignals() == 0;
+    if (is_well && filming->progress != Py_None) {
+        PyObject *result = PyObject_CallFunction(filming->progress, "nn", (Py_ssize_t)done,
+                                                 (Py_ssize_t)total);
+        is_well = result != NULL;
+        Py_XDECREF(result);
+    }
+    filming->has_failed = !is_well;
+    filming->state = PyEval_SaveThread();
+    return is_well ? 0 : -1;
+}
+
+static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "inputs",    "path",     "format", "channels",        "layout",
+                             "start",     "end",      "title",  "without_regions", "width",
+                             "height",    "dpi",      "fps",    "speed",           "window",
+                             "overwrite", "progress", NULL };
+    struct asked asked = { 0 };
+    struct wm_plot_request *request = &asked.request;
+    struct words words = { .channels = Py_None, .format = "mp4", .kind = "time" };
+    struct filming filming = { .progress = Py_None };
+    struct wm_plot_film film = { .progress = tell, .context = &filming };
+    struct wm_error err = { 0 };
+    PyObject *path = NULL;
+    int overwrite = 0;
+
+    (void)self;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "OO&|$sOzzzzpddddddpO:film", names, &words.inputs,
+            PyUnicode_FSConverter, &path, &words.format, &words.channels, &request->layout,
+            &request->from, &request->to, &request->title, &words.without_regions,
+            &request->width, &request->height, &request->dpi, &film.fps, &film.speed,
+            &film.window, &overwrite, &filming.progress))
+        return NULL;
+    film.path = PyBytes_AsString(path);
+    film.overwrite = overwrite != 0;
+    const struct wm_plot_module *module = load();
+    int status = -1;
+    if (module && fill(&asked, &words) == 0) {
+        core_share_sqlite();
+        filming.state = PyEval_SaveThread();
+        status = module->film(request, &film, &err);
+        PyEval_RestoreThread(filming.state);
+        release(&asked);
+        status = filming.has_failed ? -1 : core_check(status, &err);
+    }
+    Py_DECREF(path);
+    if (status < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(
+    plot_doc,
+    "plot(inputs, *, format='svg', kind='time', channels=None, layout=None, "
+    "start=None, end=None, title=None, without_regions=False, width=0.0, "
+    "height=0.0, dpi=0.0)\n--\n\n"
+    "The bytes of a figure of recordings: of [(name, path, run), ...], name and run\n"
+    "of which may be None. `format` is \"svg\", \"png\" or \"pdf\", `kind` \"time\",\n"
+    "\"energy\" or \"regions\"; the rest are options of `wattmeter plot`, and 0 is\n"
+    "what that has without them.");
+PyDoc_STRVAR(film_doc,
+             "film(inputs, path, *, format='mp4', channels=None, layout=None, start=None, "
+             "end=None, title=None, without_regions=False, width=0.0, height=0.0, dpi=0.0, "
+             "fps=0.0, speed=0.0, window=0.0, overwrite=False, progress=None)\n--\n\n"
+             "Makes a film, \"mp4\" or \"gif\", with ffmpeg. `progress(done, total)` is\n"
+             "called after each picture; an exception ends it, and leaves no file.");
+
+static PyMethodDef functions[] = {
+    { "plot", CORE_KEYWORDS(plot), plot_doc },
+    { "film", CORE_KEYWORDS(film), film_doc },
+    { NULL, NULL, 0, NULL },
+};
+
+int core_add_plot(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

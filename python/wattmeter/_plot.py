@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""plot(): recordings as a figure; and what it has in common with live.animate()."""
+
+from __future__ import annotations
+
+import os
+
+from wattmeter import _core
+from wattmeter._recording import Recording
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterable, Mapping, Union
+
+    from wattmeter._core import _PlotInput
+    from wattmeter._report import Path
+
+    One = Union[Path, Recording]
+    Recordings = Union[One, Iterable[One], Mapping[str, One]]
+
+_FIGURES = ("svg", "png", "pdf")
+
+
+def inputs_of(recordings: Recordings, run: int | None) -> list[_PlotInput]:
+    """Of one, several, or a dict of names and recordings."""
+
+    def one(name: str | None, recording: One) -> _PlotInput:
+        if isinstance(recording, Recording):
+            return name, recording._path, recording._run if run is None else run
+        return name, recording, run
+
+    if isinstance(recordings, (str, bytes, os.PathLike, Recording)):
+        return [one(None, recordings)]
+    if hasattr(recordings, "items"):
+        return [one(name, recording) for name, recording in recordings.items()]
+    return [one(None, recording) for recording in recordings]
+
+
+def listed(channels: Iterable[str] | None) -> list[str] | None:
+    """A text is an iterable as well, which nobody means here."""
+    if isinstance(channels, str):
+        raise TypeError("channels must be a list, not one text")
+    return None if channels is None else list(channels)
+
+
+def time_of(moment: float | str | None) -> str | None:
+    """As the command takes it."""
+    return moment if moment is None or isinstance(moment, str) else f"{moment:.9f}"
+
+
+def format_of(path: Path, formats: tuple[str, ...], what: str) -> str:
+    """By the suffix."""
+    suffix = os.path.splitext(os.fsdecode(path))[1][1:]
+    if suffix not in formats:
+        raise ValueError(f"the suffix of a {what} is one of .{', .'.join(formats)}")
+    return suffix
+
+
+class Picture:
+    """A figure, which a notebook shows where it is the last line of a cell.
+
+    svg           its text
+    png(), pdf()  its bytes
+    save()        writes it to a file
+    """
+
+    def __init__(
+        self,
+        inputs: list[_PlotInput],
+        kind: str,
+        channels: list[str] | None,
+        layout: str | None,
+        start: str | None,
+        end: str | None,
+        title: str | None,
+        regions: bool,
+        size: tuple[float, float],
+    ) -> None:
+        self._inputs = inputs
+        self._kind = kind
+        self._channels = channels
+        self._layout = layout
+        self._start = start
+        self._end = end
+        self._title = title
+        self._regions = regions
+        self._size = size
+        self.svg = self._draw("svg").decode()
+
+    def _draw(self, format: str, dpi: float = 0.0) -> bytes:
+        return _core.plot(
+            self._inputs,
+            format=format,
+            kind=self._kind,
+            channels=self._channels,
+            layout=self._layout,
+            start=self._start,
+            end=self._end,
+            title=self._title,
+            without_regions=not self._regions,
+            width=self._size[0],
+            height=self._size[1],
+            dpi=dpi,
+        )
+
+    def png(self, dpi: float = 96) -> bytes:
+        """As PNG, of `size` at 96 dpi, larger or smaller at another."""
+        return self._draw("png", dpi)
+
+    def pdf(self) -> bytes:
+        """As PDF."""
+        return self._draw("pdf")
+
+    def save(self, path: Path, *, dpi: float = 96, overwrite: bool = False) -> None:
+        """Writes it to a .svg, .png or .pdf; FileExistsError where there is one, unless
+        `overwrite`."""
+        form = format_of(path, _FIGURES, "figure")
+        drawn = self.svg.encode() if form == "svg" else self._draw(form, dpi)
+        with open(path, "wb" if overwrite else "xb") as file:
+            file.write(drawn)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_png_(self) -> bytes:
+        return self.png()
+
+    def __repr__(self) -> str:
+        names = ", ".join(name or os.fsdecode(path) for name, path, _ in self._inputs)
+        return f"<Picture of {names}>"
+
+
+def plot(
+    recordings: Recordings,
+    *,
+    kind: str = "time",
+    channels: Iterable[str] | None = None,
+    layout: str | None = None,
+    start: float | str | None = None,
+    end: float | str | None = None,
+    run: int | None = None,
+    title: str | None = None,
+    regions: bool = True,
+    size: tuple[float, float] = (960, 720),
+) -> Picture:
+    """Draws recordings, as `wattmeter plot` does.
+
+        wattmeter.plot("run.sqlite")                                    # in a notebook
+        wattmeter.plot("run.sqlite", channels=["power"]).save("run.svg")
+        wattmeter.plot({"700 W": "a.sqlite", "430 W": "b.sqlite"}, kind="energy")
+
+    recordings  a path, what wattmeter.read() gave, several of these, or a dict of names
+                and recordings
+    kind        "time": panels over one time axis; "energy": energy over time, a point for
+                each recording; "regions": a bar for each region
+    channels    panels, devices, metrics or columns: ["power", "gpu0"]; None: all panels
+    layout      which panels, and where: "power,memory/clocks"
+    start, end  seconds since the start of the recording, or "2026-11-21T08:48:21Z"
+    run         of a recording with several: its number, the last unless given
+    title       instead of the command that was measured; "": none
+    regions     False: without the bands of regions
+    size        in pixels at 96 dpi
+
+    Raises Error without cairo and pango, or where a recording cannot be read or has nothing
+    to draw, ValueError for what it does not have.
+    """
+    return Picture(
+        inputs_of(recordings, run),
+        kind,
+        listed(channels),
+        layout,
+        time_of(start),
+        time_of(end),
+        title,
+        regions,
+        size,
+    )
