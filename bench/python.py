@@ -110,7 +110,8 @@ def measure_import(tools):
 def measure_sessions(tools):
     """A session's start and stop: the first one of a process, and the later ones, with a
     pause of 10 ms before each and without."""
-    names = {OURS: OURS, THREAD: "thread", **{name: name for name in PEERS}}
+    names = {OURS: OURS, "wattmeter.compat.gpu_tracker": "wattmeter_compat", THREAD: "thread",
+             **{name: name for name in PEERS}}
     first = in_turns(tools, names, lambda name: [tools.cost(name, "sessions")], 5)
     at_once = in_turns(tools, names, lambda name: [tools.cost(name, "sessions-at-once")], 5)
     tables = []

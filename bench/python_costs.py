@@ -55,6 +55,17 @@ def wattmeter_held(scratch):
     return tool
 
 
+def wattmeter_compat(_):
+    from wattmeter.compat.gpu_tracker import Tracker
+
+    def start():
+        session = Tracker(sleep_time=0.1, disable_logs=True)
+        session.start()
+        return session
+
+    return Tool(start, lambda session: session.stop())
+
+
 def lock(_):
     """A context manager in C."""
     held = threading.Lock()
@@ -183,8 +194,8 @@ def tirex_tracker(_):
                 lambda _: tracked(nothing))
 
 
-TOOLS = {tool.__name__: tool for tool in (wattmeter, wattmeter_held, lock, clock, function, thread,
-                                          gpu_tracker, codecarbon, zeus, nvitop, tirex_tracker)}
+TOOLS = {tool.__name__: tool for tool in (wattmeter, wattmeter_held, wattmeter_compat, lock, clock, function,
+                                          thread, gpu_tracker, codecarbon, zeus, nvitop, tirex_tracker)}
 
 
 def rounds_of(run):

@@ -47,7 +47,7 @@ static int run_doctor(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_doctor = {
     .name = "doctor",
-    .summary = "Say what can be measured here, what not, why, and how to mend it.",
+    .summary = "Say what can be measured here, what cannot, and how to mend it.",
     .details = "Examines each source: whether it is there, may be read, and is alive, and "
                "how often its values really change, which is measured. Where a permission "
                "is missing the command that grants it is printed, ready to be typed; "

@@ -31,7 +31,7 @@ static const struct cmd_option experiment_options[] = {
       .type = CMD_NUMBER,
       .slot = EXPERIMENT(idle_watts),
       .placeholder = "WATTS",
-      .help = "with show: what all that the energy covers takes idle",
+      .help = "with show: power that the measured devices take when idle",
       .min = "0",
       .max = "1000000" },
     { 0 },

@@ -18,7 +18,7 @@ static const struct cmd_option run_options[] = {
       .type = CMD_DURATION,
       .slot = offsetof(struct run_args, measure.baseline_ns),
       .placeholder = "TIME",
-      .help = "measure the idle machine so long before the command starts",
+      .help = "measure the idle machine for TIME before the command starts",
       .min = "100ms",
       .max = "1h" },
     { .name = "wait-all",
@@ -131,10 +131,11 @@ const struct cmd cmd_run = {
         "\n"
         "A signal that is sent to wattmeter goes on to the command, and the report "
         "comes all the same. One that is sent to the whole process group, other "
-        "than by a terminal or the command, reaches the command twice: it looks "
-        "like one for wattmeter alone. Where wattmeter is killed (kill -9) the "
+        "than by a terminal or the command, reaches the command twice: wattmeter "
+        "cannot know that the command has had it. Where wattmeter is killed (kill -9) the "
         "command runs on, in the background of its terminal, and there is no "
-        "report; a recording has all but the last half second, or second at most.\n"
+        "report; a recording lacks half a second as a rule, and never more than the "
+        "last second.\n"
         "\n"
         "The status is that of the command, or 128 plus the number of the signal "
         "that ended "

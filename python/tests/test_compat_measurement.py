@@ -198,6 +198,7 @@ def test_nothing_to_measure(machine: Machine, program: str) -> None:
     assert process.returncode == 0, err
     warnings = re.findall("UserWarning: (.*)", err)
     assert len(warnings) == 2, err
+    assert err.count("<string>:") == 2, err  # the program is blamed for them
     cpu, gpu = sorted(warnings)
     assert cpu.startswith("CPU energy is not measured: rapl: no RAPL"), cpu
     assert gpu.startswith("GPU energy is not measured: nvml: no NVIDIA driver"), gpu

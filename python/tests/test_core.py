@@ -313,3 +313,7 @@ def test_a_notebook(tmp_path, monkeypatch):
     assert shell.user_ns["failed"].time.value > 0
     shell.run_cell_magic("wattmeter", "--nonsense", "y = 1")
     assert "y" not in shell.user_ns
+    from IPython.core.error import UsageError
+
+    with pytest.raises(UsageError, match="an await of its own"):
+        shell.run_cell_magic("wattmeter", "", "import asyncio\nawait asyncio.sleep(0)")

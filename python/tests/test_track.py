@@ -118,6 +118,7 @@ WRONG = [
     ({"cores": -1}, ValueError, "no number of cores"),
     ({"gpus": "nonsense"}, ValueError, "nonsense"),
     ({"gpus": [0]}, TypeError, "gpus must be a text"),
+    ({"notes": ["batch"]}, TypeError, "notes must be a dict, not list"),
     ({"experiment": "x.sqlite"}, ValueError, "its recording and its name"),
     ({"experiment": ("x.sqlite", "a"), "record": "x.csv"}, ValueError, "not both"),
     ({"mode": "maybe", "record": "x.csv"}, ValueError, "new, overwrite or append"),

@@ -78,9 +78,15 @@ def load(shell: Any) -> None:
         NAME is a variable that gets the report. What the cell raises is raised again,
         after the report.
         """
+        from IPython.core.error import UsageError
         from IPython.display import display
         from wattmeter import track
 
+        if shell.should_run_async(cell, transformed_cell=shell.transform_cell(cell)):
+            raise UsageError(
+                "a cell with an await of its own cannot have %%wattmeter: put "
+                "'with wattmeter.track() as t:' around it, and t.report on the last line"
+            )
         try:
             options = _parse(line)
         except SystemExit:  # argparse has said why

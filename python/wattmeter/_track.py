@@ -26,6 +26,8 @@ def _tracker(
     options: dict[str, Any],
 ) -> _core.Tracker:
     check_words(options["gpus"])
+    if notes is not None and not hasattr(notes, "items"):
+        raise TypeError(f"notes must be a dict, not {type(notes).__name__}")
     tracker = _core.Tracker(**options)
     tracker.add_all()
     for key, value in (notes or {}).items():

@@ -88,7 +88,7 @@ static const char *why_no_channel(struct wm_report_builder *builder, const char 
     if (!status)
         return wm_build_text(builder, "%s: not recorded", source);
     if (status->available)
-        return wm_build_text(builder, "%s: has no such reading here", source);
+        return wm_build_text(builder, "%s: not reported here", source);
     return wm_build_text(builder, "%s: %s", source,
                          status->detail ? status->detail : "not available");
 }
@@ -191,7 +191,7 @@ uint64_t wm_build_missing_ticks(const struct wm_report_builder *builder, size_t 
 
 const char *wm_build_how_many_lack(struct wm_report_builder *builder, size_t channel)
 {
-    return wm_build_text(builder, "it was not known in %llu of %llu readings",
+    return wm_build_text(builder, "it was not known in %llu of %llu samples",
                          (unsigned long long)wm_build_missing_ticks(builder, channel),
                          (unsigned long long)builder->analysis->ticks);
 }

@@ -56,7 +56,7 @@ static struct wm_value tool_max_rss(const void *of)
     struct wm_value value = known_of_tool(report, peak->number);
 
     return value.known && !peak->known
-               ? wm_value_missing("it cannot be told from the program's own")
+               ? wm_value_missing("it cannot be separated from the program's own")
                : value;
 }
 

@@ -100,7 +100,7 @@ static void forget_first_look(struct wm_report *report)
 {
     bool is_command = !report->run.mode || strcmp(report->run.mode, "run") == 0;
     const struct wm_value missing =
-        wm_value_missing("nobody looked between its begin and its end");
+        wm_value_missing("no sample was taken between its start and its end");
 
     if (!report->complete || !is_command || report->result.ticks > LOOKS_AT_ENDS ||
         report->result.tree_peak.private_.known || report->result.processes_seen == 0)

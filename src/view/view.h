@@ -36,6 +36,9 @@ int wm_view_flush(FILE *out, const char *what, struct wm_error *err);
 /* The report as a JSON object, the caller's; NULL when out of memory. */
 json_t *wm_view_json(const struct wm_report *report, const struct wm_units *units);
 
+/* What gpu_tracker's reports have of it, and the CPU time. NULL when out of memory. */
+json_t *wm_view_json_usage(const struct wm_report *report, const struct wm_units *units);
+
 /* The report for people. */
 void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out);
 

@@ -642,6 +642,51 @@ static void test_notes(void **state)
     }
 }
 
+/* One that says when it began has its first window, and no note on that. */
+static void test_start(void **state)
+{
+#define OURS(date) "{\"date\": \"" date "\", \"wattmeter\": {}}"
+#define NOON "2022-01-01 12:00:00"
+    static const struct {
+        const char *what, *metadata, *text;
+        double joules;
+        const char *note;
+    } cases[] = {
+        { "one record", OURS("2022-01-01 11:59:59.5"), WATTS(NOON, "4"), 2, "" },
+        { "more", OURS("2022-01-01 11:59:58"),
+          WATTS(NOON, "4") WATTS("2022-01-01 12:00:01", "4"), 12, "" },
+        { "two segments", OURS("2022-01-01 11:59:58"),
+          WATTS(NOON, "4") WATTS("2022-01-01 12:00:01", "4")
+              END WATTS("2022-01-01 12:01:00", "4"),
+          16, "added: 1 s, 4 J" },
+        { "a start behind it", OURS("2022-01-01 12:00:01"), WATTS(NOON, "4"), 0,
+          "no record follows" },
+        { "one that is the record's", OURS(NOON), WATTS(NOON, "4"), 0,
+          "no record follows" },
+        { "one of other records", OURS("2021-01-01 12:00:00"), WATTS(NOON, "4"), 0,
+          "no record follows" },
+        { "no date", OURS("noon"), WATTS(NOON, "4"), 0, "no record follows" },
+        { "a date of AIPowerMeter's", "{\"date\": \"2022-01-01 11:59:59\"}",
+          WATTS(NOON, "4"), 0, "no record follows" },
+        { "no text", "{\"date\": 7, \"wattmeter\": {}}", WATTS(NOON, "4"), 0,
+          "no record follows" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        test_write_file(*state, "exp/metadata.json", cases[i].metadata);
+        struct wm_recording *recording = open_text(state, cases[i].text);
+        struct found *found = read_all(recording);
+        const size_t package = channel_of(recording, "package", "power");
+        assert_near(found->gauges[package].integral, cases[i].joules, 1e-9);
+        assert_true(cases[i].note[0]
+                        ? strstr(note_of(recording, "first window"), cases[i].note) != NULL
+                        : note_of(recording, "first window")[0] == '\0');
+        free(found);
+        wm_recording_close(recording);
+    }
+}
+
 static void test_local_time(void **state)
 {
     static const struct {
@@ -734,6 +779,7 @@ int main(void)
         WITH_DIR(test_refused),   WITH_DIR(test_truncated),
         WITH_DIR(test_notes),     cmocka_unit_test(test_local_time),
         WITH_DIR(test_no_memory), WITH_DIR(test_runs),
+        WITH_DIR(test_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,9 +235,9 @@ static const struct {
             KNOWN(ram_combined.total, 400),
             KNOWN(ram_descendants.total, 200),
             UNKNOWN(ram_combined.shared, "no permission for pid 1"),
-            UNKNOWN(ram_combined.private_, "tree: has no such reading"),
+            UNKNOWN(ram_combined.private_, "tree: not reported"),
             KNOWN(main_threads, 2),
-            UNKNOWN(combined_threads, "tree: has no such reading"),
+            UNKNOWN(combined_threads, "tree: not reported"),
             KNOWN(max_processes, 3),
             KNOWN(cpu_temperature.max, 70),
             KNOWN(cpu_temperature.mean, 55),
@@ -307,8 +307,8 @@ static const struct {
           .result = &child_peak_result },
         {
             KNOWN(ram_main.total, 500),
-            AT_LEAST(ram_combined.total, 700, "tree: has no such reading"),
-            UNKNOWN(ram_combined.private_, "tree: has no such reading"),
+            AT_LEAST(ram_combined.total, 700, "tree: not reported"),
+            UNKNOWN(ram_combined.private_, "tree: not reported"),
         },
     },
     {
@@ -365,7 +365,7 @@ static const struct {
             UNKNOWN(gpu_percentages.mean_hardware, "nvml: no NVIDIA driver"),
             UNKNOWN(cpu_temperature.max, "hwmon: no sensor"),
             UNKNOWN(cpu_total, "tracker: not recorded"),
-            UNKNOWN(ram_main.private_, "tree: has no such reading"),
+            UNKNOWN(ram_main.private_, "tree: not reported"),
         },
     },
     {
@@ -392,7 +392,7 @@ static const struct {
         "nobody asked for GPUs",
         { .run = { .interval_ns = SECOND_NS } },
         {
-            UNKNOWN(gpu_energy.energy, "no source of GPU readings"),
+            UNKNOWN(gpu_energy.energy, "no source of GPU values"),
             UNKNOWN(ram_capacity, "host: not recorded"),
             UNKNOWN(cpu_system.max_hardware, "host: not recorded"),
         },
@@ -430,9 +430,9 @@ static const struct {
             UNKNOWN(gpu_energy.energy, "gpu1: the energy counter did not move"),
             UNKNOWN(gpu_percentages.max_sum, "gpu1: not supported under MIG"),
             UNKNOWN(gpu_percentages.mean_hardware, "gpu1: not supported under MIG"),
-            UNKNOWN(gpu_ram_system, "never known for all GPUs at once: of 5 readings gpu0 "
+            UNKNOWN(gpu_ram_system, "never known for all GPUs at once: of 5 samples gpu0 "
                                     "lacks 2, gpu1 lacks 3"),
-            UNKNOWN(gpu_ram_capacity, "gpu0, gpu1: nvml: has no such reading"),
+            UNKNOWN(gpu_ram_capacity, "gpu0, gpu1: nvml: not reported"),
         },
     },
 };
@@ -813,7 +813,7 @@ static void test_gpu_that_does_not_tell(void **state)
             { TREE_ON_GPU("1"), { MISSING, 5, MISSING, 5, 5 } } },
           3,
           0,
-          { UNKNOWN(gpu_ram_combined, "never known for all GPUs at once: of 5 readings "
+          { UNKNOWN(gpu_ram_combined, "never known for all GPUs at once: of 5 samples "
                                       "gpu0 lacks 3, gpu1 lacks 2") },
           NULL },
         { "nothing was found, and one did not tell at times",
@@ -824,8 +824,8 @@ static void test_gpu_that_does_not_tell(void **state)
           4,
           0,
           { UNKNOWN(gpu_ram_combined,
-                    "none was found, but of 5 readings gpu1 lacks 2: will not tell"),
-            UNKNOWN(gpu_ram_main, "none was found, but of 5 readings gpu1 lacks 2") },
+                    "none was found, but of 5 samples gpu1 lacks 2: will not tell"),
+            UNKNOWN(gpu_ram_main, "none was found, but of 5 samples gpu1 lacks 2") },
           NULL },
         { "some was found, and one did not tell at times",
           { { ON_TREE("tree"), { 0, MISSING, 7, 0, 0 } },
@@ -835,8 +835,8 @@ static void test_gpu_that_does_not_tell(void **state)
           4,
           0,
           { KNOWN(gpu_ram_combined, 7),
-            UNKNOWN(gpu_ram_main, "none was found, but of 5 readings gpu1 lacks 1") },
-          "GPU memory: may have been more than is shown, as of 5 readings gpu1 lacks 1: "
+            UNKNOWN(gpu_ram_main, "none was found, but of 5 samples gpu1 lacks 1") },
+          "GPU memory: may have been more than is shown, as of 5 samples gpu1 lacks 1: "
           "will not tell" },
         { "nothing was found, and all was told",
           { { ON_TREE("tree"), { 0, 0, 0, 0, 0 } }, { TREE_ON_GPU("0"), { 0 } } },
@@ -912,7 +912,7 @@ static void test_many_gpus_that_do_not_tell(void **state)
     (void)state;
     assert_string_equal(report->gpu_ram_capacity.why,
                         "gpu0, gpu1, gpu2, gpu3, gpu4, gpu5, gpu6, gpu7 and 2 more: "
-                        "nvml: has no such reading here");
+                        "nvml: not reported here");
     wm_report_free(report);
 }
 

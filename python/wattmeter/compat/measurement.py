@@ -48,7 +48,7 @@ def _open_meter(gpu_num: int, snippets: Optional[str]) -> _core.Meter:
     for kind in {"cpu", "gpu"} - kinds:
         why = meter.remark if kind == "gpu" else None
         sentence = f"{kind.upper()} energy is not measured: {why or _why_missing(kind)}"
-        warnings.warn(sentence, stacklevel=4)
+        warnings.warn(sentence, stacklevel=3)
     return meter
 
 
@@ -68,6 +68,7 @@ class _Tool:
         self, out_file: Union[str, "os.PathLike[str]"], gpu_num: int = 0
     ) -> None:
         self.out_file = os.path.abspath(out_file)
+        self._open: List[int] = []
         # In a notebook the tool of the cell's last run still has the file.
         self._writers.pop(self.out_file, lambda: None)()
         with open(out_file, "w"):
@@ -91,12 +92,6 @@ class EnergyMeasurementTool(_Tool):
     """
 
     _has_snippets = True
-
-    def __init__(
-        self, out_file: Union[str, "os.PathLike[str]"], gpu_num: int = 0
-    ) -> None:
-        super().__init__(out_file, gpu_num)
-        self._open: List[int] = []
 
     def start(self) -> None:
         """Begins a piece."""

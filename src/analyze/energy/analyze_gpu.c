@@ -25,7 +25,7 @@ static const char *why_no_gpu(struct wm_report_builder *builder)
         const char *why = wm_build_why(builder, WM_NO_CHANNEL, source->name);
         reasons = reasons ? wm_build_text(builder, "%s; %s", reasons, why) : why;
     }
-    return reasons ? reasons : "no source of GPU readings was asked";
+    return reasons ? reasons : "no source of GPU values is read";
 }
 
 /* All of a GPU is stale at a time; power and energy stand for it. What its energy leaves
@@ -184,12 +184,12 @@ static const char *why_lacking(struct wm_report_builder *builder, const struct p
     return wm_build_text(builder, "%s", list.text);
 }
 
-/* "of 9 readings gpu0 lacks 2, gpu3 lacks 7" */
+/* "of 9 samples gpu0 lacks 2, gpu3 lacks 7" */
 static const char *who_lacked(struct wm_report_builder *builder, const struct part *part)
 {
     struct list list = { .before = " " };
 
-    snprintf(list.text, sizeof(list.text), "of %llu readings",
+    snprintf(list.text, sizeof(list.text), "of %llu samples",
              (unsigned long long)builder->analysis->ticks);
     for (size_t i = 0; i < builder->report->gpu_count; i++) {
         uint64_t missing = wm_build_missing_ticks(builder, channel_of(builder, i, part));

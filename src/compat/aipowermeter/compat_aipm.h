@@ -129,8 +129,9 @@ void wm_aipm_window_release(struct wm_aipm_window *window);
  * recording segment is a run as well, where there is more than one of them.
  *
  * A record stands for a window before it. Within a segment that begins at the record
- * before; the first window of a segment is taken to be as long as they usually are. Times
- * only grow, whatever the clock did.
+ * before; the first window of a segment is taken to be as long as they usually are, but
+ * that of the file where its beginning is known. Times only grow, whatever the clock
+ * did.
  */
 
 /* The end of a segment, as the file has it. */
@@ -145,7 +146,7 @@ struct wm_aipm_record {
     const json_t *metrics;
     int64_t date_ns; /* since 1970 */
     const char *why; /* it begins a segment, after another one; or NULL */
-    bool has_hole, has_window;
+    bool has_hole, has_window, is_start_known;
     int64_t hole_ns;   /* the first one without values, after a segment */
     int64_t window_ns; /* where the window of a segment's first record begins */
     int64_t when_ns;
@@ -159,6 +160,7 @@ struct wm_aipm_records {
     size_t part;        /* the run at the file's position */
     bool in_part;       /* there was something of it */
     int64_t spacing_ns; /* the usual one; 0: unknown */
+    int64_t start_ns;   /* when the file's first window began; 0: unknown */
     uint64_t count;     /* of the records so far */
     int64_t date_ns;    /* of the last one */
     int64_t when_ns;    /* where it lies */
@@ -210,6 +212,9 @@ bool wm_aipm_is_ours(const char *path);
 /* What metadata.json says of the run, if wattmeter wrote it. Where it did not, the run is
  * left as it is. */
 int wm_aipm_read_run(const char *path, struct wm_run *run, struct wm_error *err);
+
+/* When the first window began, if wattmeter wrote metadata.json, which says it; else 0. */
+int wm_aipm_read_start(const char *path, int64_t *ret_start_ns, struct wm_error *err);
 
 /* Notes on what metadata.json, results_exp.json and model_summary.json say. */
 int wm_aipm_read_notes(const char *path, struct wm_run *run, struct wm_error *err);

@@ -134,6 +134,20 @@ int wm_aipm_read_run(const char *path, struct wm_run *run, struct wm_error *err)
     return status;
 }
 
+int wm_aipm_read_start(const char *path, int64_t *ret_start_ns, struct wm_error *err)
+{
+    json_t *metadata;
+
+    *ret_start_ns = 0;
+    int status = read_json(path, WM_AIPM_METADATA, &metadata, err);
+    const json_t *date = json_object_get(metadata, "date");
+    if (json_is_object(json_object_get(metadata, "wattmeter")) && json_is_string(date))
+        wm_localtime_parse(json_string_value(date), json_string_length(date), 0,
+                           ret_start_ns);
+    json_decref(metadata);
+    return status;
+}
+
 static int note_description(const char *path, struct wm_run *run, struct wm_error *err)
 {
     json_t *metadata;

@@ -51,6 +51,7 @@ struct survey {
     int64_t first_ns, end_ns;
 
     /* The first windows that are put back. */
+    bool is_start_known;
     uint64_t windows;
     double window_seconds, window_joules;
 };
@@ -58,7 +59,8 @@ struct survey {
 static void add_window(struct survey *survey, const struct wm_aipm_record *record,
                        struct wm_known watts)
 {
-    if (!record->has_window)
+    survey->is_start_known |= record->is_start_known;
+    if (!record->has_window || record->is_start_known)
         return;
     double seconds = (double)(record->when_ns - record->window_ns) / 1e9;
     survey->windows++;
@@ -179,6 +181,8 @@ static int note_windows(struct aipm_reader *reader, const struct survey *survey)
 {
     char seconds[WM_NUMBER_SIZE], joules[WM_NUMBER_SIZE], each[WM_NUMBER_SIZE];
 
+    if (survey->windows == 0 && survey->is_start_known)
+        return WM_OK;
     if (survey->windows == 0)
         return wm_run_set_note(&reader->head.run, "first window",
                                "unknown and left out: no record follows another");
@@ -244,10 +248,11 @@ static int fill_run(struct aipm_reader *reader, const char *path,
         return status;
     run->anchor_ns = survey->first_ns;
     run->anchor_unix_ns = survey->first_ns;
-    run->interval_ns = reader->records.spacing_ns;
     run->gpu_count = count_gpus(reader);
     run->expected_gpu_count = run->gpu_count;
     bool is_ours = run->version != NULL;
+    if (!is_ours)
+        run->interval_ns = reader->records.spacing_ns;
 
     /* What is known of the runs is known of the first. */
     if (reader->records.chosen != WM_AIPM_WHOLE && reader->records.chosen > 0) {
@@ -362,6 +367,8 @@ static int aipm_open(void *state, const char *path, size_t run, struct wm_error 
     if (status == WM_OK && run != WM_LAST_RUN && reader->head.run_count > 1)
         reader->records.chosen = index;
     bool is_first = reader->records.chosen == WM_AIPM_WHOLE || reader->records.chosen == 0;
+    if (status == WM_OK && is_first)
+        status = wm_aipm_read_start(path, &reader->records.start_ns, err);
     if (status == WM_OK)
         status = survey_file(reader, &survey, err);
     if (status == WM_OK)

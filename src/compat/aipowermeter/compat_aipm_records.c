@@ -164,6 +164,18 @@ static const char *reason_to_cut(const struct wm_aipm_records *records, int64_t 
     return NULL;
 }
 
+/* Whether the recorder has said when the window of the file's first record began. A start
+ * that lies far off is of other records. */
+static bool knows_start(const struct wm_aipm_records *records,
+                        const struct wm_aipm_record *record)
+{
+    int64_t since_ns = record->when_ns - records->start_ns;
+    bool is_near = since_ns <= LONGEST_SPACING_NS ||
+                   since_ns / LONGEST_SPACINGS <= records->spacing_ns;
+
+    return records->start_ns > 0 && records->count == 0 && since_ns > 0 && is_near;
+}
+
 /* Of the first record, and of one behind a hole. */
 static void place_first(struct wm_aipm_records *records, struct wm_aipm_record *record)
 {
@@ -174,8 +186,10 @@ static void place_first(struct wm_aipm_records *records, struct wm_aipm_record *
         records->shift_ns = record->when_ns - record->date_ns;
     }
     records->set_back += records->count > 0 && record->date_ns < records->date_ns;
-    record->has_window = records->spacing_ns > 0;
-    record->window_ns = record->when_ns - records->spacing_ns;
+    record->is_start_known = knows_start(records, record);
+    record->has_window = record->is_start_known || records->spacing_ns > 0;
+    record->window_ns =
+        record->is_start_known ? records->start_ns : record->when_ns - records->spacing_ns;
     if (record->window_ns < earliest_ns)
         record->window_ns = earliest_ns;
 }
@@ -231,6 +245,7 @@ int wm_aipm_records_rewind(struct wm_aipm_records *records, struct wm_error *err
         .lines = records->lines,
         .chosen = records->chosen,
         .spacing_ns = records->spacing_ns,
+        .start_ns = records->start_ns,
     };
     return wm_lines_rewind(&records->lines, err);
 }

@@ -132,13 +132,15 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
     return status;
 }
 
-static char *metadata_text(const struct aipm *aipm)
+/* The date is that of the first tick, where the window of the first record begins. */
+static char *metadata_text(const struct aipm *aipm, const struct wm_tick *first)
 {
     const char *note = wm_run_note(aipm->run, WM_NOTE_DESCRIPTION);
     char *description = note ? strdup(note) : wm_run_command_line(aipm->run);
     char date[WM_LOCALTIME_SIZE], *run_text = NULL, *text = NULL;
 
-    wm_localtime_format(aipm->run->anchor_unix_ns, date);
+    wm_localtime_format(first->when_ns - aipm->run->anchor_ns + aipm->run->anchor_unix_ns,
+                        date);
     if (description && wm_run_to_json(aipm->run, &run_text, NULL) == WM_OK)
         text = wm_json_dump(json_pack("{s:o,s:s,s:o}", "description",
                                       wm_text_json(description), "date", date, "wattmeter",
@@ -159,13 +161,14 @@ static bool has_metadata(const char *path)
 }
 
 /* What others have put there stays. */
-static int write_metadata(struct aipm *aipm, struct wm_error *err)
+static int write_metadata(struct aipm *aipm, const struct wm_tick *first,
+                          struct wm_error *err)
 {
     int status = WM_OK;
     bool was_there = has_metadata(aipm->path);
 
     if (!was_there || (!aipm->is_appended && wm_aipm_is_ours(aipm->path))) {
-        char *text = metadata_text(aipm);
+        char *text = metadata_text(aipm, first);
         status = text ? wm_aipm_write_beside(aipm->path, WM_AIPM_METADATA, text, err)
                       : wm_fail_memory(err, wm_text_path(aipm->path));
         free(text);
@@ -221,8 +224,8 @@ static int aipm_write(void *state, const struct wm_tick *ticks, size_t count,
     struct aipm *aipm = state;
     int status = WM_OK;
 
-    if (!aipm->has_metadata)
-        status = write_metadata(aipm, err);
+    if (!aipm->has_metadata && count > 0)
+        status = write_metadata(aipm, &ticks[0], err);
     wm_aipm_window_save(&aipm->window);
     aipm->progress_saved = aipm->progress;
     for (size_t i = 0; i < count && status == WM_OK; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compat_gpu_tracker_python.c - numbers as pandas and Python write them, and JSON as
  * Python's json.dumps(..., indent=1) does. */
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,23 +68,37 @@ int wm_gpu_tracker_decimals(struct wm_known value)
     return decimals;
 }
 
-/* With as few digits as give the same double again. */
+/* The fewest digits after the first one that give the same double again. A decimal number
+ * of DBL_DIG digits is the same again after it was a double, so where that many do, only
+ * zeros follow the fewest; smaller doubles than DBL_MIN have fewer. */
+static int fewest_digits(double value)
+{
+    int digits = fabs(value) < DBL_MIN ? 0 : DBL_DIG - 1;
+    char text[WM_PYTHON_NUMBER_SIZE];
+    double again = NAN;
+
+    for (;; digits++) {
+        snprintf(text, sizeof(text), "%.*e", digits, value);
+        put_point(text);
+        if (digits == MOST_DIGITS ||
+            (wm_number_parse(text, strlen(text), &again) && again == value))
+            break;
+    }
+    for (const char *end = strchr(text, 'e'); digits > 0 && end[-1] == '0'; end--)
+        digits--;
+    return digits;
+}
+
 void wm_python_number(char text[WM_PYTHON_NUMBER_SIZE], double value)
 {
-    double again = NAN;
-    int digits = -1;
+    int digits = fewest_digits(value);
 
-    while (again != value && digits < MOST_DIGITS) {
-        snprintf(text, WM_PYTHON_NUMBER_SIZE, "%.*e", ++digits, value);
-        put_point(text);
-        if (!wm_number_parse(text, strlen(text), &again))
-            again = NAN;
-    }
+    snprintf(text, WM_PYTHON_NUMBER_SIZE, "%.*e", digits, value);
     int exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
-    if (exponent < LEAST_FIXED || exponent >= LEAST_EXPONENT)
-        return;
-    int decimals = digits - exponent;
-    snprintf(text, WM_PYTHON_NUMBER_SIZE, "%.*f", decimals > 1 ? decimals : 1, value);
+    if (exponent >= LEAST_FIXED && exponent < LEAST_EXPONENT) {
+        int decimals = digits - exponent;
+        snprintf(text, WM_PYTHON_NUMBER_SIZE, "%.*f", decimals > 1 ? decimals : 1, value);
+    }
     put_point(text);
 }
 

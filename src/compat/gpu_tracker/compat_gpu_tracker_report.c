@@ -107,7 +107,7 @@ static json_t *make(const struct wm_report *report, const struct wm_units *units
         .time = units->time ? units->time : &hours,
     };
     bool without_gpus = !wm_run_may_have_gpus(&report->run);
-    json_t *ours = wm_view_json(report, &chosen), *root = ours ? json_object() : NULL;
+    json_t *ours = wm_view_json_usage(report, &chosen), *root = ours ? json_object() : NULL;
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         wm_json_set(&root, parts[i].key,

@@ -562,8 +562,8 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
             set_method(account, "wait4 and sampling; the perf task clock leaves some out, "
                                 "as setuid programs");
         else if (perf)
-            set_method(account, "wait4; the inherited perf task clock shows no more than "
-                                "stolen time");
+            set_method(account, "wait4; the inherited perf task clock differs by stolen "
+                                "time alone");
     }
     if (account->total < account->main)
         account->total = account->main;

@@ -181,14 +181,30 @@ static void put_recording(const struct wm_json_node *root)
     wm_json_put(&node, "lost_ticks", json_integer((json_int_t)result->lost_ticks));
 }
 
-json_t *wm_view_json(const struct wm_report *report, const struct wm_units *units)
+static struct wm_units chosen_units(const struct wm_units *units)
 {
-    struct wm_units chosen = {
+    return (struct wm_units) {
         .ram = units->ram ? units->ram : wm_unit_plain(WM_UNIT_BYTES),
         .gpu_ram = units->gpu_ram ? units->gpu_ram : wm_unit_plain(WM_UNIT_BYTES),
         .time = units->time ? units->time : wm_unit_plain(WM_UNIT_SECONDS),
         .tariff = units->tariff,
     };
+}
+
+json_t *wm_view_json_usage(const struct wm_report *report, const struct wm_units *units)
+{
+    struct wm_units chosen = chosen_units(units);
+    struct wm_json_view view = { .report = report, .units = &chosen, .why = json_object() };
+    struct wm_json_node root = { .view = &view, .json = json_object() };
+
+    put_usage(&root);
+    json_decref(view.why);
+    return wm_json_end(&root);
+}
+
+json_t *wm_view_json(const struct wm_report *report, const struct wm_units *units)
+{
+    struct wm_units chosen = chosen_units(units);
     struct wm_json_view view = { .report = report, .units = &chosen, .why = json_object() };
     struct wm_json_node root = { .view = &view, .json = json_object() };
 

@@ -369,8 +369,8 @@ static void print_overhead(const struct wm_text_view *view)
     if (is_known && result->tool_max_rss_bytes.known)
         wm_line_add(&detail, ", ", "%s",
                     wm_view_bytes(result->tool_max_rss_bytes.number, NULL).text);
-    wm_line_add(&detail, "; ", "%llu samples at %s", (unsigned long long)result->ticks,
-                interval);
+    wm_line_add(&detail, "; ", "%llu sample%s at %s", (unsigned long long)result->ticks,
+                result->ticks == 1 ? "" : "s", interval);
     if (is_known && result->late_ticks + result->missed_ticks > 0)
         wm_line_add(&detail, ", ", "%llu late, %llu missed",
                     (unsigned long long)result->late_ticks,

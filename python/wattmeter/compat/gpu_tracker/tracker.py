@@ -238,9 +238,12 @@ class _Backup:
     ) -> None:
         self._core, self._path, self._units, self._period = core, path, units, period
         self._owner = os.getpid()
-        self._end = threading.Event()
         self._lock = threading.Lock()  # on the file
-        self._is_over = threading.Event()
+        # Held until the tracker ends, and until the thread does. To start and stop with a
+        # threading.Event, which is made of Python, takes a tenth of a millisecond longer.
+        self._runs, self._writes = threading.Lock(), threading.Lock()
+        self._runs.acquire()
+        self._writes.acquire()
         # Without waiting until it runs, as a threading.Thread does.
         _thread.start_new_thread(self._run, ())
 
@@ -253,20 +256,24 @@ class _Backup:
 
     def _run(self) -> None:
         try:
-            while not self._end.wait(self._period):
+            while not self._runs.acquire(timeout=self._period):
                 with self._lock:
-                    if not self._end.is_set():
+                    if self._runs.locked():
                         self._write()
         except (OSError, ValueError, _core.Error) as error:
             logging.warning("%s is not kept up to date: %s", self._path, error)
         finally:
-            self._is_over.set()
+            self._writes.release()
+
+    def _end(self) -> None:
+        if self._runs.locked():
+            self._runs.release()
 
     def remove(self) -> None:
         """The tracker has been stopped as it should."""
         if os.getpid() != self._owner:
             return  # a child that was forked has nothing to do with it
-        self._end.set()
+        self._end()
         with self._lock, contextlib.suppress(OSError):
             os.remove(self._path)
 
@@ -274,8 +281,8 @@ class _Backup:
         """The program has ended, or forgotten the tracker, without stopping it."""
         if os.getpid() != self._owner:
             return
-        self._end.set()
-        self._is_over.wait()
+        self._end()
+        self._writes.acquire()
         try:
             self._core.stop()
             self._write()
