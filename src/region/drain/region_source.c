@@ -195,23 +195,31 @@ void wm_region_source_check(struct wm_region_source *source, int folder, int64_t
     source->is_writing = false;
 }
 
-/* Copies a slot, with those behind it that are written and next to it. */
+/* Copies what is written from `position` on, as far as it is next to it and finds room: so
+ * many slots, or 0 where they cannot be read. */
+static uint64_t copy_slots(const struct wm_region_source *source, uint64_t position,
+                           struct wm_ring_event *slots, uint64_t room)
+{
+    uint64_t at = position & (source->capacity - 1);
+    uint64_t count = source->written - position;
+
+    if (count > source->capacity - at)
+        count = source->capacity - at;
+    if (count > room)
+        count = room;
+    return wm_shared_read(slots, &source->events[at], count * sizeof(*slots)) ? count : 0;
+}
+
+/* Copies a slot, with those behind it. */
 static bool read_slot(struct wm_region_source *source, uint64_t position,
                       struct wm_ring_event *ret_event)
 {
     if (position - source->copied_from >= source->copied_count) {
-        uint64_t at = position & (source->capacity - 1);
-        uint64_t count = source->written - position;
-        if (count > source->capacity - at)
-            count = source->capacity - at;
-        if (count > WM_REGION_SLOTS)
-            count = WM_REGION_SLOTS;
-        source->copied_count = 0;
-        if (!wm_shared_read(source->copied, &source->events[at],
-                            count * sizeof(*source->copied)))
-            return false;
         source->copied_from = position;
-        source->copied_count = count;
+        source->copied_count =
+            copy_slots(source, position, source->copied, WM_REGION_SLOTS);
+        if (source->copied_count == 0)
+            return false;
     }
     *ret_event = source->copied[position - source->copied_from];
     return true;
@@ -312,6 +320,10 @@ enum { FOLD_SLOTS = 64, FOLD_LEAST = 16, FOLD_DEPTH = 4, FOLD_ENDS = 16 };
 #define FOLD_SPAN_NS (10 * WM_NS_PER_MS)
 #define FOLD_LONGEST_NS (INT64_C(1000) << (WM_REGION_FOLD_BUCKETS - 1))
 
+/* So many slots are copied at a time: a copy by way of the kernel takes as long as going
+ * through some hundred of them. */
+enum { FOLD_COPY = 1024 };
+
 /* Calls that are being looked through: a call counts when the outermost around it is over.
  */
 struct folding {
@@ -402,20 +414,24 @@ static uint64_t fold_calls(struct wm_region_source *source)
 {
     struct wm_region_folds *folds = &source->folds;
     struct folding folding = { .folds = folds };
-    struct wm_ring_event event;
+    struct wm_ring_event slots[FOLD_COPY];
+    uint64_t from = source->taken, count = 0;
     int64_t last_ns = INT64_MIN;
 
     folds->count = 0;
     folds->end = source->taken;
     for (uint64_t at = source->taken; at < source->written; at++) {
-        if (!read_slot(source, at, &event) || event.when_ns < last_ns ||
-            event.when_ns > source->until_ns)
+        if (at - from >= count) {
+            from = at;
+            count = copy_slots(source, from, slots, FOLD_COPY);
+        }
+        const struct wm_ring_event *event = &slots[at - from];
+        if (count == 0 || event->when_ns < last_ns || event->when_ns > source->until_ns)
             break;
         if (at == source->taken)
-            folds->from_ns = event.when_ns;
-        last_ns = event.when_ns;
-        if (last_ns - folds->from_ns > FOLD_SPAN_NS ||
-            !fold_event(source, &folding, &event))
+            folds->from_ns = event->when_ns;
+        last_ns = event->when_ns;
+        if (last_ns - folds->from_ns > FOLD_SPAN_NS || !fold_event(source, &folding, event))
             break;
         if (folding.depth == 0)
             folds->end = at + 1;
