@@ -149,17 +149,24 @@ static void give_to_part(struct wm_report *report, double bytes)
     part->total.why = least.why;
 }
 
-/* Descendants that have used CPU time had memory as well. */
+static bool is_zero(const struct wm_value *value)
+{
+    return value->known && !(value->number > 0);
+}
+
+/* Descendants that have used CPU time, or were seen when they were dead, had memory. */
 static void forget_unseen_descendants(struct wm_report *report)
 {
     const struct wm_result *result = &report->result;
     struct wm_rss *others = &report->ram_descendants;
     const struct wm_value missing = wm_value_missing("none of them lived at a sample");
+    bool had_some = result->processes_seen > 1 ||
+                    (result->processes_seen == 1 && !result->peak_rss_is_main &&
+                     result->cpu_descendants_seconds.number > 0);
 
-    if (result->processes_seen != 1 || result->peak_rss_is_main ||
-        !(result->cpu_descendants_seconds.number > 0))
+    if (!had_some || !is_zero(&others->private_) || !is_zero(&others->shared))
         return;
-    if (!(others->total.number > 0))
+    if (is_zero(&others->total))
         others->total = missing;
     others->private_ = others->shared = others->low = others->high = missing;
 }

@@ -119,6 +119,16 @@ static const struct wm_result unseen_child_result = {
     .ticks = 5,
 };
 
+static const struct wm_result zombies_result = {
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+    .cpu_total_seconds = { true, 2 },
+    .cpu_main_seconds = { true, 2 },
+    .cpu_descendants_seconds = { true, 0 },
+    .peak_rss_bytes = { true, 90 },
+    .processes_seen = 4,
+    .ticks = 5,
+};
+
 static const struct series cpu_series[] = {
     { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 100, 101, 104, 105, 106 } },
     { HOST("memory_used", "B", WM_GAUGE, 0), { 900, 800, 700, 800, 700 } },
@@ -308,6 +318,20 @@ static const struct {
             UNKNOWN(ram_descendants.total, "none of them lived at a sample"),
             UNKNOWN(ram_descendants.private_, "none of them lived at a sample"),
             UNKNOWN(ram_descendants.shared, "none of them lived at a sample"),
+            KNOWN(ram_combined.total, 100),
+        },
+    },
+    {
+        "nor have those that were dead when they were seen",
+        { .run = { RUN(no_driver) },
+          SERIES(unseen_child_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &zombies_result },
+        {
+            KNOWN(ram_main.total, 100),
+            UNKNOWN(ram_descendants.total, "none of them lived at a sample"),
+            UNKNOWN(ram_descendants.private_, "none of them lived at a sample"),
             KNOWN(ram_combined.total, 100),
         },
     },
