@@ -379,6 +379,20 @@ def measure_many_regions():
                  [Row("wattmeter run", ours), Row(TWO_CLOCKS, clock)], 1.7, TWO_CLOCKS)
 
 
+def measure_waits():
+    """As a share of the time that such a loop takes, alone and recorded."""
+    with tempfile.TemporaryDirectory() as folder:
+        prefixes = {"wattmeter run": wattmeter("100ms"),
+                    "with --record FILE.sqlite": wattmeter("100ms", "--overwrite", "--record",
+                                                           str(pathlib.Path(folder) / "r.sqlite"))}
+        rows = {name: [] for name in prefixes}
+        for _ in range(5):
+            for name, prefix in prefixes.items():
+                rows[name] += run_region("waits", 1, prefix)
+    return Table("Time that such a loop waits for the tracker", "%", 100,
+                 [Row(*row) for row in rows.items()], 0.01)
+
+
 def median_interval(samples):
     """About 95 % confidence for the median, from the order of the samples."""
     ordered = sorted(samples)
@@ -543,6 +557,7 @@ def main():
             lambda: measure_snippets(scratch),
             lambda: measure_regions(scratch),
             measure_many_regions,
+            measure_waits,
             lambda: measure_analysis(peers, scratch, ".csv"),
             lambda: measure_analysis(peers, scratch, ".sqlite"),
             measure_large_analysis,

@@ -2,13 +2,13 @@
 /*
  * region.c - what wm_region_begin() and wm_region_end() take.
  *
- *     region ring|off|file|clock|many ROUNDS
+ *     region ring|off|file|clock|many|waits ROUNDS
  *
  * Prints the seconds of one pair, a line for each round. `ring` is with a tracker that
  * drains between the rounds: a ring that is full costs what the tracker costs. `file`
  * writes to where WATTMETER_REGIONS says. `clock` is the floor: two readings of it.
  * `many` is for `wattmeter run`: ten million pairs in a round, so that the tracker has to
- * keep up.
+ * keep up; `waits` prints the share of that time in which the program waits for it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +29,21 @@ static int64_t now_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The linker has the library call this one (--wrap). */
+int __real_nanosleep(const struct timespec *time, struct timespec *rest);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *rest);
+
+static int64_t slept_ns;
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *rest)
+{
+    int64_t start_ns = now_ns();
+    int status = __real_nanosleep(time, rest);
+
+    slept_ns += now_ns() - start_ns;
+    return status;
 }
 
 static int64_t mark(int pairs)
@@ -63,7 +78,7 @@ static int pairs_of(const char *mode)
 {
     if (strcmp(mode, "file") == 0)
         return PAIRS_OF_FILE;
-    return strcmp(mode, "many") == 0 ? PAIRS_OF_MANY : PAIRS;
+    return strcmp(mode, "many") == 0 || strcmp(mode, "waits") == 0 ? PAIRS_OF_MANY : PAIRS;
 }
 
 int main(int argc, char **argv)
@@ -73,7 +88,7 @@ int main(int argc, char **argv)
     int64_t complete_ns;
 
     if (argc != 3) {
-        fprintf(stderr, "usage: region ring|off|file|clock|many ROUNDS\n");
+        fprintf(stderr, "usage: region ring|off|file|clock|many|waits ROUNDS\n");
         return 2;
     }
     int pairs = pairs_of(argv[1]);
@@ -92,8 +107,10 @@ int main(int argc, char **argv)
                                       &err) < 0)
                 return 1;
         }
+        slept_ns = 0;
         int64_t took_ns = strcmp(argv[1], "clock") == 0 ? read_clock(pairs) : mark(pairs);
-        printf("%.12f\n", (double)took_ns / pairs / 1e9);
+        printf("%.12f\n", strcmp(argv[1], "waits") == 0 ? (double)slept_ns / (double)took_ns
+                                                        : (double)took_ns / pairs / 1e9);
     }
     if (inbox && wm_region_inbox_trouble(inbox)->lost > 0)
         return 1;

@@ -149,6 +149,54 @@ static void give_to_part(struct wm_report *report, double bytes)
     part->total.why = least.why;
 }
 
+static bool is_zero(const struct wm_value *value)
+{
+    return value->known && !(value->number > 0);
+}
+
+/* Descendants that have used CPU time, or were seen when they were dead, had memory. */
+static void forget_unseen_descendants(struct wm_report *report)
+{
+    const struct wm_result *result = &report->result;
+    struct wm_rss *others = &report->ram_descendants;
+    const struct wm_value missing = wm_value_missing("none of them lived at a sample");
+    bool had_some = result->processes_seen > 1 ||
+                    (result->processes_seen == 1 && !result->peak_rss_is_main &&
+                     result->cpu_descendants_seconds.number > 0);
+
+    if (!had_some || !is_zero(&others->private_) || !is_zero(&others->shared))
+        return;
+    if (is_zero(&others->total))
+        others->total = missing;
+    others->private_ = others->shared = others->low = others->high = missing;
+}
+
+/* The kernel saw the peak that may have been between two ticks. */
+static void raise_to_kernels_peak(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+    struct wm_known peak = report->result.peak_rss_bytes;
+    const struct wm_known bound = report->result.peak_rss_bound_bytes;
+
+    if (!peak.known && bound.known && bound.number > 0 &&
+        report->result.ticks <= LOOKS_AT_ENDS) {
+        peak = bound;
+        remark_bound(builder, bound.number);
+    }
+    if (!peak.known)
+        return;
+    const struct wm_value seen = wm_value_known(peak.number);
+    raise_total(&report->ram_combined, &seen);
+    if (report->result.peak_rss_is_main) {
+        know_least(&report->ram_main.total, &seen);
+        report->ram_main.total.why = NULL;
+    } else if (report->result.tree_peak.total.known) {
+        give_to_part(report, peak.number);
+    }
+    if (report->result.processes_seen == 1)
+        report->ram_combined.total.why = NULL;
+}
+
 static void build_memory(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -169,27 +217,8 @@ static void build_memory(struct wm_report_builder *builder)
     /* The tree has at least what one of its parts has, when its own is not known. */
     raise_to(&report->ram_combined, &report->ram_main);
     raise_to(&report->ram_combined, &report->ram_descendants);
-
-    /* The kernel saw the peak that may have been between two ticks. */
-    struct wm_known peak = report->result.peak_rss_bytes;
-    const struct wm_known bound = report->result.peak_rss_bound_bytes;
-    if (!peak.known && bound.known && bound.number > 0 &&
-        report->result.ticks <= LOOKS_AT_ENDS) {
-        peak = bound;
-        remark_bound(builder, bound.number);
-    }
-    if (!peak.known)
-        return;
-    const struct wm_value seen = wm_value_known(peak.number);
-    raise_total(&report->ram_combined, &seen);
-    if (report->result.peak_rss_is_main) {
-        know_least(&report->ram_main.total, &seen);
-        report->ram_main.total.why = NULL;
-    } else if (report->result.tree_peak.total.known) {
-        give_to_part(report, peak.number);
-    }
-    if (report->result.processes_seen == 1)
-        report->ram_combined.total.why = NULL;
+    raise_to_kernels_peak(builder);
+    forget_unseen_descendants(report);
 }
 
 static struct wm_value cpu_time_of(struct wm_report_builder *builder, const char *label,

@@ -186,8 +186,9 @@ static int parse_kb_lines(const char *text, const struct kb_field *fields, size_
 
 int wm_parse_smaps_rollup(const char *text, struct wm_smaps_rollup *ret_rollup)
 {
-    enum { PSS, CLEAN, DIRTY, COUNT, ALL = (1 << COUNT) - 1 };
+    enum { RSS, PSS, CLEAN, DIRTY, COUNT, ALL = (1 << COUNT) - 1 };
     static const struct kb_field fields[COUNT] = {
+        [RSS] = KB_FIELD("Rss"),
         [PSS] = KB_FIELD("Pss"),
         [CLEAN] = KB_FIELD("Private_Clean"),
         [DIRTY] = KB_FIELD("Private_Dirty"),
@@ -197,7 +198,8 @@ int wm_parse_smaps_rollup(const char *text, struct wm_smaps_rollup *ret_rollup)
 
     if (parse_kb_lines(text, fields, COUNT, ALL, bytes, &found) < 0 || found != ALL)
         return WM_EFORMAT;
-    *ret_rollup = (struct wm_smaps_rollup) { bytes[PSS], bytes[CLEAN], bytes[DIRTY] };
+    *ret_rollup =
+        (struct wm_smaps_rollup) { bytes[RSS], bytes[PSS], bytes[CLEAN], bytes[DIRTY] };
     return WM_OK;
 }
 

@@ -57,7 +57,7 @@ int wm_parse_statm(const char *text, struct wm_statm *ret_statm);
 
 /* /proc/PID/smaps_rollup. Huge pages of hugetlbfs are in neither. */
 struct wm_smaps_rollup {
-    uint64_t pss;
+    uint64_t rss, pss;
     uint64_t private_clean, private_dirty;
 };
 

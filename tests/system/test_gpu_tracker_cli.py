@@ -689,7 +689,7 @@ def _(folder):
 @case("a signal to us goes to the command, and there is a report")
 def _(folder):
     for number, shown in ((signal.SIGTERM, -15), (signal.SIGINT, -2)):
-        tracker = started(folder, "-e", "bash -c 'touch ready; exec sleep 30'", "--st=0.1")
+        tracker = started(folder, "-e", "bash -c ': > ready; exec sleep 30'", "--st=0.1")
         end = time.time() + 20
         while not (folder / "ready").exists() and time.time() < end:
             time.sleep(0.02)

@@ -5,6 +5,7 @@ that fork, execute, take and give back memory, compute, end early and leave orph
 WM_TREES says how many, from WM_FIRST_TREE on; `make bench-truth` takes a thousand."""
 
 import concurrent.futures
+import csv
 import os
 import re
 import sqlite3
@@ -112,11 +113,36 @@ def check_text(text, r):
             tap.near(float(number) * UNITS[unit], told, told * 0.006, part)
 
 
-def check_samples(recording, r):
+def samples_of(recording):
+    """Rows of a recording of any format, by column."""
+    if recording.suffix == ".json":
+        whole = tap.json.loads(recording.read_text())
+        return [dict(zip(whole["columns"], row)) for row in whole["samples"]]
+    if recording.suffix == ".csv":
+        with open(recording, newline="", encoding="utf-8") as file:
+            lines = list(csv.reader(file))[2:]
+        rows = [dict(zip(lines[0], map(number, line))) for line in lines[1:]]
+        return [row for row in rows if row.get("time_ns") is not None]
     with sqlite3.connect(recording) as database:
         database.row_factory = sqlite3.Row
-        rows = database.execute("SELECT * FROM sample").fetchall()
+        return [dict(row) for row in database.execute("SELECT * FROM sample")]
+
+
+def number(cell):
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def check_samples(recording, r):
+    rows = samples_of(recording)
+    assert len(rows) == r["tool"]["ticks"], (len(rows), r["tool"])
+    cores = r["cpu_utilization"]["system_core_count"]
     for row in rows:
+        for part in ("system", *PARTS):
+            no_more(f"{part} of all cores in a sample",
+                    row.get(f"cpu_{part}_sum_utilization_percent"), 100 * cores)
         main, descendants, whole = (row[f"{part}_memory_total_B"] for part in
                                     ("main", "descendants", "tree"))
         if whole is None:
@@ -129,8 +155,9 @@ def check_samples(recording, r):
             no_more("sum in a sample", whole, main + descendants)
         for part, name in zip(PARTS, ("main", "descendants", "tree")):
             for kind in ("total", "private", "shared"):
-                no_more(f"a sample's {kind}", row[f"{name}_memory_{kind}_B"],
-                        r["max_ram"][part][f"{kind}_rss"])
+                told = r["max_ram"][part][f"{kind}_rss"]
+                assert told is not None or not row[f"{name}_memory_{kind}_B"], (part, kind, row)
+                no_more(f"a sample's {kind}", row[f"{name}_memory_{kind}_B"], told)
 
 
 def try_tree(seed):
@@ -162,8 +189,10 @@ def try_tree(seed):
         for key in ("max_ram", "cpu_utilization", "cpu_time", "processes", "energy", "gpus"):
             assert stored[key] == r[key], (key, stored[key], r[key])
         check_text(wattmeter("report", "-v", recording).stdout, r)
-        if form == "sqlite":
-            check_samples(recording, r)
+        exported = wattmeter("export", recording, "-o", folder / "r.json")
+        assert exported.returncode == 0, exported
+        for kept in recording, folder / "r.json":
+            check_samples(kept, r)
 
 
 def try_safely(seed):

@@ -149,19 +149,20 @@ static void test_statm(void **state)
 
 static void test_smaps_rollup(void **state)
 {
-#define PRIVATE "Private_Clean: 1 kB\nPrivate_Dirty: 4 kB\n"
+#define PRIVATE "Rss: 8 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 kB\n"
     static const struct {
         const char *what;
         const char *text;
         uint64_t pss; /* 0: not what the kernel writes */
     } cases[] = {
         { "in another order",
-          "1000-2000 ---p 00000000 00:00 0   [rollup]\n" PRIVATE "Pss: 2 kB\nRss: 8 kB\n",
-          2048 },
+          "1000-2000 ---p 00000000 00:00 0   [rollup]\n" PRIVATE "Pss: 2 kB\n", 2048 },
         { "names that only start alike", "Pss_Dirty: 7 kB\nPss: 1 kB\n" PRIVATE, 1024 },
         { "no last newline", PRIVATE "Pss:\t2048 kB", 2097152 },
         { "cut between two lines", "Rss: 8 kB\nPss: 2 kB\nPriv", 0 },
-        { "one is missing", "Pss: 2 kB\nPrivate_Dirty: 4 kB\n", 0 },
+        { "one is missing", "Rss: 8 kB\nPss: 2 kB\nPrivate_Dirty: 4 kB\n", 0 },
+        { "its size is missing", "Pss: 2 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 kB\n",
+          0 },
         { "nothing", "", 0 },
         { "only the head", "1000-2000 ---p 00000000 00:00 0   [rollup]\n", 0 },
         { "nothing known", "Swap: 8 kB\nLocked: 2 kB\n", 0 },
@@ -184,6 +185,7 @@ static void test_smaps_rollup(void **state)
         assert_int_equal(wm_parse_smaps_rollup(cases[i].text, &rollup),
                          cases[i].pss ? WM_OK : WM_EFORMAT);
         assert_int_equal(rollup.pss, cases[i].pss);
+        assert_int_equal(rollup.rss, cases[i].pss ? 8192 : 0);
         assert_int_equal(rollup.private_clean, cases[i].pss ? 1024 : 0);
         assert_int_equal(rollup.private_dirty, cases[i].pss ? 4096 : 0);
     }

@@ -889,7 +889,7 @@ static int sum_up(void *context, const struct wm_region_event *event)
  * long as they did. */
 static void test_folded(void **state)
 {
-    enum { ROUNDS = 200, CALLS = 100 };
+    enum { ROUNDS = 10, CALLS = 10000 };
     struct log *log = *state;
     struct sums sums = { 0 };
     int64_t complete_ns, inside_ns = 0;
@@ -906,7 +906,7 @@ static void test_folded(void **state)
         inside_ns += wm_clock_monotonic_ns() - from_ns;
         wm_region_begin("other");
         wm_region_end();
-        usleep(round % 20 == 0 ? 1000 : 1);
+        usleep(round % 5 == 0 ? 1000 : 1);
         assert_int_equal(wm_region_inbox_drain(log->inbox, false, INT64_MAX, sum_up, &sums,
                                                &complete_ns, NULL),
                          WM_OK);
@@ -928,6 +928,58 @@ static void test_folded(void **state)
     assert_int_equal(sums.of[outer].laid_ns, sums.of[outer].all.sum_ns);
     assert_int_equal(sums.of[inner].laid_ns, sums.of[inner].all.sum_ns);
     assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
+}
+
+/* As many calls in a moment as are less than half a million a second are one each, */
+static void test_bursts(void **state)
+{
+    enum { ROUNDS = 30, CALLS = 500, PAUSE_US = 1000 };
+    struct log *log = *state;
+    struct sums sums = { 0 };
+    int64_t complete_ns;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < CALLS; i++) {
+            wm_region_begin("burst");
+            wm_region_end();
+        }
+        usleep(PAUSE_US);
+        assert_int_equal(wm_region_inbox_drain(log->inbox, round == ROUNDS - 1, INT64_MAX,
+                                               sum_up, &sums, &complete_ns, NULL),
+                         WM_OK);
+    }
+    assert_int_equal(sums.of[0].all.calls, ROUNDS * CALLS);
+    assert_int_equal(sums.of[0].rows, ROUNDS * CALLS);
+}
+
+/* and so are those that come slowly after many that came fast. */
+static void test_slow_after_fast(void **state)
+{
+    enum { FAST = 20000, SLOW = 200, PAUSE_NS = 20000 };
+    struct log *log = *state;
+    struct sums sums = { 0 };
+    int64_t complete_ns;
+
+    for (int i = 0; i < FAST; i++) {
+        wm_region_begin("fast");
+        wm_region_end();
+    }
+    usleep(3000);
+    for (int i = 0; i < SLOW; i++) {
+        int64_t until_ns = wm_clock_monotonic_ns() + PAUSE_NS;
+        wm_region_begin("slow");
+        wm_region_end();
+        while (wm_clock_monotonic_ns() < until_ns)
+            ;
+    }
+    assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, sum_up, &sums,
+                                           &complete_ns, NULL),
+                     WM_OK);
+    const size_t fast = find_sum(&sums, "fast"), slow = find_sum(&sums, "slow");
+    assert_int_equal(sums.of[fast].all.calls, FAST);
+    assert_true(sums.of[fast].rows < FAST / 2);
+    assert_int_equal(sums.of[slow].all.calls, SLOW);
+    assert_int_equal(sums.of[slow].rows, SLOW);
 }
 
 /* Another tracker in the same process. */
@@ -1717,6 +1769,8 @@ int main(void)
         TEST(test_size),
         TEST(test_clocks),
         TEST(test_folded),
+        TEST(test_bursts),
+        TEST(test_slow_after_fast),
         TEST(test_short_calls),
         TEST(test_listen),
         TEST(test_environment),

@@ -109,6 +109,26 @@ static const struct wm_result child_peak_result = {
     .ticks = 5,
 };
 
+static const struct wm_result unseen_child_result = {
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+    .cpu_total_seconds = { true, 2.001 },
+    .cpu_main_seconds = { true, 2 },
+    .cpu_descendants_seconds = { true, 0.001 },
+    .peak_rss_bytes = { true, 90 },
+    .processes_seen = 1,
+    .ticks = 5,
+};
+
+static const struct wm_result zombies_result = {
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+    .cpu_total_seconds = { true, 2 },
+    .cpu_main_seconds = { true, 2 },
+    .cpu_descendants_seconds = { true, 0 },
+    .peak_rss_bytes = { true, 90 },
+    .processes_seen = 4,
+    .ticks = 5,
+};
+
 static const struct series cpu_series[] = {
     { HOST("cpu_time", "s", WM_COUNTER, 10000000), { 100, 101, 104, 105, 106 } },
     { HOST("memory_used", "B", WM_GAUGE, 0), { 900, 800, 700, 800, 700 } },
@@ -130,6 +150,15 @@ static const struct wm_gap shared_gap[] = {
     { .channel = 10, .state = WM_READING_DENIED, .why = "first reason" },
     { .channel = 10, .state = WM_READING_DENIED, .why = "no permission for pid 1" },
     { .channel = 999, .state = WM_READING_FAILED, .why = "of no channel" },
+};
+
+/* A child that lived between two samples. */
+static const struct series unseen_child_series[] = {
+    { TREE("main", "memory_total", "B"), { 100, 100, 100, 100, 100 } },
+    { TREE("descendants", "memory_total", "B"), { 0, 0, 0, 0, 0 } },
+    { TREE("descendants", "memory_private", "B"), { 0, 0, 0, 0, 0 } },
+    { TREE("descendants", "memory_shared", "B"), { 0, 0, 0, 0, 0 } },
+    { TREE("tree", "memory_total", "B"), { 100, 100, 100, 100, 100 } },
 };
 
 /* The tree forks again and again, and what it has is known while its main process is
@@ -275,6 +304,35 @@ static const struct {
         {
             KNOWN(ram_main.total, 400),
             KNOWN(ram_combined.total, 700),
+        },
+    },
+    {
+        "a child that has used CPU time and was never seen has no memory of 0",
+        { .run = { RUN(no_driver) },
+          SERIES(unseen_child_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &unseen_child_result },
+        {
+            KNOWN(ram_main.total, 100),
+            UNKNOWN(ram_descendants.total, "none of them lived at a sample"),
+            UNKNOWN(ram_descendants.private_, "none of them lived at a sample"),
+            UNKNOWN(ram_descendants.shared, "none of them lived at a sample"),
+            KNOWN(ram_combined.total, 100),
+        },
+    },
+    {
+        "nor have those that were dead when they were seen",
+        { .run = { RUN(no_driver) },
+          SERIES(unseen_child_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &zombies_result },
+        {
+            KNOWN(ram_main.total, 100),
+            UNKNOWN(ram_descendants.total, "none of them lived at a sample"),
+            UNKNOWN(ram_descendants.private_, "none of them lived at a sample"),
+            KNOWN(ram_combined.total, 100),
         },
     },
     {

@@ -329,6 +329,116 @@ static void test_forks_are_estimated(void **state)
     wm_tree_close(tree);
 }
 
+/* Pages of files and of shared memory that were mapped since smaps_rollup was read: those
+ * of one process may be another's by now. */
+static void test_mapped_pages_are_estimated(void **state)
+{
+    static const struct {
+        const char *what;
+        struct made before[2], after[2];
+        int private_, shared, low, high; /* `low` and `high`: what it may be in truth */
+    } cases[] = {
+        { "nothing",
+          { { 10, 1, 'S', 1, 110, 105, 105, 106, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, 1, 3, "", 0 } },
+          { { 10, 1, 'S', 1, 110, 105, -1, 0, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, -1, 0, "", 0 } },
+          106,
+          9,
+          115,
+          115 },
+        { "both the same, of which one had a part before",
+          { { 10, 1, 'S', 1, 110, 105, 105, 106, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, 1, 3, "", 0 } },
+          { { 10, 1, 'S', 1, 810, 805, -1, 0, "11 ", 0 },
+            { 11, 10, 'S', 1, 806, 801, -1, 0, "", 0 } },
+          6,
+          805,
+          811,
+          1606 },
+        { "one of them what the other one had",
+          { { 10, 1, 'S', 1, 810, 805, 805, 806, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, 1, 3, "", 0 } },
+          { { 10, 1, 'S', 1, 810, 805, -1, 0, "11 ", 0 },
+            { 11, 10, 'S', 1, 806, 801, -1, 0, "", 0 } },
+          10,
+          805,
+          815,
+          1606 },
+        { "one of them more than the other one has",
+          { { 10, 1, 'S', 1, 110, 105, 105, 106, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, 1, 3, "", 0 } },
+          { { 10, 1, 'S', 1, 810, 805, -1, 0, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, -1, 0, "", 0 } },
+          801,
+          10,
+          811,
+          815 },
+        { "one of them less than it had",
+          { { 10, 1, 'S', 1, 810, 805, 805, 806, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, 1, 3, "", 0 } },
+          { { 10, 1, 'S', 1, 110, 105, -1, 0, "11 ", 0 },
+            { 11, 10, 'S', 1, 10, 5, -1, 0, "", 0 } },
+          106,
+          9,
+          115,
+          115 },
+    };
+    const char *dir = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_reading readings[CHANNELS];
+        struct wm_tree *tree = NULL;
+
+        print_message("  %s\n", cases[i].what);
+        for (size_t k = 0; k < ARRAY_LEN(cases[i].before); k++)
+            write_process(dir, &cases[i].before[k]);
+        assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        for (size_t k = 0; k < ARRAY_LEN(cases[i].after); k++) {
+            char path[512];
+            snprintf(path, sizeof(path), "%s/%d/smaps_rollup", dir, cases[i].after[k].pid);
+            unlink(path);
+            write_process(dir, &cases[i].after[k]);
+        }
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        double low = value_of(readings, "tree", "memory_total_low");
+        double high = value_of(readings, "tree", "memory_total_high");
+        print_message("    %.1f to %.1f MB\n", low / 1e6, high / 1e6);
+        assert_megabytes(value_of(readings, "tree", "memory_private"), cases[i].private_);
+        assert_megabytes(value_of(readings, "tree", "memory_shared"), cases[i].shared);
+        assert_true(low <= cases[i].low * 1e6 + 20e3);
+        assert_true(high >= cases[i].high * 1e6 - 20e3);
+        assert_true(low <= value_of(readings, "tree", "memory_total"));
+        assert_true(high >= value_of(readings, "tree", "memory_total"));
+        wm_tree_close(tree);
+    }
+}
+
+/* A mapping that is being removed, or was made meanwhile, is in statm and not in
+ * smaps_rollup: that is no shared memory. */
+static void test_mappings_that_were_not_seen(void **state)
+{
+    static const char rollup[] = "Rss: 3000 kB\nPss: 3000 kB\nPrivate_Clean: 0 kB\n"
+                                 "Private_Dirty: 3000 kB\n";
+    const char *dir = *state;
+
+    for (int file = 0; file <= 467; file += 467) {
+        struct wm_reading readings[CHANNELS];
+        struct wm_tree *tree = NULL;
+
+        write_process(dir, &(struct made) { 10, 1, 'S', 1, 470, file, 0, 0, "", 0 });
+        test_write_file(dir, "10/smaps_rollup", rollup);
+        assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        assert_megabytes(value_of(readings, "main", "memory_total"), 470);
+        assert_megabytes(value_of(readings, "main", "memory_shared"), 0);
+        wm_tree_close(tree);
+    }
+}
+
 /* An idle process whose memory is another one than when it was examined: it has run, at
  * a moment that nobody saw. */
 static void test_idle_process_is_examined_again(void **state)
@@ -785,6 +895,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums),
         cmocka_unit_test_setup_teardown(test_forks_are_estimated, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_mapped_pages_are_estimated, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_mappings_that_were_not_seen, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_idle_process_is_examined_again, test_make_dir,
                                         test_remove_dir),

@@ -408,12 +408,15 @@ static void empty_wake(const struct wm_region_inbox *inbox)
         ;
 }
 
+/* Whatever a ring says, but that times can be added to. */
+#define ANY_TIME_NS (INT64_MAX / 2)
+
 static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct round *round)
 {
     for (size_t i = 0; i < inbox->source_count; i++) {
         struct wm_region_source *source = inbox->sources[i];
         wm_region_source_look(source, round->now_ns);
-        source->until_ns = is_last ? INT64_MAX : round->until_ns;
+        source->until_ns = is_last ? ANY_TIME_NS : round->until_ns;
         source->folds_all = inbox->folds_all;
         if (is_last)
             source->is_writing = false;

@@ -195,23 +195,31 @@ void wm_region_source_check(struct wm_region_source *source, int folder, int64_t
     source->is_writing = false;
 }
 
-/* Copies a slot, with those behind it that are written and next to it. */
+/* Copies what is written from `position` on, as far as it is next to it and finds room: so
+ * many slots, or 0 where they cannot be read. */
+static uint64_t copy_slots(const struct wm_region_source *source, uint64_t position,
+                           struct wm_ring_event *slots, uint64_t room)
+{
+    uint64_t at = position & (source->capacity - 1);
+    uint64_t count = source->written - position;
+
+    if (count > source->capacity - at)
+        count = source->capacity - at;
+    if (count > room)
+        count = room;
+    return wm_shared_read(slots, &source->events[at], count * sizeof(*slots)) ? count : 0;
+}
+
+/* Copies a slot, with those behind it. */
 static bool read_slot(struct wm_region_source *source, uint64_t position,
                       struct wm_ring_event *ret_event)
 {
     if (position - source->copied_from >= source->copied_count) {
-        uint64_t at = position & (source->capacity - 1);
-        uint64_t count = source->written - position;
-        if (count > source->capacity - at)
-            count = source->capacity - at;
-        if (count > WM_REGION_SLOTS)
-            count = WM_REGION_SLOTS;
-        source->copied_count = 0;
-        if (!wm_shared_read(source->copied, &source->events[at],
-                            count * sizeof(*source->copied)))
-            return false;
         source->copied_from = position;
-        source->copied_count = count;
+        source->copied_count =
+            copy_slots(source, position, source->copied, WM_REGION_SLOTS);
+        if (source->copied_count == 0)
+            return false;
     }
     *ret_event = source->copied[position - source->copied_from];
     return true;
@@ -304,19 +312,36 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
     return true;
 }
 
-/* So many slots, of half as many calls, are looked at to see how fast calls come; faster
- * than this they are taken together, over so much time. Longer ones never are: their
- * buckets would be others. */
-enum { FOLD_SLOTS = 64, FOLD_LEAST = 16, FOLD_DEPTH = 4, FOLD_ENDS = 16 };
-#define FOLD_CALL_NS INT64_C(2000)
+/* At least so many calls are taken together, over so much time. Longer ones never are:
+ * their buckets would be others. Where it fails it is tried again so many slots further on:
+ * a prime, for calls come in periods, and one that begins inside of a call fails. */
+enum { FOLD_AGAIN = 61, FOLD_LEAST = 16, FOLD_DEPTH = 4, FOLD_ENDS = 16 };
 #define FOLD_SPAN_NS (10 * WM_NS_PER_MS)
 #define FOLD_LONGEST_NS (INT64_C(1000) << (WM_REGION_FOLD_BUCKETS - 1))
+
+/* Half a million calls a second are handed out one by one. What a slower time has left of
+ * that is kept for a burst, of so many that the ring does not fill up meanwhile; and after
+ * a faster one it takes a moment to be back. */
+#define PACE_CALL_NS INT64_C(2000)
+#define PACE_KEPT_NS (4 * WM_NS_PER_MS)
+#define PACE_OVER_NS WM_NS_PER_MS
+
+/* So many slots are copied at a time: a copy by way of the kernel takes as long as going
+ * through some hundred of them. */
+enum { FOLD_COPY = 1024 };
+
+/* When the calls so far, and one at `when_ns`, would be over at that pace. */
+static int64_t add_to_pace(int64_t paced_ns, int64_t when_ns)
+{
+    return between(when_ns - PACE_KEPT_NS, paced_ns, when_ns + PACE_OVER_NS) + PACE_CALL_NS;
+}
 
 /* Calls that are being looked through: a call counts when the outermost around it is over.
  */
 struct folding {
     struct wm_region_folds *folds;
     uint64_t calls;
+    int64_t paced_ns;
     struct {
         size_t place;
         int64_t start_ns;
@@ -341,6 +366,7 @@ static bool begin_folded(struct folding *folding, uint64_t number, int64_t when_
         place++;
     if (place == WM_REGION_FOLDS || folding->depth == FOLD_DEPTH)
         return false;
+    folding->paced_ns = add_to_pace(folding->paced_ns, when_ns);
     if (place == folds->count) {
         folds->places[place].number = number;
         folds->places[place].parent = parent;
@@ -385,11 +411,20 @@ static bool end_folded(struct folding *folding, int64_t when_ns)
     return true;
 }
 
+/* Whether calls come so fast that they are taken together. */
+static bool is_fast(const struct wm_region_source *source, int64_t paced_ns,
+                    int64_t when_ns)
+{
+    return source->folds_all || paced_ns > when_ns;
+}
+
 static bool fold_event(const struct wm_region_source *source, struct folding *folding,
                        const struct wm_ring_event *event)
 {
     uint64_t value = event->what >> 8;
 
+    if (folding->depth == 0 && !is_fast(source, folding->paced_ns, event->when_ns))
+        return false;
     if ((event->what & 0xff) == WM_RING_BEGIN)
         return value < WM_RING_NAMES && source->names[value] &&
                begin_folded(folding, value, event->when_ns);
@@ -401,24 +436,32 @@ static bool fold_event(const struct wm_region_source *source, struct folding *fo
 static uint64_t fold_calls(struct wm_region_source *source)
 {
     struct wm_region_folds *folds = &source->folds;
-    struct folding folding = { .folds = folds };
-    struct wm_ring_event event;
-    int64_t last_ns = INT64_MIN;
+    struct folding folding = { .folds = folds, .paced_ns = source->paced_ns };
+    const struct wm_ring_event *slots = source->copied;
+    struct wm_ring_event further[FOLD_COPY];
+    uint64_t from = source->copied_from, count = source->copied_count;
+    int64_t last_ns = 0;
 
     folds->count = 0;
     folds->end = source->taken;
     for (uint64_t at = source->taken; at < source->written; at++) {
-        if (!read_slot(source, at, &event) || event.when_ns < last_ns ||
-            event.when_ns > source->until_ns)
+        if (at - from >= count) {
+            from = at;
+            count = copy_slots(source, from, further, FOLD_COPY);
+            slots = further;
+        }
+        const struct wm_ring_event *event = &slots[at - from];
+        if (count == 0 || event->when_ns < last_ns || event->when_ns > source->until_ns)
             break;
         if (at == source->taken)
-            folds->from_ns = event.when_ns;
-        last_ns = event.when_ns;
-        if (last_ns - folds->from_ns > FOLD_SPAN_NS ||
-            !fold_event(source, &folding, &event))
+            folds->from_ns = event->when_ns;
+        last_ns = event->when_ns;
+        if (last_ns - folds->from_ns > FOLD_SPAN_NS || !fold_event(source, &folding, event))
             break;
-        if (folding.depth == 0)
+        if (folding.depth == 0) {
             folds->end = at + 1;
+            folds->paced_ns = folding.paced_ns;
+        }
     }
     return folding.calls;
 }
@@ -446,38 +489,19 @@ static void lay_out(struct wm_region_folds *folds, size_t parent, int64_t when_n
     }
 }
 
-/* Whether calls come so fast that they are taken together. */
-static bool is_fast(struct wm_region_source *source, const struct wm_ring_event *first)
-{
-    struct wm_ring_event last;
-    uint64_t at = source->taken + FOLD_SLOTS - 1;
-
-    if (source->folds_all)
-        return true;
-    if (source->written <= at)
-        return false;
-    /* Both are in one copy, but for where the ring ends. */
-    if (at - source->copied_from >= source->copied_count) {
-        source->copied_count = 0;
-        if (!read_slot(source, source->taken, &last) ||
-            at - source->copied_from >= source->copied_count)
-            return false;
-    }
-    return read_slot(source, at, &last) && last.when_ns >= first->when_ns &&
-           last.when_ns - first->when_ns < FOLD_SLOTS / 2 * FOLD_CALL_NS;
-}
-
 /* At a begin: whether calls were taken together. */
 static bool try_fold(struct wm_region_source *source, const struct wm_ring_event *first)
 {
     struct wm_region_folds *folds = &source->folds;
 
-    if (source->taken < source->try_at || (first->what & 0xff) != WM_RING_BEGIN)
+    if (source->taken < source->try_at || (first->what & 0xff) != WM_RING_BEGIN ||
+        !is_fast(source, source->paced_ns, first->when_ns))
         return false;
-    source->try_at = source->taken + FOLD_SLOTS;
-    if (!is_fast(source, first) || fold_calls(source) < FOLD_LEAST)
+    source->try_at = source->taken + FOLD_AGAIN;
+    if (fold_calls(source) < FOLD_LEAST)
         return false;
     source->try_at = folds->end;
+    source->paced_ns = folds->paced_ns;
     folds->event_count = folds->next = 0;
     lay_out(folds, WM_REGION_FOLDS, folds->from_ns);
     return true;
@@ -529,6 +553,8 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
             source->is_broken = status == 0;
         } else if (decode(source, &event)) {
             source->next.when_ns = between(floor_ns, event.when_ns, now_ns);
+            if (source->next.name)
+                source->paced_ns = add_to_pace(source->paced_ns, source->next.when_ns);
             source->has_next = true;
             return 1;
         } else {

@@ -50,7 +50,8 @@ struct wm_region_folds {
     } places[WM_REGION_FOLDS];
     size_t count;
     int64_t from_ns;
-    uint64_t end; /* position behind them */
+    int64_t paced_ns; /* of the source, behind them */
+    uint64_t end;     /* position behind them */
 
     /* What they come to, of which `next` is the first that was not handed out. */
     struct {
@@ -93,7 +94,9 @@ struct wm_region_source {
     /* Calls that are over by `until_ns` may be taken together; the next time that it is
      * tried is at a position. */
     int64_t until_ns;
-    bool folds_all; /* however slowly they come */
+    bool folds_all;   /* however slowly they come */
+    int64_t paced_ns; /* when the calls so far would be over if they came no faster than
+                       * they are handed out one by one */
     uint64_t try_at;
     struct wm_region_folds folds;
 

@@ -26,9 +26,17 @@
 #define DETAIL_BYTES_PER_NS 430
 #define LEARNING_BYTES (16 << 20)
 
+/* Less than this may be but what the kernel counts by CPU, and adds up now and then. */
+#define UNSEEN_MIN_BYTES (1 << 20)
+
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { STAT_SIZE = 1024, ROLLUP_SIZE = 2048, STATUS_SIZE = 8192, PATH_SIZE = 64 };
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
 
 /* The kernel's encoding of "the CPU clock of process PID", which
  * clock_getcpuclockid() would compute with one more system call. */
@@ -120,7 +128,8 @@ static int64_t anonymous_bytes(const struct wm_process *process)
                : 0;
 }
 
-void wm_process_guess(struct wm_process *process, int64_t uss_bytes, int64_t shared_bytes)
+void wm_process_guess(const struct wm_procfs *procfs, struct wm_process *process,
+                      int64_t uss_bytes, int64_t shared_bytes)
 {
     if (process->detail == WM_DETAIL_KNOWN)
         process->detail = WM_DETAIL_GUESSED;
@@ -129,14 +138,15 @@ void wm_process_guess(struct wm_process *process, int64_t uss_bytes, int64_t sha
     process->sure_bytes = 0;
     process->detail_rss_bytes = process->rss_bytes;
     process->detail_file_bytes = process->file_bytes;
+    process->detail_mapped_bytes = procfs->mapped_bytes;
 }
 
 /* A program that was just executed has all but its files to itself. */
-static void guess_alone(struct wm_process *process)
+static void guess_alone(const struct wm_procfs *procfs, struct wm_process *process)
 {
     process->detail = WM_DETAIL_GUESSED;
     process->detail_faults = 0;
-    wm_process_guess(process, anonymous_bytes(process), 0);
+    wm_process_guess(procfs, process, anonymous_bytes(process), 0);
 }
 
 /* A kept descriptor saves two thirds of the cost of reading, and never speaks
@@ -177,7 +187,7 @@ bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret
         process.cpu_ns = (int64_t)(stat.utime + stat.stime) * procfs->ns_per_tick;
     take_stat(procfs, &process, &stat);
     read_statm(procfs, &process);
-    guess_alone(&process);
+    guess_alone(procfs, &process);
     process.refreshed_ns = process.ran_ns = wm_clock_monotonic_ns();
     *ret_process = process;
     return true;
@@ -228,7 +238,7 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
         process->ran_ns = now_ns;
     read_statm(procfs, process);
     if (process->image != image) {
-        guess_alone(process);
+        guess_alone(procfs, process);
         process->peak_base_bytes = 0;
     }
     process->refreshed_ns = now_ns;
@@ -292,10 +302,26 @@ static bool is_gone(const struct wm_procfs *procfs, const struct wm_process *pro
            stat.state == 'Z' || stat.state == 'X';
 }
 
+/* What smaps_rollup has not seen of the memory of now, since it takes its time, or since a
+ * mapping that is being removed has left the list: what was added, and else files. */
+static void leave_out_unseen(struct wm_process *process, int64_t seen_bytes,
+                             int64_t anonymous_before)
+{
+    int64_t unseen = process->rss_bytes - seen_bytes;
+    int64_t added = anonymous_bytes(process) - anonymous_before;
+
+    if (unseen < UNSEEN_MIN_BYTES)
+        return;
+    added = clamp(added, 0, unseen);
+    process->detail_rss_bytes -= unseen;
+    process->detail_file_bytes -= clamp(unseen - added, 0, process->file_bytes);
+}
+
 bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *process)
 {
     char path[PATH_SIZE], text[ROLLUP_SIZE];
     struct wm_smaps_rollup rollup;
+    int64_t anonymous_before = anonymous_bytes(process);
 
     /* Opened each time: the kernel checks the right to read it at open, and an
      * exec in between changes whose memory it is. */
@@ -321,34 +347,63 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
     process->detail_faults = process->faults;
     process->detail_rss_bytes = process->rss_bytes;
     process->detail_file_bytes = process->file_bytes;
+    process->detail_mapped_bytes = procfs->mapped_bytes;
+    leave_out_unseen(process, (int64_t)rollup.rss, anonymous_before);
     process->detail_ns = wm_clock_monotonic_ns();
     process->detail_cost_ns = wm_clock_thread_cpu_ns() - begin_ns;
     return true;
 }
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
+static int64_t at_least_0(int64_t value)
 {
-    return value < low ? low : value > high ? high : value;
+    return value > 0 ? value : 0;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+void wm_process_count_files(struct wm_procfs *procfs, struct wm_process *process)
+{
+    int64_t mapped = process->file_bytes - process->counted_bytes;
+
+    procfs->file_bytes += mapped;
+    procfs->mapped_bytes += at_least_0(mapped);
+    process->counted_bytes = process->file_bytes;
 }
 
 struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
                                            const struct wm_process *process)
 {
-    int64_t then = process->detail_rss_bytes - process->detail_file_bytes;
-    int64_t grown = anonymous_bytes(process) - (then > 0 ? then : 0);
-    int64_t uss = clamp(process->uss_bytes + grown, 0, process->rss_bytes);
+    int64_t then = at_least_0(process->detail_rss_bytes - process->detail_file_bytes);
+    int64_t grown = anonymous_bytes(process) - then;
     int64_t faults = (int64_t)(process->faults - process->detail_faults);
+    int64_t mapped = process->file_bytes - process->detail_file_bytes;
+    int64_t others = procfs->file_bytes - process->counted_bytes;
+
+    /* Of its own pages of files, those that are unmapped, and those that others may have
+     * mapped, too. Between how many it had at least and at most the anonymous ones decide,
+     * which may be shared since a fork. */
+    int64_t gone =
+        at_least_0(-mapped) + at_least_0(procfs->mapped_bytes -
+                                         process->detail_mapped_bytes - at_least_0(mapped));
+    int64_t lost = least(gone, at_least_0(process->uss_bytes - then));
+    int64_t lost_at_most = least(gone, process->detail_file_bytes);
+    int64_t gained = at_least_0(mapped - others);
+    int64_t uss = clamp(process->uss_bytes + grown - lost + gained, 0, process->rss_bytes);
 
     /* What went may have been shared memory, and private memory have taken its place. Of
      * files it is known only after a read who else has them. */
-    int64_t copied = faults * procfs->page_bytes + (grown < 0 ? -grown : 0);
+    int64_t copied = faults * procfs->page_bytes + at_least_0(-grown) + lost +
+                     at_least_0(at_least_0(mapped) - gained);
     if (process->detail != WM_DETAIL_KNOWN)
         copied += process->file_bytes;
     return (struct wm_process_memory) {
         .uss = uss,
         .pss =
             clamp(process->pss_bytes + uss - process->uss_bytes, uss, process->rss_bytes),
-        .least_uss = clamp(process->sure_bytes + grown, 0, uss),
+        .least_uss = clamp(process->sure_bytes + grown - lost_at_most, 0, uss),
         .copied = clamp(copied, 0, process->rss_bytes - uss),
     };
 }

@@ -28,6 +28,10 @@ struct wm_procfs {
     int64_t ns_per_tick; /* of the times in PID/stat */
     int64_t page_bytes;
     int fds_left; /* how many more descriptors processes may keep open */
+
+    /* Of all processes that are followed: their pages of files and of shared memory, and
+     * how many were ever mapped. */
+    int64_t file_bytes, mapped_bytes;
 };
 
 enum wm_detail_state {
@@ -55,6 +59,7 @@ struct wm_process {
     int threads;
     int64_t rss_bytes;
     int64_t file_bytes;     /* of the rss: pages of files and of shared memory */
+    int64_t counted_bytes;  /* of these, what is in the sums of all processes */
     uint64_t faults;        /* minor page faults so far, */
     uint64_t reaped_faults; /* and those of children it has waited for */
 
@@ -72,6 +77,7 @@ struct wm_process {
     int64_t uss_bytes, pss_bytes;
     int64_t sure_bytes; /* of the uss, what is no guess */
     int64_t detail_rss_bytes, detail_file_bytes;
+    int64_t detail_mapped_bytes; /* by all processes so far */
     uint64_t detail_faults;
     int64_t detail_ns, detail_cost_ns;
 
@@ -123,18 +129,24 @@ int64_t wm_process_detail_cost_ns(const struct wm_process *process);
 struct wm_process_memory {
     int64_t uss, pss;
     int64_t least_uss; /* no less than this is private */
-    int64_t copied;    /* no more than this may have become private unseen */
+    int64_t copied;    /* no more than this may be private besides */
 };
 
-/* Its memory now. Between two reads of smaps_rollup what was added since counts as private.
- * That a shared page was written to, and so copied, does not show in the size, but it took
- * a page fault. */
+/* Its memory now. Between two reads of smaps_rollup what anonymous memory was added since
+ * counts as private, and of pages of files and of shared memory what no other process can
+ * have. What it had of these may be another one's as well by now, where others have mapped
+ * some. That a shared page was written to, and so copied, does not show in the size, but it
+ * took a page fault. */
 struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
                                            const struct wm_process *process);
 
 /* Takes it that the process now has `uss_bytes` to itself and `shared_bytes` more as its
  * share of what it has in common with others, until smaps_rollup is read again. */
-void wm_process_guess(struct wm_process *process, int64_t uss_bytes, int64_t shared_bytes);
+void wm_process_guess(const struct wm_procfs *procfs, struct wm_process *process,
+                      int64_t uss_bytes, int64_t shared_bytes);
+
+/* Takes what it has mapped by now into the sums of all processes. */
+void wm_process_count_files(struct wm_procfs *procfs, struct wm_process *process);
 
 /* Lists the children of `process` into pids[0..room); the count, which may be
  * larger than `room`, and is 0 where this kernel offers no such list. */

@@ -81,7 +81,7 @@ struct sums {
         least_shared; /* what is no guess, and the most that one has besides */
     int64_t copied;   /* as of a process */
     int64_t threads;
-    bool is_guess; /* smaps_rollup of some of them was not read since a fork */
+    bool is_guess; /* some of it is private for all that is known, but not for sure */
 };
 
 struct wm_tree {
@@ -225,7 +225,7 @@ static void add_to(struct sums *sums, const struct wm_process *process,
     sums->least_shared = most(sums->least_shared, process->rss_bytes - memory->least_uss);
     sums->copied += memory->copied;
     sums->threads += process->threads;
-    sums->is_guess |= process->detail != WM_DETAIL_KNOWN;
+    sums->is_guess |= process->detail != WM_DETAIL_KNOWN || memory->least_uss < memory->uss;
 }
 
 /* A zombie, or one on its way there that has given back its memory already. */

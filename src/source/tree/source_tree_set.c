@@ -48,6 +48,7 @@ static struct wm_process *add(struct wm_tree_set *set, pid_t pid)
     struct wm_process *process = &set->processes[set->count];
     if (!wm_process_open(&set->procfs, pid, process))
         return NULL;
+    wm_process_count_files(&set->procfs, process);
     if (!set->started)
         wm_process_set_base(&set->procfs, process);
     wm_map_put(&set->places, (uint64_t)pid, 0, (uint32_t)set->count++);
@@ -76,7 +77,7 @@ static size_t regroup(struct wm_tree_set *set, uint64_t image)
         const struct wm_process_memory memory = wm_process_memory(&set->procfs, process);
         if (!most || shared_of(set, process) > shared_of(set, most))
             most = process;
-        wm_process_guess(process, memory.uss, 0);
+        wm_process_guess(&set->procfs, process, memory.uss, 0);
         process->sure_bytes = memory.least_uss;
         count++;
     }
@@ -84,9 +85,9 @@ static size_t regroup(struct wm_tree_set *set, uint64_t image)
         return 0;
     int64_t shared = shared_of(set, most);
     if (count > 1)
-        wm_process_guess(most, most->uss_bytes, shared);
+        wm_process_guess(&set->procfs, most, most->uss_bytes, shared);
     else
-        wm_process_guess(most, most->rss_bytes - most->file_bytes, 0);
+        wm_process_guess(&set->procfs, most, most->rss_bytes - most->file_bytes, 0);
     return count;
 }
 
@@ -126,6 +127,9 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
         bool was_alive = process->state != 'Z';
 
         process->gone = !wm_process_refresh(&set->procfs, process, now_ns);
+        if (process->gone)
+            process->file_bytes = 0;
+        wm_process_count_files(&set->procfs, process);
         gone += process->gone;
         if (process->gone || process->ran_ns == now_ns)
             set->ran_ns = now_ns;
@@ -196,8 +200,9 @@ static void share(struct wm_tree_set *set, struct wm_process *parent,
     int64_t common = parents < childs ? parents : childs;
     int64_t own = wm_process_memory(&set->procfs, parent).uss;
 
-    wm_process_guess(parent, own < parents - common ? own : parents - common, 0);
-    wm_process_guess(child, childs - common, 0);
+    wm_process_guess(&set->procfs, parent, own < parents - common ? own : parents - common,
+                     0);
+    wm_process_guess(&set->procfs, child, childs - common, 0);
     if (regroup(set, child->image) == 2)
         parent->detail_faults = parent->unforked_faults;
 }
