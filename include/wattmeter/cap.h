@@ -18,7 +18,7 @@
  * A session is kept by its guardian, a process of its own that makes the changes and knows
  * what was there before. It puts that back at wm_cap_session_end(), and within a second
  * when the process that began the session is gone, however it ended. A journal on the disk
- * outlives even the guardian: see wm_cap_restore().
+ * outlives even the guardian: see wm_caps_restore().
  *
  * For every function here:
  *   - zero or more is success, a negative `enum wm_status` is failure;
@@ -32,6 +32,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
@@ -55,10 +56,12 @@ enum wm_cap_kind {
 /* What can be set, and what it is. Texts are borrowed until the next refresh or close. */
 struct wm_cap_setting {
     enum wm_cap_kind kind;
-    const char *device;                /* "gpu0", "card1", "cpu_package0" */
-    const char *name;                  /* of the product, "" where it is not known */
-    const char *identity;              /* the same after a restart of the machine */
-    struct wm_gpu_value value;         /* what was asked for last */
+    const char *device;        /* "gpu0", "card1", "cpu_package0" */
+    const char *name;          /* of the product, "" where it is not known */
+    const char *identity;      /* the same after a restart of the machine */
+    bool is_forgotten;         /* by the driver, once no program uses the GPU any more: its
+                                * persistence mode is off */
+    struct wm_gpu_value value; /* what was asked for last */
     struct wm_gpu_value enforced;      /* what holds; others than we may limit, too */
     struct wm_gpu_value default_value; /* after a reset */
     struct wm_gpu_value minimum, maximum;
@@ -81,6 +84,12 @@ WM_API void wm_caps_get(const struct wm_caps *caps, size_t index,
 
 /* Reads everything again. What CPU packages draw is the mean since the last reading. */
 WM_API int wm_caps_refresh(struct wm_caps *caps, struct wm_error *err);
+
+enum wm_caps_format { WM_CAPS_TEXT, WM_CAPS_JSON };
+
+/* All settings as they were read last. WM_EIO when `out` did not take all of it. */
+WM_API int wm_caps_print(const struct wm_caps *caps, enum wm_caps_format format, FILE *out,
+                         struct wm_error *err);
 
 /* One cap that somebody wants. */
 struct wm_cap_wish {
@@ -133,8 +142,8 @@ WM_API int wm_caps_restore(struct wm_caps *caps, size_t index,
                            enum wm_cap_restored *ret_restored, double *ret_value,
                            struct wm_error *err);
 
-/* Whether a session has ended without putting back what was there: 1, and `text` says
- * which devices; 0. No driver is asked. */
+/* Whether a session has ended without putting back what was there: 1, and `text` says of
+ * which devices, of any user's session; 0. No driver is asked. */
 WM_API int wm_caps_left_behind(char *text, size_t size);
 
 /* Begins a session, in which nothing is changed yet, and starts its guardian; `caps` has

@@ -78,6 +78,7 @@ static const struct key {
     KEY(power_limit, NUMBER, 700, 0),
     KEY(power_limit_default, NUMBER, 700, 0),
     KEY(power_limit_enforced, NUMBER, DERIVED, 0),
+    KEY(power_limit_step, NUMBER, 0, 0),
     KEY(power_limit_min, NUMBER, 200, 0),
     KEY(power_limit_max, NUMBER, 700, 0),
     KEY(ecc_mode, NUMBER, 1, 0),
@@ -150,7 +151,7 @@ static void derive(struct nvmlDevice_st *gpu)
     if (is_derived(gpu->ecc_mode_pending))
         gpu->ecc_mode_pending = gpu->ecc_mode;
     if (is_derived(gpu->power_limit_enforced))
-        gpu->power_limit_enforced = gpu->power_limit;
+        gpu->power_limit_enforced = isnan(gpu->power_limit) ? NAN : INFINITY;
 }
 
 /* A missing text is `otherwise`, null is none at all. */
@@ -364,6 +365,7 @@ bool fake_gpu_parse(const struct place *place, json_t *json, unsigned index,
     bool done = false;
 
     gpu->index = index;
+    gpu->set_power_limit = gpu->set_clock_highest = NAN;
     if (!json_is_object(json))
         refuse(place, "is an object");
     else
