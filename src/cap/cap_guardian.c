@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
@@ -23,6 +24,9 @@
 /* How long the first attempt waits for drivers. What was set has to be back within a second
  * on the devices that answer, whatever one that hangs does. */
 #define FIRST_PATIENCE_NS (WM_NS_PER_S * 2 / 5)
+
+/* How long a device that hangs is waited for when nobody waits for the guardian. */
+enum { LAST_PATIENCE_S = 60 };
 
 /* One setting that the session has changed, or tried to. */
 struct held {
@@ -130,14 +134,22 @@ static int put_back_until(struct guardian *guardian, int64_t deadline_ns,
     return result;
 }
 
-/* What fails at first, as a device hangs, is tried again with more patience. */
-static int put_back(struct guardian *guardian, struct wm_error *err)
+static int64_t in_seconds(int seconds)
 {
-    int64_t begin_ns = wm_clock_monotonic_ns();
-    int status = put_back_until(guardian, begin_ns + FIRST_PATIENCE_NS, err);
+    return wm_clock_monotonic_ns() + seconds * WM_NS_PER_S;
+}
 
-    if (status == WM_EIO)
-        status = put_back_until(guardian, begin_ns + WM_GPU_PATIENCE_S * WM_NS_PER_S, err);
+/* What fails at first, as a device hangs, is tried again until `deadline_ns`. */
+static int put_back(struct guardian *guardian, int64_t deadline_ns, struct wm_error *err)
+{
+    const struct timespec pause = { 0, 100 * WM_NS_PER_MS };
+    int64_t first_ns = wm_clock_monotonic_ns() + FIRST_PATIENCE_NS;
+    int status = put_back_until(guardian, first_ns, err);
+
+    while (status == WM_EIO && wm_clock_monotonic_ns() < deadline_ns) {
+        nanosleep(&pause, NULL);
+        status = put_back_until(guardian, wm_clock_monotonic_ns() + FIRST_PATIENCE_NS, err);
+    }
     for (size_t i = 0; i < guardian->count; i++)
         let_go(&guardian->held[i]);
     return status;
@@ -159,7 +171,7 @@ static int answer(struct guardian *guardian, struct wm_cap_message *message)
         wm_cap_journal_each(take_over_entry, guardian);
         return WM_OK;
     case WM_CAP_END:
-        return put_back(guardian, err);
+        return put_back(guardian, in_seconds(WM_GPU_PATIENCE_S), err);
     default:
         return wm_fail(err, WM_EINVAL, "no question for a guardian");
     }
@@ -228,7 +240,7 @@ int wm_cap_guardian(int argc, char *const argv[])
     if (ready.status == WM_OK) {
         while (serve(&guardian))
             ;
-        put_back(&guardian, NULL);
+        put_back(&guardian, in_seconds(LAST_PATIENCE_S), NULL);
     }
     free(guardian.held);
     wm_caps_close(guardian.caps);

@@ -30,6 +30,9 @@
 /* A change takes two refreshes and a call, each of which may take a driver's patience. */
 #define ANSWER_NS (4 * WM_GPU_PATIENCE_S * WM_NS_PER_S)
 
+/* In a row: whoever kills the guardian may do so while it starts. */
+enum { STARTS_AGAIN = 5 };
+
 struct wm_cap_session {
     struct wm_caps *caps; /* the caller's */
     char *program, *command;
@@ -285,12 +288,14 @@ static void start_again(struct wm_cap_session *session)
     struct wm_cap_message take_over = { .question = WM_CAP_TAKE_OVER };
     struct wm_error err;
 
-    hang_up(session);
-    int status = start_guardian(session, &err);
-    if (status == WM_OK)
-        status = ask(session, &take_over, &err);
-    if (status > 0)
-        return;
+    for (int tries = 0; tries < STARTS_AGAIN; tries++) {
+        hang_up(session);
+        int status = start_guardian(session, &err);
+        if (status == WM_OK)
+            status = ask(session, &take_over, &err);
+        if (status > 0)
+            return;
+    }
     put_back_here(session);
     wm_fail(&session->broken, WM_EIO,
             "the guardian of the caps was killed and could not be started again; what was "
