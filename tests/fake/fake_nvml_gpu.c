@@ -151,7 +151,7 @@ static void derive(struct nvmlDevice_st *gpu)
     if (is_derived(gpu->ecc_mode_pending))
         gpu->ecc_mode_pending = gpu->ecc_mode;
     if (is_derived(gpu->power_limit_enforced))
-        gpu->power_limit_enforced = isnan(gpu->power_limit) ? NAN : INFINITY;
+        gpu->power_limit_enforced = gpu->power_limit;
 }
 
 /* A missing text is `otherwise`, null is none at all. */

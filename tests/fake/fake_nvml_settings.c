@@ -90,9 +90,12 @@ double fake_power_limit(const struct nvmlDevice_st *gpu)
 
 double fake_enforced_limit(const struct nvmlDevice_st *gpu)
 {
-    if (isnan(gpu->power_limit_enforced))
-        return NAN;
-    return fmin(gpu->power_limit_enforced, fake_power_limit(gpu));
+    double set_to = fake_setting(gpu, FAKE_POWER_LIMIT),
+           enforced = gpu->power_limit_enforced;
+
+    if (isnan(set_to) || isnan(enforced))
+        return enforced;
+    return enforced < gpu->power_limit ? fmin(enforced, set_to) : set_to;
 }
 
 double fake_limited_clock(const struct nvmlDevice_st *gpu, double clock)
