@@ -20,11 +20,6 @@ struct wm_caps {
     struct wm_cap_packages packages;
 };
 
-const char *wm_cap_unit(enum wm_cap_kind kind)
-{
-    return kind == WM_CAP_GPU_CLOCK ? "Hz" : "W";
-}
-
 void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT])
 {
     if (isnan(value))
