@@ -5,6 +5,7 @@
 
 #include "wattmeter/analysis.h"
 #include "wattmeter/axis.h"
+#include "wattmeter/cap.h"
 #include "wattmeter/comparison.h"
 #include "wattmeter/doctor.h"
 #include "wattmeter/energy.h"
