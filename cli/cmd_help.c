@@ -77,8 +77,7 @@ void cmd_print_overview(const struct cmd *const table[], FILE *out)
             "example: %s\n",
             table[0]->example);
     fprintf(out,
-            "\nAn option can also be set in the environment (WATTMETER_INTERVAL=1s) or in\n"
-            "~/.config/wattmeter/config (interval = 1s).\n");
+            "\nOptions also from WATTMETER_INTERVAL=1s or ~/.config/wattmeter/config.\n");
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours between two words

@@ -5,6 +5,7 @@
 extern const struct cmd cmd_run;
 extern const struct cmd cmd_attach;
 extern const struct cmd cmd_watch;
+extern const struct cmd cmd_cap;
 extern const struct cmd cmd_info;
 extern const struct cmd cmd_doctor;
 extern const struct cmd cmd_list;
@@ -23,6 +24,7 @@ const struct cmd *const cmd_table[] = {
     &cmd_run,
     &cmd_attach,
     &cmd_watch,
+    &cmd_cap,
     &cmd_info,
     &cmd_doctor,
     &cmd_list,

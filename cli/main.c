@@ -2,9 +2,11 @@
 /* main.c - the program `wattmeter`. */
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
+#include "wattmeter/cap.h"
 
 /* A file opened while one of the three is closed would take its place, and get
  * what is printed. A command that is run finds them as closed as we did. */
@@ -16,10 +18,26 @@ static void fill_streams(void)
     }
 }
 
+/* Where a session of caps was killed with its guardian, whoever comes next is told. */
+static void offer_repair(const char *command, FILE *chat)
+{
+    char text[512];
+
+    if (strcmp(command, "cap") != 0 && wm_caps_left_behind(text, sizeof(text)) > 0)
+        fprintf(chat,
+                "wattmeter: a session that was killed has left %s; %swattmeter cap restore "
+                "puts it back\n",
+                text, geteuid() == 0 ? "" : "sudo ");
+}
+
 int main(int argc, char **argv)
 {
     const struct cmd_streams io = { .out = stdout, .chat = stderr };
 
     fill_streams();
+    if (argc > 1 && strcmp(argv[1], WM_CAP_GUARDIAN) == 0)
+        return wm_cap_guardian(argc, argv);
+    if (argc > 1)
+        offer_repair(argv[1], io.chat);
     return cmd_main(cmd_table, argc, argv, &io);
 }

@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caps.h"
 #include "cmd_config.h"
 #include "measure.h"
 #include "module.h"
 
 struct run_args {
     struct measure_args measure;
+    const char *cap;
     struct cmd_list command;
     bool nvtx;
 };
@@ -24,6 +26,11 @@ static const struct cmd_option run_options[] = {
     { .name = "wait-all",
       .slot = offsetof(struct run_args, measure.wait_all),
       .help = "measure until all that the command has started has ended, daemons, too" },
+    { .name = "cap",
+      .slot = offsetof(struct run_args, cap),
+      .placeholder = "CAPS",
+      .help = "power caps while the command runs: 250W, 80%, 0=200W,1=80%; what was there "
+              "before comes back whatever happens" },
     { .name = "nvtx",
       .slot = offsetof(struct run_args, nvtx),
       .help = "the command's NVTX ranges are regions, too" },
@@ -103,6 +110,25 @@ static int inject_nvtx(const struct cmd_streams *io)
     return code;
 }
 
+/* Under the caps, if there are any, which the report names. */
+static int track_capped(const struct run_args *args, const struct cmd_streams *io,
+                        struct wm_tracker *tracker, int *ret_signal)
+{
+    struct caps_held held = { 0 };
+    struct wm_error err;
+
+    int code = args->cap ? caps_begin("run", args->cap, args->command.words[0], io, &held)
+                         : CMD_DONE;
+    if (code != CMD_DONE)
+        return code;
+    if (args->cap && wm_tracker_note(tracker, "cap", held.note, &err) < 0)
+        code = output_failure("run", &err, io);
+    else
+        code = track(args, io, tracker, ret_signal);
+    int ended = caps_end("run", io, &held);
+    return code == CMD_DONE ? ended : code;
+}
+
 static int run_run(const void *opaque, const struct cmd_streams *io)
 {
     const struct run_args *args = opaque;
@@ -114,7 +140,7 @@ static int run_run(const void *opaque, const struct cmd_streams *io)
         code = measure_prepare("run", &args->measure, 0, io, &tracker);
     if (code != CMD_DONE)
         return code;
-    code = track(args, io, tracker, &signal_number);
+    code = track_capped(args, io, tracker, &signal_number);
     wm_tracker_free(tracker);
     return measure_end(signal_number, code);
 }
@@ -136,6 +162,11 @@ const struct cmd cmd_run = {
         "command runs on, in the background of its terminal, and there is no "
         "report; a recording has all but the last half second, or second at most.\n"
         "\n"
+        "With --cap the caps hold while the command runs, and what was there before is put "
+        "back at its end, and within a second where wattmeter is killed; see "
+        "wattmeter-cap(1). "
+        "Where a cap cannot be set the command is not started.\n"
+        "\n"
         "The status is that of the command, or 128 plus the number of the signal "
         "that ended "
         "it. Where that is SIGINT (Ctrl-C), SIGTERM, SIGHUP or SIGQUIT and wattmeter "
@@ -143,7 +174,8 @@ const struct cmd cmd_run = {
         "loop ends. 127 when there is no such command, 126 when it cannot be executed, 2 "
         "for a wrong "
         "option and 1 when wattmeter itself failed, also where the command gave 0 "
-        "and what -o, --json or --record asked for could not be written. A report "
+        "and what -o, --json or --record asked for could not be written or a cap not put "
+        "back. A report "
         "that is lost on standard error changes nothing.",
     .example = "wattmeter run --record run.sqlite -- python3 train.py --epochs 3",
     .operands = "[--] COMMAND [ARG...]",

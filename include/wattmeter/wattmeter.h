@@ -6,6 +6,7 @@
 #include "wattmeter/analysis.h"
 #include "wattmeter/cap_search.h"
 #include "wattmeter/axis.h"
+#include "wattmeter/cap.h"
 #include "wattmeter/comparison.h"
 #include "wattmeter/doctor.h"
 #include "wattmeter/energy.h"

@@ -10,6 +10,7 @@
 track       measures this process, or another one
 region      names a block of code or a function
 measure     the joules of a snippet
+cap         power caps for a block of a program
 run         runs a command and gives its report
 gpus        what the GPUs say of themselves
 doctor      what can be measured on this machine, and why not
@@ -25,13 +26,16 @@ __all__ = [
     "Error",
     "Figure",
     "Report",
+    "cap",
     "compare",
     "doctor",
     "gpus",
     "measure",
     "read",
     "region",
+    "reset_power_cap",
     "run",
+    "set_power_cap",
     "track",
 ]
 
@@ -39,12 +43,15 @@ __all__ = [
 _PLACES = {
     "Figure": "_report",
     "Report": "_report",
+    "cap": "_cap",
     "compare": "_compare",
     "doctor": "_doctor",
     "gpus": "_gpus",
     "measure": "_measure",
     "read": "_recording",
+    "reset_power_cap": "_cap",
     "run": "_track",
+    "set_power_cap": "_cap",
     "track": "_track",
 }
 

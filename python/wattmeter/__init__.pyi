@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
+from wattmeter._cap import (
+    cap as cap,
+    reset_power_cap as reset_power_cap,
+    set_power_cap as set_power_cap,
+)
 from wattmeter._compare import compare as compare
 from wattmeter._core import Error as Error, region as region
 from wattmeter._doctor import doctor as doctor
@@ -15,13 +20,16 @@ __all__ = [
     "Error",
     "Figure",
     "Report",
+    "cap",
     "compare",
     "doctor",
     "gpus",
     "measure",
     "read",
     "region",
+    "reset_power_cap",
     "run",
+    "set_power_cap",
     "track",
 ]
 

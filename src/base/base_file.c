@@ -235,6 +235,95 @@ int wm_file_give_name(const char *draft, const char *path, struct wm_error *err)
     return wm_fail_errno(err, wm_text_path(path));
 }
 
+static bool write_all(int fd, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t put = write(fd, text, length);
+        if (put < 0 && errno != EINTR)
+            return false;
+        if (put > 0) {
+            text += put;
+            length -= (size_t)put;
+        }
+    }
+    return true;
+}
+
+/* So that the disk has the name, too. */
+static bool sync_folder(const char *path)
+{
+    char folder[4096];
+
+    snprintf(folder, sizeof(folder), "%.*s.", (int)wm_file_folder_length(path), path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool done = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+int wm_file_replace(const char *path, const char *text, size_t length, struct wm_error *err)
+{
+    char *draft;
+    int status = wm_file_make_draft(path, &draft, err);
+
+    if (status < 0)
+        return status;
+    int fd = open(draft, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool done = fd >= 0 && write_all(fd, text, length) && fsync(fd) == 0 &&
+                rename(draft, path) == 0 && sync_folder(path);
+    if (!done) {
+        status = wm_fail_errno(err, wm_text_path(path));
+        unlink(draft);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(draft);
+    return status;
+}
+
+int wm_file_set(int dir, const char *path, const char *shown, const char *text,
+                struct wm_error *err)
+{
+    size_t length = strlen(text);
+    int fd = openat(dir, path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+    bool done = fd >= 0 && write(fd, text, length) == (ssize_t)length;
+    int number = errno;
+
+    if (fd >= 0)
+        close(fd);
+    if (done)
+        return WM_OK;
+    errno = number;
+    if (number == EACCES || number == EPERM)
+        return wm_fail(err, WM_EACCES,
+                       "setting this takes the right to write %s: run it with sudo",
+                       wm_text_path(shown));
+    return wm_fail_errno(err, wm_text_path(shown));
+}
+
+char *wm_file_state_folder(void)
+{
+    const char *base = wm_env("XDG_STATE_HOME", NULL), *home = wm_env("HOME", NULL);
+    char *folder = NULL;
+
+    if (base && base[0] == '/')
+        return asprintf(&folder, "%s/wattmeter", base) < 0 ? NULL : folder;
+    if (home && home[0] == '/')
+        return asprintf(&folder, "%s/.local/state/wattmeter", home) < 0 ? NULL : folder;
+    return NULL;
+}
+
+void wm_file_make_folders(char *folder, unsigned mode)
+{
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, mode);
+        *slash = '/';
+    }
+    mkdir(folder, mode);
+}
+
 const char *wm_env(const char *name, const char *otherwise)
 {
     const char *value = getenv(name);

@@ -79,6 +79,22 @@ int wm_file_make_draft(const char *path, char **ret_draft, struct wm_error *err)
 /* Gives it the name, unless somebody else has taken that meanwhile. */
 int wm_file_give_name(const char *draft, const char *path, struct wm_error *err);
 
+/* Writes that file in place of whatever has the name, in one step, and waits until the disk
+ * has it: it is the old one or the new one, even after a power cut. */
+int wm_file_replace(const char *path, const char *text, size_t length,
+                    struct wm_error *err);
+
+/* Writes a setting into a file of sysfs; `shown` is the path for messages. */
+int wm_file_set(int dir, const char *path, const char *shown, const char *text,
+                struct wm_error *err);
+
+/* The user's own folder for what is kept between runs, the caller's to free; NULL where
+ * there is none to speak of, or no memory. */
+char *wm_file_state_folder(void);
+
+/* With the folders above it. What is wrong with one of them shows at the last. */
+void wm_file_make_folders(char *folder, unsigned mode);
+
 /* The value of an environment variable, or `otherwise` where it is unset or
  * empty. Borrowed; the one place that reads the environment. */
 const char *wm_env(const char *name, const char *otherwise);

@@ -53,6 +53,14 @@ unsigned fake_gpus_there(void);
 
 void fake_sleep_ms(double ms);
 
+/* What somebody has set; NAN: nobody. What follows from it is told by the calls, and may be
+ * used by whoever makes the power or the speed of a GPU depend on it. */
+enum fake_setting { FAKE_POWER_LIMIT, FAKE_CLOCK_HIGHEST };
+double fake_setting(const struct nvmlDevice_st *gpu, enum fake_setting which);
+double fake_power_limit(const struct nvmlDevice_st *gpu);
+double fake_enforced_limit(const struct nvmlDevice_st *gpu);
+double fake_limited_clock(const struct nvmlDevice_st *gpu, double clock);
+
 /* The last moment at which a sensor with this period had a new value. */
 double fake_refreshed(double time, double period);
 

@@ -78,6 +78,7 @@ static const struct key {
     KEY(power_limit, NUMBER, 700, 0),
     KEY(power_limit_default, NUMBER, 700, 0),
     KEY(power_limit_enforced, NUMBER, DERIVED, 0),
+    KEY(power_limit_step, NUMBER, 0, 0),
     KEY(power_limit_min, NUMBER, 200, 0),
     KEY(power_limit_max, NUMBER, 700, 0),
     KEY(ecc_mode, NUMBER, 1, 0),
@@ -364,6 +365,7 @@ bool fake_gpu_parse(const struct place *place, json_t *json, unsigned index,
     bool done = false;
 
     gpu->index = index;
+    gpu->set_power_limit = gpu->set_clock_highest = NAN;
     if (!json_is_object(json))
         refuse(place, "is an object");
     else

@@ -110,6 +110,8 @@ struct nvmlDevice_st {
     bool power_usage_is_average;
     unsigned power_instant_scopes, power_average_scopes; /* one bit for each */
     double power_limit, power_limit_default, power_limit_enforced;
+    double power_limit_step;                   /* what is set is rounded down to it */
+    double set_power_limit, set_clock_highest; /* in this process; NAN: by nobody */
     double power_limit_min, power_limit_max;
     struct fake_energy energy;
 

@@ -35,9 +35,9 @@ NUMBER_CALL(nvmlDeviceGetPowerUsage,
             1e3 * (gpu->power_usage_is_average ? average_power(gpu, NVML_POWER_GPU, time)
                                                : instant_power(gpu, NVML_POWER_GPU, time)))
 NUMBER_CALL(nvmlDeviceGetPowerManagementMode, gpu->power_management)
-NUMBER_CALL(nvmlDeviceGetPowerManagementLimit, gpu->power_limit * 1e3)
+NUMBER_CALL(nvmlDeviceGetPowerManagementLimit, fake_power_limit(gpu) * 1e3)
 NUMBER_CALL(nvmlDeviceGetPowerManagementDefaultLimit, gpu->power_limit_default * 1e3)
-NUMBER_CALL(nvmlDeviceGetEnforcedPowerLimit, gpu->power_limit_enforced * 1e3)
+NUMBER_CALL(nvmlDeviceGetEnforcedPowerLimit, fake_enforced_limit(gpu) * 1e3)
 
 NVML_CALL(int, nvmlDeviceGetPowerManagementLimitConstraints, nvml_device gpu,
           unsigned *lowest, unsigned *highest)

@@ -173,16 +173,16 @@ static bool check_order(const struct fake_scenario *scenario, const struct place
 static bool parse_scenario(struct fake_scenario *scenario, const struct place *root,
                            json_t *json)
 {
-    const char *driver = "550.54.15", *nvml = "12.550.54.15";
+    const char *driver = "550.54.15", *nvml = "12.550.54.15", *settings = "";
     json_t *gpus = NULL, *faults = NULL, *unloaded = NULL;
     json_int_t start_ns = 0;
     struct timespec now;
 
     scenario->cuda_version = 12040;
-    if (!unpack(root, json, "{s?s, s?s, s?i, s?I, s?o, so, s?o !}", "driver_version",
+    if (!unpack(root, json, "{s?s, s?s, s?i, s?I, s?o, so, s?o, s?s !}", "driver_version",
                 &driver, "nvml_version", &nvml, "cuda_version", &scenario->cuda_version,
                 "start_monotonic_ns", &start_ns, "unloaded", &unloaded, "gpus", &gpus,
-                "faults", &faults))
+                "faults", &faults, "settings", &settings))
         return false;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -193,6 +193,7 @@ static bool parse_scenario(struct fake_scenario *scenario, const struct place *r
     return copy_text(root, scenario->driver_version, sizeof(scenario->driver_version),
                      driver) &&
            copy_text(root, scenario->nvml_version, sizeof(scenario->nvml_version), nvml) &&
+           copy_text(root, scenario->settings, sizeof(scenario->settings), settings) &&
            parse_unloaded(scenario, root, unloaded) && parse_gpus(scenario, root, gpus) &&
            check_order(scenario, root) && parse_faults(scenario, root, faults);
 }

@@ -27,6 +27,7 @@ struct fake_scenario {
     int64_t start_ns; /* CLOCK_MONOTONIC at second 0 */
     bool start_given;
     double unloaded_from, unloaded_to; /* seconds; without a driver in between */
+    char settings[256];                /* file of what was set; "": of this process */
     struct nvmlDevice_st *gpus;        /* in the order in which they appear */
     size_t gpu_count;
     struct fake_fault *faults;

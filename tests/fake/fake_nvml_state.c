@@ -203,9 +203,11 @@ NVML_CALL(int, nvmlDeviceGetClockInfo, nvml_device gpu, unsigned clock, unsigned
         return status;
     switch (clock) {
     case NVML_CLOCK_GRAPHICS:
-        return put_number(curve_value(&gpu->clock_graphics, time) / 1e6, mhz);
+        return put_number(
+            fake_limited_clock(gpu, curve_value(&gpu->clock_graphics, time)) / 1e6, mhz);
     case NVML_CLOCK_SM:
-        return put_number(curve_value(&gpu->clock_sm, time) / 1e6, mhz);
+        return put_number(fake_limited_clock(gpu, curve_value(&gpu->clock_sm, time)) / 1e6,
+                          mhz);
     case NVML_CLOCK_MEMORY:
         return put_number(curve_value(&gpu->clock_memory, time) / 1e6, mhz);
     case NVML_CLOCK_VIDEO:

@@ -114,6 +114,7 @@ def environment(**extra):
     """Ours, without what would change the command's defaults."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("WATTMETER_")}
     clean["XDG_CONFIG_HOME"] = clean["WATTMETER_SHARE"] = "/nonexistent"
+    clean["WATTMETER_STATE"] = "/nonexistent"
     clean.update(extra)
     return clean
 

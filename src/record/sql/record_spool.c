@@ -14,19 +14,6 @@
 #include "base/base_file.h"
 #include "base/text/base_utf8.h"
 
-/* NULL where there is no such folder to speak of, or no memory. */
-static char *state_folder(void)
-{
-    const char *base = wm_env("XDG_STATE_HOME", NULL), *home = wm_env("HOME", NULL);
-    char *folder = NULL;
-
-    if (base && base[0] == '/')
-        return asprintf(&folder, "%s/wattmeter", base) < 0 ? NULL : folder;
-    if (home && home[0] == '/')
-        return asprintf(&folder, "%s/.local/state/wattmeter", home) < 0 ? NULL : folder;
-    return NULL;
-}
-
 static char *temporary_folder(void)
 {
     char *folder = NULL;
@@ -35,17 +22,6 @@ static char *temporary_folder(void)
         0)
         return NULL;
     return folder;
-}
-
-/* With the folders above it. What is wrong with one of them shows at the last. */
-static void make_folders(char *folder)
-{
-    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(folder, 0700);
-        *slash = '/';
-    }
-    mkdir(folder, 0700);
 }
 
 /* Where everybody can make folders, one of that name may be somebody else's. */
@@ -67,9 +43,9 @@ int wm_spool_path(const char *name, char **ret_path, struct wm_error *err)
     char *path = NULL;
     bool usable = false;
 
-    char *folder = state_folder();
+    char *folder = wm_file_state_folder();
     if (folder) {
-        make_folders(folder);
+        wm_file_make_folders(folder, 0700);
         usable = is_usable(folder);
     }
     if (!usable) {

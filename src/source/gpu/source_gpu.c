@@ -146,9 +146,9 @@ static int ask_gpus(struct wm_gpus *gpus, const char *words, unsigned groups,
     return status < 0 ? status : is_made;
 }
 
-int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count,
-                          const struct wm_source_config *config, struct wm_gpus **ret_gpus,
-                          struct wm_error *err)
+static int open_backends(const struct wm_gpu_ops *const *backends, size_t count,
+                         const struct wm_source_config *config, unsigned groups,
+                         struct wm_gpus **ret_gpus, struct wm_error *err)
 {
     const struct wm_source_config full = wm_source_config_complete(config);
     int64_t begin_ns = wm_clock_monotonic_ns();
@@ -158,8 +158,7 @@ int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count
         return wm_fail_memory(err, "GPUs");
     int status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
     if (status == WM_OK)
-        status = ask_gpus(gpus, full.gpus, WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT,
-                          begin_ns + PATIENCE_NS, err);
+        status = ask_gpus(gpus, full.gpus, groups, begin_ns + PATIENCE_NS, err);
     if (status == 0 && full.gpus)
         status = wm_gpu_select_places(gpus, full.gpus, NULL, gpus->places, gpus->chosen,
                                       &gpus->chosen_count, NULL, err);
@@ -169,6 +168,20 @@ int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count
     }
     *ret_gpus = gpus;
     return WM_OK;
+}
+
+int wm_gpus_open_backends(const struct wm_gpu_ops *const *backends, size_t count,
+                          const struct wm_source_config *config, struct wm_gpus **ret_gpus,
+                          struct wm_error *err)
+{
+    return open_backends(backends, count, config,
+                         WM_GPU_EVERYTHING & ~(unsigned)WM_GPU_THROUGHPUT, ret_gpus, err);
+}
+
+int wm_gpus_open_groups(const struct wm_source_config *config, unsigned groups,
+                        struct wm_gpus **ret_gpus, struct wm_error *err)
+{
+    return open_backends(table, TABLE_COUNT, config, groups, ret_gpus, err);
 }
 
 int wm_gpus_open_to_select(const struct wm_gpu_ops *const *backends, size_t count,
@@ -238,6 +251,19 @@ int wm_gpus_refresh(struct wm_gpus *gpus, unsigned groups, struct wm_error *err)
         return wm_fail(err, WM_EINVAL, "GPUs: there is no group %#x",
                        groups & ~(unsigned)WM_GPU_EVERYTHING);
     return refresh(gpus, groups, wm_clock_monotonic_ns() + PATIENCE_NS, err);
+}
+
+int wm_gpus_refresh_until(struct wm_gpus *gpus, unsigned groups, int64_t deadline_ns,
+                          struct wm_error *err)
+{
+    return refresh(gpus, groups, deadline_ns, err);
+}
+
+int wm_gpus_set(struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field, double value,
+                int64_t deadline_ns, struct wm_error *err)
+{
+    return wm_gpu_drivers_set(gpus->drivers, gpus->chosen[gpu], field, value, deadline_ns,
+                              err);
 }
 
 void wm_gpu_get(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,

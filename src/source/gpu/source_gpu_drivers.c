@@ -2,6 +2,7 @@
 /* source_gpu_drivers.c - one guard per backend, so that drivers are asked side by side. */
 #include "source/gpu/source_gpu_drivers.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,14 @@ enum { GPU_MAX = 256 };
 /* How often a call that was given up is checked for its return. */
 #define PAUSE_NS (10 * WM_NS_PER_MS)
 
+/* What a GPU's driver is to set. */
+struct order {
+    enum { ORDER_NONE, ORDER_GIVEN, ORDER_TAKEN, ORDER_DONE } state;
+    enum wm_gpu_field field;
+    double value;
+    struct wm_error err; /* of one that is done */
+};
+
 /* The thread's side. Whoever is last of all closes the backend and frees it. */
 struct driver {
     const struct wm_gpu_ops *ops;
@@ -28,8 +37,10 @@ struct driver {
     size_t first; /* index of its first GPU among those of all backends */
     size_t count;
     struct wm_gpu_sheet **sheets;
-    atomic_bool changed; /* GPUs came or went */
-    bool is_open;        /* open() has succeeded: calls are made per GPU */
+    struct order *orders; /* of each GPU */
+    pthread_mutex_t lock; /* guards the orders */
+    atomic_bool changed;  /* GPUs came or went */
+    bool is_open;         /* open() has succeeded: calls are made per GPU */
 
     max_align_t state[];
 };
@@ -56,6 +67,8 @@ static void free_driver(struct driver *driver)
     for (size_t i = 0; driver->sheets && i < driver->count; i++)
         wm_gpu_sheet_free(driver->sheets[i]);
     wm_source_config_release(&driver->config);
+    pthread_mutex_destroy(&driver->lock);
+    free(driver->orders);
     free(driver->sheets);
     free(driver);
 }
@@ -70,6 +83,7 @@ static int new_driver(const struct wm_gpu_ops *ops, const struct wm_source_confi
         return wm_fail_memory(err, ops->name);
     }
     driver->ops = ops;
+    pthread_mutex_init(&driver->lock, NULL);
     *ret_driver = driver;
     return WM_OK;
 }
@@ -94,11 +108,37 @@ static void introduce(const struct driver *driver, size_t gpu)
     wm_gpu_set_text(sheet, WM_GPU_LABEL, label);
 }
 
+/* The order of a GPU, if one was given, and takes note that it was taken. */
+static struct order take_order(struct driver *driver, size_t gpu)
+{
+    pthread_mutex_lock(&driver->lock);
+    struct order order = driver->orders[gpu];
+    if (order.state == ORDER_GIVEN)
+        driver->orders[gpu].state = ORDER_TAKEN;
+    pthread_mutex_unlock(&driver->lock);
+    return order;
+}
+
+static void carry_out(struct driver *driver, size_t gpu)
+{
+    struct order order = take_order(driver, gpu);
+
+    if (order.state != ORDER_GIVEN)
+        return;
+    order.err.status =
+        driver->ops->set(driver->state, gpu, order.field, order.value, &order.err);
+    order.state = ORDER_DONE;
+    pthread_mutex_lock(&driver->lock);
+    driver->orders[gpu] = order;
+    pthread_mutex_unlock(&driver->lock);
+}
+
 static void ask_gpu(struct driver *driver, size_t gpu)
 {
     struct wm_gpu_sheet *sheet = driver->sheets[gpu];
     bool all;
 
+    carry_out(driver, gpu);
     unsigned groups = wm_gpu_sheet_begin(sheet, &all);
     if (groups == 0)
         return;
@@ -138,8 +178,9 @@ static int prepare(struct backend *backend, size_t first, struct wm_error *err)
     if (count > GPU_MAX)
         count = GPU_MAX;
     driver->sheets = calloc(count + 1, sizeof(struct wm_gpu_sheet *));
+    driver->orders = calloc(count + 1, sizeof(*driver->orders));
     backend->late = calloc(count + 1, sizeof(*backend->late));
-    if (!driver->sheets || !backend->late)
+    if (!driver->sheets || !driver->orders || !backend->late)
         return wm_fail_memory(err, driver->ops->name);
 
     for (; driver->count < count; driver->count++) {
@@ -253,12 +294,20 @@ size_t wm_gpu_drivers_count(const struct wm_gpu_drivers *drivers)
     return drivers->gpu_count;
 }
 
-struct wm_gpu_sheet *wm_gpu_drivers_sheet(const struct wm_gpu_drivers *drivers, size_t gpu)
+/* The backend of a GPU, which is then counted among its own. */
+static const struct backend *backend_of(const struct wm_gpu_drivers *drivers, size_t *gpu)
 {
     const struct backend *backend = drivers->backends;
 
-    for (; gpu >= backend->looked.present; backend++)
-        gpu -= backend->looked.present;
+    for (; *gpu >= backend->looked.present; backend++)
+        *gpu -= backend->looked.present;
+    return backend;
+}
+
+struct wm_gpu_sheet *wm_gpu_drivers_sheet(const struct wm_gpu_drivers *drivers, size_t gpu)
+{
+    const struct backend *backend = backend_of(drivers, &gpu);
+
     return backend->driver->sheets[gpu];
 }
 
@@ -356,4 +405,60 @@ int wm_gpu_drivers_refresh(struct wm_gpu_drivers *drivers, int64_t deadline_ns,
             changed |= collect(&drivers->backends[i]);
     }
     return status < 0 ? status : changed;
+}
+
+/* Replaces the order of a GPU, and gives the one before. */
+static struct order exchange_order(struct driver *driver, size_t gpu, struct order order)
+{
+    pthread_mutex_lock(&driver->lock);
+    struct order before = driver->orders[gpu];
+    driver->orders[gpu] = order;
+    pthread_mutex_unlock(&driver->lock);
+    return before;
+}
+
+static bool is_done(struct driver *driver, size_t gpu)
+{
+    pthread_mutex_lock(&driver->lock);
+    bool done = driver->orders[gpu].state == ORDER_DONE;
+    pthread_mutex_unlock(&driver->lock);
+    return done;
+}
+
+/* Until it is done: where another GPU's call hangs a new round has to be begun. */
+static void wait_for_order(const struct backend *backend, size_t gpu, int64_t deadline_ns)
+{
+    const struct timespec pause = { 0, PAUSE_NS };
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    while (!is_done(backend->driver, gpu) && now_ns < deadline_ns) {
+        int64_t hang_ns = now_ns + WM_GUARD_HANG_NS;
+        wm_guard_start(backend->guard, NULL);
+        wm_guard_wait(backend->guard, hang_ns < deadline_ns ? hang_ns : deadline_ns);
+        if (!is_done(backend->driver, gpu))
+            nanosleep(&pause, NULL);
+        now_ns = wm_clock_monotonic_ns();
+    }
+}
+
+int wm_gpu_drivers_set(struct wm_gpu_drivers *drivers, size_t gpu, enum wm_gpu_field field,
+                       double value, int64_t deadline_ns, struct wm_error *err)
+{
+    const struct order order = { .state = ORDER_GIVEN, .field = field, .value = value };
+    const struct backend *backend = backend_of(drivers, &gpu);
+    struct driver *driver = backend->driver;
+
+    if (!driver->ops->set)
+        return wm_fail(err, WM_ENODEV, "%s can set nothing", driver->ops->name);
+    if (is_busy(backend, gpu))
+        return wm_fail(err, WM_EIO, "the driver has not answered for %d s",
+                       seconds_since(wm_guard_busy_since(backend->guard, gpu)));
+    exchange_order(driver, gpu, order);
+    wait_for_order(backend, gpu, deadline_ns);
+    struct order done = exchange_order(driver, gpu, (struct order) { 0 });
+    if (done.state == ORDER_DONE)
+        return done.err.status < 0 ? wm_fail(err, done.err.status, "%s", done.err.text)
+                                   : WM_OK;
+    return wm_fail(err, WM_EIO, "the driver has not answered%s",
+                   done.state == ORDER_TAKEN ? ", and may yet do it" : "");
 }

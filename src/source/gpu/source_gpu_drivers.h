@@ -43,4 +43,8 @@ const struct wm_gpu_looked *wm_gpu_drivers_looked(const struct wm_gpu_drivers *d
 int wm_gpu_drivers_refresh(struct wm_gpu_drivers *drivers, int64_t deadline_ns,
                            struct wm_error *err);
 
+/* As wm_gpus_set(); `gpu` is among those of all backends. */
+int wm_gpu_drivers_set(struct wm_gpu_drivers *drivers, size_t gpu, enum wm_gpu_field field,
+                       double value, int64_t deadline_ns, struct wm_error *err);
+
 #endif

@@ -10,6 +10,8 @@
 #ifndef WM_SOURCE_GPU_OPS_H
 #define WM_SOURCE_GPU_OPS_H
 
+#include <stdint.h>
+
 #include "base/base_error.h"
 #include "wattmeter/gpu.h"
 
@@ -73,6 +75,12 @@ struct wm_gpu_ops {
     void (*refresh)(void *state, size_t gpu, unsigned groups, bool all,
                     struct wm_gpu_sheet *sheet);
 
+    /* Sets WM_GPU_POWER_LIMIT (W), or WM_GPU_CLOCK_GRAPHICS_MAX (Hz; NAN: no limit any
+     * more). WM_EACCES where that takes more rights, and which; WM_ENODEV where it cannot
+     * be set on this GPU. Called as refresh() is. May be missing. */
+    int (*set)(void *state, size_t gpu, enum wm_gpu_field field, double value,
+               struct wm_error *err);
+
     /* Whether GPUs have come or gone since open(). Called beside a refresh() that
      * hangs. May be missing. */
     bool (*changed)(void *state);
@@ -89,6 +97,19 @@ extern const struct wm_gpu_ops wm_gpu_drm;
 int wm_gpus_open_backends(const struct wm_gpu_ops *const *table, size_t count,
                           const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                           struct wm_error *err);
+
+/* Likewise with the table of this build; only `groups` are asked for. */
+int wm_gpus_open_groups(const struct wm_source_config *config, unsigned groups,
+                        struct wm_gpus **ret_gpus, struct wm_error *err);
+
+/* As wm_gpus_refresh(), but waits for the drivers up to `deadline_ns`. */
+int wm_gpus_refresh_until(struct wm_gpus *gpus, unsigned groups, int64_t deadline_ns,
+                          struct wm_error *err);
+
+/* Has the chosen GPU's driver set `field`, as set() above. WM_EIO: it has not answered by
+ * `deadline_ns`, and may yet do it. What wm_gpu_get() gives is not read anew. */
+int wm_gpus_set(struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field, double value,
+                int64_t deadline_ns, struct wm_error *err);
 
 /* An inventory to choose from by `words`, and good for nothing else: asks what
  * wm_gpu_select() needs, and where the words are numbers only of those GPUs, so that

@@ -138,6 +138,10 @@ enum wm_reading_state wm_drm_read_way(const struct wm_drm_card *card,
 
 struct wm_drm_file wm_drm_by_path(const char *name);
 
+/* Writes the file that WM_GPU_POWER_LIMIT is read from. */
+int wm_drm_card_set_limit(const struct wm_drm_card *card, double watts,
+                          struct wm_error *err);
+
 extern const char wm_drm_not_measured[]; /* of a power of 0 W */
 
 /* Finds out how the card reports each metric, and opens the files for it. */

@@ -364,6 +364,23 @@ void wm_drm_card_close_ways(struct wm_drm_card *card)
     close_file(&card->sleep_file);
 }
 
+int wm_drm_card_set_limit(const struct wm_drm_card *card, double watts,
+                          struct wm_error *err)
+{
+    char name[96], path[640], text[32];
+
+    snprintf(text, sizeof(text), "%.0f", watts * 1e6);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].field == WM_GPU_POWER_LIMIT && is_for(&rows[i], card) &&
+            find_path(card, &rows[i], name, sizeof(name)) &&
+            faccessat(card->dir, name, F_OK, 0) == 0) {
+            snprintf(path, sizeof(path), "%s/%s", card->path, name);
+            return wm_file_set(card->dir, name, path, text, err);
+        }
+    }
+    return wm_fail(err, WM_ENODEV, "%s has no power limit", card->label);
+}
+
 /* What stands in a file that is no number. */
 static enum wm_reading_state read_text(const struct wm_drm_card *card,
                                        const struct row *row, const char *name,

@@ -162,6 +162,18 @@ static void drm_refresh(void *state, size_t gpu, unsigned groups, bool all,
     wm_drm_look_finish(&look);
 }
 
+static int drm_set(void *state, size_t gpu, enum wm_gpu_field field, double value,
+                   struct wm_error *err)
+{
+    struct drm *drm = state;
+    struct wm_drm_card *card = drm->boards[gpu].card;
+
+    if (field != WM_GPU_POWER_LIMIT)
+        return wm_fail(err, WM_ENODEV, "only the power limit of %s can be set",
+                       card->label);
+    return wm_drm_card_set_limit(card, value, err);
+}
+
 static bool drm_changed(void *state)
 {
     const struct drm *drm = state;
@@ -188,6 +200,7 @@ const struct wm_gpu_ops wm_gpu_drm = {
     .count = drm_count,
     .detail = drm_detail,
     .refresh = drm_refresh,
+    .set = drm_set,
     .changed = drm_changed,
     .close = drm_close,
 };

@@ -7,6 +7,7 @@
  */
 #include "source/gpu/nvml/source_gpu_nvml.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,6 +215,51 @@ static void inventory_refresh(void *state, size_t index, unsigned groups, bool a
         gpu->known |= groups;
 }
 
+/* The kernel's part of the driver asks for this capability, whoever the user is. */
+static const char needs_rights[] = "setting this takes the capability CAP_SYS_ADMIN: run "
+                                   "it with sudo, in a container with "
+                                   "--cap-add SYS_ADMIN";
+
+static int fail_setting(const struct gpu_nvml_gpu *gpu, int status, struct wm_error *err)
+{
+    switch (status) {
+    case NVML_ERROR_NO_PERMISSION:
+        return wm_fail(err, WM_EACCES, "%s", needs_rights);
+    case NVML_ERROR_NOT_SUPPORTED:
+    case NVML_ERROR_FUNCTION_NOT_FOUND:
+        return wm_fail(err, WM_ENODEV, "this GPU or its driver cannot have it set");
+    case NVML_ERROR_INVALID_ARGUMENT:
+        return wm_fail(err, WM_EINVAL, "the driver refuses this value");
+    default:
+        return wm_fail(err, WM_EIO, "the driver refuses: %s",
+                       nvml_text(gpu->library, status));
+    }
+}
+
+/* The clocks still fall below the limit where the GPU has nothing to do. */
+static int set_clock(const struct gpu_nvml_gpu *gpu, double hertz)
+{
+    if (isnan(hertz))
+        return NVML_ASK(gpu->api, unlock_clocks, gpu->device);
+    return NVML_ASK(gpu->api, lock_clocks, gpu->device, 0, (unsigned)lround(hertz / 1e6));
+}
+
+static int inventory_set(void *state, size_t index, enum wm_gpu_field field, double value,
+                         struct wm_error *err)
+{
+    struct inventory *inventory = state;
+    struct gpu_nvml_gpu *gpu = &inventory->gpus[index];
+    int status = reach(gpu);
+
+    if (status == NVML_SUCCESS && field == WM_GPU_POWER_LIMIT)
+        status = NVML_ASK(gpu->api, set_power_limit_mw, gpu->device,
+                          (unsigned)lround(value * 1e3));
+    else if (status == NVML_SUCCESS)
+        status = set_clock(gpu, value);
+    gpu_nvml_note(gpu, status);
+    return status == NVML_SUCCESS ? WM_OK : fail_setting(gpu, status, err);
+}
+
 /* An NVML that was started before the driver was unloaded does not see the new one;
  * it says so. */
 static bool inventory_changed(void *state)
@@ -245,6 +291,7 @@ const struct wm_gpu_ops wm_gpu_nvml = {
     .count = inventory_count,
     .detail = inventory_detail,
     .refresh = inventory_refresh,
+    .set = inventory_set,
     .changed = inventory_changed,
     .close = inventory_close,
 };

@@ -32,7 +32,8 @@ struct nvml_list_calls {
 
 /* NVML's functions that return a status: the name there, whether nothing works without it,
  * the name here, the parameters. Of a function that changed its form the older ones are
- * here, too, for drivers that have no other. None of them changes anything. */
+ * here, too, for drivers that have no other. Only those whose name there has a Set or a
+ * Reset change anything. */
 /* clang-format off */
 #define NVML_CALLS(of) \
     of("nvmlInit_v2", true, init, (void)) \
@@ -87,6 +88,9 @@ struct nvml_list_calls {
     of("nvmlDeviceGetPowerManagementDefaultLimit", false, power_limit_default_mw, (nvml_device device, unsigned *milliwatts)) \
     of("nvmlDeviceGetEnforcedPowerLimit", false, power_limit_enforced_mw, (nvml_device device, unsigned *milliwatts)) \
     of("nvmlDeviceGetPowerManagementLimitConstraints", false, power_limit_range_mw, (nvml_device device, unsigned *lowest, unsigned *highest)) \
+    of("nvmlDeviceSetPowerManagementLimit", false, set_power_limit_mw, (nvml_device device, unsigned milliwatts)) \
+    of("nvmlDeviceSetGpuLockedClocks", false, lock_clocks, (nvml_device device, unsigned lowest_mhz, unsigned highest_mhz)) \
+    of("nvmlDeviceResetGpuLockedClocks", false, unlock_clocks, (nvml_device device)) \
     of("nvmlDeviceGetTotalEnergyConsumption", false, energy_mj, (nvml_device device, unsigned long long *millijoules)) \
     of("nvmlDeviceGetFieldValues", false, field_values, (nvml_device device, int count, struct nvml_field_value *values)) \
     of("nvmlDeviceGetEccMode", false, ecc_mode, (nvml_device device, unsigned *current, unsigned *pending)) \

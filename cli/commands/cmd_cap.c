@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_cap.c - `wattmeter cap`: power caps, shown, set, and put back. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "caps.h"
+#include "output.h"
+#include "wattmeter/cap.h"
+
+struct cap_args {
+    bool json;
+    struct cmd_list words;
+};
+
+static const struct cmd_option cap_options[] = {
+    { .name = "json",
+      .slot = offsetof(struct cap_args, json),
+      .help = "what is there afterwards as JSON" },
+    { 0 },
+};
+static const struct cmd_option *const options[] = { cap_options, NULL };
+
+static const struct cmd_verb verbs[] = {
+    { "show", "", "what is set, enforced, settable and drawn" },
+    { "set", "CAPS", "until somebody sets something else: 250W, 80%, 0=200W,1=default" },
+    { "reset", "[DEVICES]", "to the default: all GPUs, or 0,card1,cpu" },
+    { "restore", "[DEVICES]", "to what was there before wattmeter's changes" },
+    { 0 },
+};
+
+/* What a verb works with. */
+struct work {
+    const struct cap_args *args;
+    struct wm_caps *caps;
+    FILE *out;                  /* of lines for people; with --json stderr */
+    struct wm_cap_wish *wishes; /* room for all */
+    size_t count;
+    const struct cmd_streams *io;
+};
+
+/* The mean of what CPU packages draw takes two readings, this far apart. */
+static const struct timespec between = { 0, 200 * 1000 * 1000 };
+
+static int do_show(struct work *work, struct wm_error *err)
+{
+    nanosleep(&between, NULL);
+    int status = wm_caps_refresh(work->caps, err);
+    if (status == WM_OK && !work->args->json)
+        status = wm_caps_print(work->caps, WM_CAPS_TEXT, work->out, err);
+    return status;
+}
+
+/* What is there now, and what it was. */
+static void say_change(const struct work *work, size_t index, double wanted,
+                       const char *before)
+{
+    struct wm_gpu_value asked = { .state = WM_READING_OK, .number = wanted };
+    struct wm_cap_setting setting;
+    char cap[CAPS_TEXT], enforced[CAPS_TEXT], drawn[CAPS_TEXT];
+
+    wm_caps_get(work->caps, index, &setting);
+    caps_text(setting.kind, &asked, cap);
+    caps_text(setting.kind, &setting.enforced, enforced);
+    caps_text(WM_CAP_GPU_POWER, &setting.drawn, drawn);
+    if (setting.kind == WM_CAP_GPU_CLOCK) {
+        fprintf(work->out, "%s: clocks up to %s\n", setting.device,
+                isnan(wanted) ? "the highest" : cap);
+        return;
+    }
+    fprintf(work->out, "%s: %s (was %s; drawn now: %s)\n", setting.device, cap, before,
+            drawn);
+    if (setting.enforced.state == WM_READING_OK && strcmp(cap, enforced) != 0)
+        fprintf(work->out, "note: %s: %s was asked for, %s is enforced\n", setting.device,
+                cap, enforced);
+    if (setting.is_forgotten)
+        fprintf(work->out,
+                "note: %s: the driver forgets it when no program uses the GPU any more; "
+                "nvidia-smi -pm 1 keeps it\n",
+                setting.device);
+}
+
+static int do_set(struct work *work, struct wm_error *err)
+{
+    int status = wm_caps_parse(work->caps, work->args->words.words[1], work->wishes,
+                               &work->count, err);
+
+    for (size_t i = 0; i < work->count && status == WM_OK; i++) {
+        struct wm_cap_setting before;
+        char old[CAPS_TEXT];
+
+        wm_caps_get(work->caps, work->wishes[i].index, &before);
+        caps_text(before.kind, &before.value, old);
+        status = wm_caps_set(work->caps, &work->wishes[i], err);
+        if (status == WM_OK)
+            say_change(work, work->wishes[i].index, work->wishes[i].value, old);
+    }
+    return status;
+}
+
+static const char *devices_of(const struct work *work)
+{
+    const struct cmd_list *words = &work->args->words;
+
+    return words->count > 1 ? words->words[1] : NULL;
+}
+
+/* Whether `reset` means it: all GPUs' power that can be set, where none is named. */
+static bool is_to_reset(const struct work *work, const struct wm_cap_setting *setting)
+{
+    if (setting->kind == WM_CAP_GPU_CLOCK)
+        return false;
+    return devices_of(work) ||
+           (setting->kind == WM_CAP_GPU_POWER && setting->value.state == WM_READING_OK);
+}
+
+static int do_reset(struct work *work, struct wm_error *err)
+{
+    int status =
+        wm_caps_select(work->caps, devices_of(work), work->wishes, &work->count, err);
+
+    for (size_t i = 0; i < work->count && status == WM_OK; i++) {
+        struct wm_cap_setting before;
+        char old[CAPS_TEXT];
+
+        wm_caps_get(work->caps, work->wishes[i].index, &before);
+        if (!is_to_reset(work, &before))
+            continue;
+        caps_text(before.kind, &before.value, old);
+        double otherwise = before.default_value.number;
+        status = wm_caps_reset(work->caps, work->wishes[i].index, err);
+        if (status == WM_OK)
+            say_change(work, work->wishes[i].index, otherwise, old);
+    }
+    return status;
+}
+
+static const char *const outcomes[] = {
+    [WM_CAP_NOTHING] = NULL,
+    [WM_CAP_PUT_BACK] = "put back",
+    [WM_CAP_BACK] = "was there again already",
+    [WM_CAP_BY_ANOTHER] = "somebody else has set it since; it is left alone",
+};
+
+/* One that is held, or not here any more, does not keep the others from being restored. */
+static int do_restore(struct work *work, struct wm_error *err)
+{
+    int result =
+        wm_caps_select(work->caps, devices_of(work), work->wishes, &work->count, err);
+    size_t said = 0;
+
+    for (size_t i = 0; i < work->count; i++) {
+        enum wm_cap_restored restored = WM_CAP_NOTHING;
+        struct wm_cap_setting setting;
+        struct wm_gpu_value now = { .state = WM_READING_OK };
+        struct wm_error why;
+        char text[CAPS_TEXT];
+
+        int status = wm_caps_restore(work->caps, work->wishes[i].index, &restored,
+                                     &now.number, &why);
+        if (status < 0 && result == WM_OK) {
+            *err = why;
+            result = status;
+        }
+        if (status < 0 || !outcomes[restored])
+            continue;
+        wm_caps_get(work->caps, work->wishes[i].index, &setting);
+        caps_text(setting.kind, &now, text);
+        fprintf(work->out, "%s: %s: %s\n", setting.device,
+                setting.kind == WM_CAP_GPU_CLOCK ? "no limit of clocks" : text,
+                outcomes[restored]);
+        said++;
+    }
+    if (said == 0 && result == WM_OK)
+        fprintf(work->out, "nothing to put back\n");
+    return result;
+}
+
+/* In the order of `verbs`. */
+static const struct {
+    size_t words_min, words_max; /* with the verb itself */
+    int (*run)(struct work *work, struct wm_error *err);
+} actions[] = {
+    { 1, 1, do_show },
+    { 2, 2, do_set },
+    { 1, 2, do_reset },
+    { 1, 2, do_restore },
+};
+
+enum { VERB_COUNT = sizeof(actions) / sizeof(actions[0]) };
+
+static int run_verb(size_t verb, struct work *work, struct wm_error *err)
+{
+    int status = wm_caps_open(NULL, &work->caps, err);
+
+    if (status < 0)
+        return status;
+    work->wishes = calloc(wm_caps_count(work->caps) + 1, sizeof(*work->wishes));
+    if (!work->wishes) {
+        snprintf(err->text, sizeof(err->text), "out of memory");
+        status = err->status = WM_ENOMEM;
+    } else {
+        status = actions[verb].run(work, err);
+    }
+    if (status == WM_OK && work->args->json)
+        status = wm_caps_print(work->caps, WM_CAPS_JSON, work->io->out, err);
+    free(work->wishes);
+    wm_caps_close(work->caps);
+    return status;
+}
+
+static int run_cap(const void *opaque, const struct cmd_streams *io)
+{
+    const struct cap_args *args = opaque;
+    struct work work = { .args = args, .io = io, .out = args->json ? io->chat : io->out };
+    const struct cmd_list *words = &args->words;
+    struct wm_error err = { 0 };
+    size_t verb = 0;
+
+    while (verb < VERB_COUNT && strcmp(words->words[0], verbs[verb].name) != 0)
+        verb++;
+    if (verb == VERB_COUNT)
+        return output_misused("cap", io, "it can show, set, reset, restore, not %s",
+                              cmd_shown(words->words[0]));
+    if (words->count < actions[verb].words_min || words->count > actions[verb].words_max)
+        return output_misused("cap", io, "usage: wattmeter cap %s%s%s", verbs[verb].name,
+                              verbs[verb].operands[0] ? " " : "", verbs[verb].operands);
+    int status = run_verb(verb, &work, &err);
+    return status < 0 ? output_failure("cap", &err, io) : CMD_DONE;
+}
+
+const struct cmd cmd_cap = {
+    .name = "cap",
+    .summary = "Show and set power caps, and put back what was there.",
+    .details =
+        "CAPS is 250W (all GPUs), 80% or 0.8 (of the default), default, or one for each "
+        "device: 0=200W,1=80%,cpu=120W. A GPU is called by its number, identity, label or "
+        "PCI address; cpu is all CPU packages, cpu_package0 one. With MHz it is the "
+        "highest "
+        "clock of a GPU: 0=1200MHz.\n"
+        "\n"
+        "The earlier value is kept in a journal before anything is changed, and restore "
+        "puts it back: after set, or where a session (run --cap) was killed together with "
+        "its guardian, or the power failed. What somebody else has set since is left "
+        "alone. "
+        "Each device has one writer at a time; a second one is told who that is.\n"
+        "\n"
+        "Setting a cap of NVIDIA's takes the capability CAP_SYS_ADMIN, the others write "
+        "access to a file in /sys; root has both. The status is 0, 1 where something could "
+        "not be done, and 2 for caps that are wrong or out of range.",
+    .example = "sudo wattmeter cap set 0=200W,1=80%",
+    .verbs = verbs,
+    .operands = "VERB [CAPS|DEVICES]",
+    .operands_slot = offsetof(struct cap_args, words),
+    .operands_min = 1,
+    .operands_max = 2,
+    .options = options,
+    .args_size = sizeof(struct cap_args),
+    .run = run_cap,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cap_device.h - what can be capped, as the parts of the room use it: cap.h, and the
+ * writing of values, which remembers nothing of what was there.
+ */
+#ifndef WM_CAP_DEVICE_H
+#define WM_CAP_DEVICE_H
+
+#include <stdint.h>
+
+#include "base/base_error.h"
+#include "wattmeter/cap.h"
+
+/* "W" or "Hz". */
+const char *wm_cap_unit(enum wm_cap_kind kind);
+
+/* For messages: "250 W", "1200 MHz", "no limit" for NAN. */
+enum { WM_CAP_TEXT = 48 };
+void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT]);
+
+/* The GPUs of them, whose number is that of gpu.h. */
+const struct wm_gpus *wm_caps_gpus(const struct wm_caps *caps);
+size_t wm_caps_gpu_count(const struct wm_caps *caps);
+
+/* Which setting is of that kind and of that GPU, or of that package. */
+size_t wm_caps_index(const struct wm_caps *caps, enum wm_cap_kind kind, size_t number);
+
+/* Which setting has that identity and kind; wm_caps_count() where none has. */
+size_t wm_caps_find(const struct wm_caps *caps, enum wm_cap_kind kind,
+                    const char *identity);
+
+/* Where /sys and NVML were looked for: what the guardian is told. */
+const struct wm_source_config *wm_caps_config(const struct wm_caps *caps);
+
+/* As wm_caps_refresh(), but waits for drivers up to `deadline_ns` alone. */
+int wm_caps_refresh_until(struct wm_caps *caps, int64_t deadline_ns, struct wm_error *err);
+
+/* Has the value written, NAN where there is to be no limit any more. */
+int wm_caps_write(struct wm_caps *caps, size_t index, double value, struct wm_error *err);
+
+/* Whether it can be set to that value; else why not. */
+int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
+                  struct wm_error *err);
+
+#endif

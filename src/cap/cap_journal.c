@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cap_journal.c - entries as small JSON files, and locks. */
+#include "cap/cap_journal.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base_clock.h"
+#include "base/base_file.h"
+#include "base/text/base_json.h"
+#include "base/text/base_text.h"
+
+enum { VERSION = 1, ENTRY_MAX = 65536 };
+
+static const char ending[] = ".json";
+
+static const char *const kinds[] = {
+    [WM_CAP_GPU_POWER] = "gpu_power",
+    [WM_CAP_GPU_CLOCK] = "gpu_clock",
+    [WM_CAP_CPU_POWER] = "cpu_power",
+};
+
+enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
+
+static const char root_folder[] = "/var/lib/wattmeter/caps";
+
+/* Where one user keeps the journal, the caller's to free. */
+static char *journal_folder(void)
+{
+    const char *given = wm_env("WATTMETER_STATE", NULL);
+    char *base = NULL, *folder = NULL;
+
+    if (given)
+        return strdup(given);
+    if (geteuid() == 0)
+        return strdup(root_folder);
+    base = wm_file_state_folder();
+    if (!base || asprintf(&folder, "%s/caps", base) < 0)
+        folder = NULL;
+    free(base);
+    return folder;
+}
+
+/* An identity as a file's name: only letters, digits, '-', '.' and '_' stay. */
+static void make_name(const char *identity, char name[WM_CAP_IDENTITY])
+{
+    size_t i = 0;
+
+    for (; identity[i] && i + 1 < WM_CAP_IDENTITY; i++) {
+        char c = identity[i];
+        bool is_plain = isalnum((unsigned char)c) || c == '-' || c == '.' || c == '_';
+        name[i] = c;
+        if (!is_plain || (i == 0 && c == '.'))
+            name[i] = '_';
+    }
+    name[i] = '\0';
+}
+
+static int entry_path(const char *identity, enum wm_cap_kind kind, bool is_session,
+                      char **ret_path, struct wm_error *err)
+{
+    char name[WM_CAP_IDENTITY];
+    char *folder = journal_folder();
+
+    if (!folder)
+        return wm_fail(err, WM_ENOENT,
+                       "no folder for the journal of caps: HOME is not set, nor "
+                       "WATTMETER_STATE");
+    make_name(identity, name);
+    int length = asprintf(ret_path, "%s/%s.%s%s%s", folder, name, kinds[kind],
+                          is_session ? ".session" : "", ending);
+    free(folder);
+    return length < 0 ? wm_fail_memory(err, "caps") : WM_OK;
+}
+
+char *wm_cap_entry_text(const struct wm_cap_entry *entry)
+{
+    char when[32];
+    json_t *json = json_object();
+
+    wm_clock_rfc3339(wm_clock_unix_ns(), when, sizeof(when));
+    wm_json_set(&json, "version", json_integer(VERSION));
+    wm_json_set(&json, "identity", wm_text_json(entry->identity));
+    wm_json_set(&json, "device", wm_text_json(entry->device));
+    wm_json_set(&json, "kind", json_string(kinds[entry->kind]));
+    wm_json_set(&json, "session", json_boolean(entry->is_session));
+    wm_json_set(&json, "owner", json_integer(entry->owner));
+    wm_json_set(&json, "command", wm_text_json(entry->command));
+    wm_json_set(&json, "earlier", wm_json_known(true, entry->earlier));
+    wm_json_set(&json, "set", wm_json_known(true, entry->set));
+    wm_json_set(&json, "read_back", wm_json_known(true, entry->read_back));
+    wm_json_set(&json, "written", json_string(when));
+    return wm_json_dump(json, JSON_INDENT(2));
+}
+
+static int get_text(const json_t *json, const char *key, char *text, size_t size,
+                    struct wm_error *err)
+{
+    json_t *value;
+    int found = wm_json_get(json, key, WM_JSON_TEXT, &value, err);
+
+    if (found < 0)
+        return found;
+    if (found == 0 || json_string_length(value) >= size)
+        return wm_json_wrong(key, WM_JSON_TEXT, err);
+    memcpy(text, json_string_value(value), json_string_length(value) + 1);
+    wm_text_clean(text);
+    return WM_OK;
+}
+
+static int get_number(const json_t *json, const char *key, double *ret_number,
+                      struct wm_error *err)
+{
+    json_t *value;
+    int found = wm_json_get(json, key, WM_JSON_NUMBER, &value, err);
+
+    *ret_number = found > 0 ? json_number_value(value) : NAN;
+    return found < 0 ? found : WM_OK;
+}
+
+static int get_kind(const json_t *json, enum wm_cap_kind *ret_kind, struct wm_error *err)
+{
+    char text[32];
+    int status = get_text(json, "kind", text, sizeof(text), err);
+
+    for (size_t i = 0; status == WM_OK && i < KIND_COUNT; i++) {
+        if (strcmp(text, kinds[i]) == 0) {
+            *ret_kind = (enum wm_cap_kind)i;
+            return WM_OK;
+        }
+    }
+    return status < 0 ? status : wm_fail(err, WM_EFORMAT, "kind: there is no '%s'", text);
+}
+
+static int get_version_and_owner(const json_t *json, struct wm_cap_entry *entry,
+                                 struct wm_error *err)
+{
+    json_t *version, *owner, *session;
+
+    if (wm_json_get(json, "version", WM_JSON_INTEGER, &version, err) != 1 ||
+        json_integer_value(version) != VERSION)
+        return wm_fail(err, WM_EFORMAT, "not of version %d", VERSION);
+    if (wm_json_get(json, "owner", WM_JSON_INTEGER, &owner, err) != 1 ||
+        json_integer_value(owner) < 0 || json_integer_value(owner) > INT32_MAX)
+        return wm_json_wrong("owner", WM_JSON_INTEGER, err);
+    if (wm_json_get(json, "session", WM_JSON_BOOL, &session, err) != 1)
+        return wm_json_wrong("session", WM_JSON_BOOL, err);
+    entry->owner = (pid_t)json_integer_value(owner);
+    entry->is_session = json_is_true(session);
+    return WM_OK;
+}
+
+static int fill_entry(const json_t *json, struct wm_cap_entry *entry, struct wm_error *err)
+{
+    int status = get_version_and_owner(json, entry, err);
+
+    if (status == WM_OK)
+        status = get_kind(json, &entry->kind, err);
+    if (status == WM_OK)
+        status = get_text(json, "identity", entry->identity, sizeof(entry->identity), err);
+    if (status == WM_OK)
+        status = get_text(json, "device", entry->device, sizeof(entry->device), err);
+    if (status == WM_OK)
+        status = get_text(json, "command", entry->command, sizeof(entry->command), err);
+    if (status == WM_OK)
+        status = get_number(json, "earlier", &entry->earlier, err);
+    if (status == WM_OK)
+        status = get_number(json, "set", &entry->set, err);
+    if (status == WM_OK)
+        status = get_number(json, "read_back", &entry->read_back, err);
+    if (status == WM_OK && isnan(entry->earlier) && entry->kind != WM_CAP_GPU_CLOCK)
+        status = wm_json_wrong("earlier", WM_JSON_NUMBER, err);
+    return status;
+}
+
+int wm_cap_entry_parse(const char *text, size_t length, struct wm_cap_entry *ret_entry,
+                       struct wm_error *err)
+{
+    struct wm_cap_entry entry = { 0 };
+    json_t *json;
+
+    int status = wm_json_load(text, length, &json, err);
+    if (status < 0)
+        return status;
+    status = fill_entry(json, &entry, err);
+    json_decref(json);
+    if (status == WM_OK)
+        *ret_entry = entry;
+    return status;
+}
+
+static void make_folder_of(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    *slash = '\0';
+    wm_file_make_folders(path, 0755);
+    *slash = '/';
+}
+
+int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err)
+{
+    char *path = NULL, *text = wm_cap_entry_text(entry);
+    int status =
+        text ? entry_path(entry->identity, entry->kind, entry->is_session, &path, err)
+             : wm_fail_memory(err, "caps");
+
+    if (status == WM_OK) {
+        make_folder_of(path);
+        status = wm_file_replace(path, text, strlen(text), err);
+    }
+    free(text);
+    free(path);
+    return status;
+}
+
+static int read_path(const char *path, struct wm_cap_entry *ret_entry, struct wm_error *err)
+{
+    char *text;
+    size_t length;
+    struct wm_error why;
+
+    int status = wm_file_slurp(path, ENTRY_MAX, &text, &length, err);
+    if (status < 0)
+        return status;
+    status = wm_cap_entry_parse(text, length, ret_entry, &why);
+    free(text);
+    return status < 0 ? wm_fail(err, status, "%.120s: %s", path, why.text) : WM_OK;
+}
+
+int wm_cap_journal_read(const char *identity, enum wm_cap_kind kind, bool is_session,
+                        struct wm_cap_entry *ret_entry, struct wm_error *err)
+{
+    char *path = NULL;
+    struct wm_error why;
+
+    int status = entry_path(identity, kind, is_session, &path, &why);
+    if (status == WM_OK)
+        status = read_path(path, ret_entry, &why);
+    free(path);
+    if (status == WM_ENOENT)
+        return 0;
+    return status < 0 ? wm_fail(err, status, "%s", why.text) : 1;
+}
+
+int wm_cap_journal_remove(const struct wm_cap_entry *entry, struct wm_error *err)
+{
+    char *path = NULL;
+    int status = entry_path(entry->identity, entry->kind, entry->is_session, &path, err);
+
+    if (status == WM_OK && unlink(path) != 0 && errno != ENOENT)
+        status = wm_fail_errno(err, path);
+    free(path);
+    return status;
+}
+
+static void each_in(const char *folder,
+                    void (*found)(void *context, const struct wm_cap_entry *entry),
+                    void *context)
+{
+    DIR *files = wm_file_open_folder(AT_FDCWD, folder);
+    struct dirent *file;
+    char path[4096];
+
+    while (files && (file = readdir(files)) != NULL) {
+        struct wm_cap_entry entry;
+        size_t length = strlen(file->d_name), end = strlen(ending);
+
+        if (length <= end || strcmp(file->d_name + length - end, ending) != 0)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", folder, file->d_name);
+        if (read_path(path, &entry, NULL) == WM_OK)
+            found(context, &entry);
+    }
+    if (files)
+        closedir(files);
+}
+
+void wm_cap_journal_each(void (*found)(void *context, const struct wm_cap_entry *entry),
+                         void *context)
+{
+    char *folder = journal_folder();
+
+    if (folder)
+        each_in(folder, found, context);
+    free(folder);
+    if (geteuid() != 0 && !wm_env("WATTMETER_STATE", NULL))
+        each_in(root_folder, found, context);
+}
+
+static void lock_path(const char *identity, char *path, size_t size)
+{
+    char name[WM_CAP_IDENTITY];
+
+    make_name(identity, name);
+    snprintf(path, size, "%s/wattmeter-cap-%s.lock", wm_env("WATTMETER_STATE", "/dev/shm"),
+             name);
+}
+
+/* In a folder for all, the kernel may refuse to open somebody else's file with O_CREAT. A
+ * lock of another user can be taken by anybody, and says who has it. */
+static int open_lock(const char *path)
+{
+    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
+    int fd = open(path, flags);
+
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, flags | O_CREAT | O_EXCL, 0666);
+        if (fd >= 0)
+            fchmod(fd, 0666); /* whatever the umask */
+        else if (errno == EEXIST)
+            fd = open(path, flags);
+    }
+    return fd;
+}
+
+static int fail_locked(int fd, const char *device, struct wm_error *err)
+{
+    char holder[WM_CAP_COMMAND + 32];
+
+    if (wm_file_reread(fd, holder, sizeof(holder)) <= 0)
+        snprintf(holder, sizeof(holder), "another program");
+    wm_text_clean(holder);
+    return wm_fail(err, WM_EEXIST, "%s: its cap is held by %s", device, holder);
+}
+
+static void say_holder(int fd, pid_t owner, const char *command)
+{
+    char holder[WM_CAP_COMMAND + 32];
+    int length = snprintf(holder, sizeof(holder), "process %ld (%s)", (long)owner, command);
+
+    if (ftruncate(fd, 0) == 0 && pwrite(fd, holder, (size_t)length, 0) < 0)
+        return; /* then nobody is told who it is */
+}
+
+/* Who looks whether a lock is held has it for a moment. */
+static bool take(int fd)
+{
+    const struct timespec pause = { 0, 5 * WM_NS_PER_MS };
+
+    for (int tries = 0; tries < 40; tries++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+int wm_cap_lock(const char *identity, const char *device, pid_t owner, const char *command,
+                int *ret_fd, struct wm_error *err)
+{
+    char path[4096];
+
+    lock_path(identity, path, sizeof(path));
+    if (wm_env("WATTMETER_STATE", NULL))
+        make_folder_of(path);
+    int fd = open_lock(path);
+    if (fd < 0)
+        return wm_fail_errno(err, path);
+    if (!take(fd)) {
+        int status = fail_locked(fd, device, err);
+        close(fd);
+        return status;
+    }
+    say_holder(fd, owner, command);
+    *ret_fd = fd;
+    return WM_OK;
+}
+
+bool wm_cap_is_locked(const char *identity)
+{
+    char path[4096];
+
+    lock_path(identity, path, sizeof(path));
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0;
+    close(fd);
+    return is_locked;
+}
