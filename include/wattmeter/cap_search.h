@@ -75,6 +75,7 @@ struct wm_cap_plan {
 };
 
 /* Limits of the plan. */
+#define WM_CAP_PROBES 8 /* where the plan has 0 */
 #define WM_CAP_PROBES_MAX 64
 #define WM_CAP_WINDOWS_MAX 100
 
@@ -107,6 +108,7 @@ struct wm_cap_estimate {
 struct wm_cap_point {
     double cap;
     struct wm_cap_estimate seconds, joules; /* of a unit of work */
+    struct wm_cap_estimate objective;       /* the value that is to be least */
     size_t windows; /* in which it was measured; 0: it was not, and these two are 0 */
     double measured_seconds, measured_joules; /* their mean */
 };
@@ -128,6 +130,7 @@ enum wm_cap_reason {
 };
 
 struct wm_cap_answer {
+    struct wm_cap_plan plan; /* with what stands for its zeros */
     enum wm_cap_reason reason;
     struct wm_cap_choice choice; /* the default limit where there is nothing to choose */
     struct wm_cap_choice of[WM_CAP_OBJECTIVES]; /* the choice by each objective */
@@ -139,6 +142,48 @@ struct wm_cap_answer {
 /* The answer so far. WM_ENODEV: fewer than two caps were measured, or not the maximum. */
 WM_API int wm_cap_search_answer(struct wm_cap_search *search,
                                 struct wm_cap_answer *ret_answer, struct wm_error *err);
+
+enum wm_cap_format {
+    WM_CAP_TEXT, /* for people */
+    WM_CAP_JSON, /* for programs; docs/cap-profile.md has the keys */
+    WM_CAP_CSV,  /* the curve, a line for each cap */
+};
+
+/* Prints what was measured, the choice, and those by the other objectives. WM_EIO when
+ * `out` did not take all of it. */
+WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer,
+                               enum wm_cap_format format, FILE *out, struct wm_error *err);
+
+/* A sweep that somebody else has measured. */
+struct wm_cap_row {
+    double cap, seconds, joules;
+};
+
+struct wm_cap_table {
+    struct wm_cap_row *rows;
+    size_t count;
+};
+
+#define WM_CAP_ROWS_MAX 10000
+
+/* Reads CSV with the columns cap_w, seconds and joules, all above 0, whatever others there
+ * are. Each row is one measurement; a cap may have several. wm_cap_table_release() is due
+ * after a success. */
+WM_API int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
+                             struct wm_error *err);
+WM_API void wm_cap_table_release(struct wm_cap_table *table);
+
+/* A search whose caps are those of the table, the highest of them the default limit, and
+ * whose measurements are its rows: all of a cap when it is asked for. Limits, caps and
+ * windows of the plan have no say. */
+WM_API int wm_cap_search_replay(const struct wm_cap_plan *plan,
+                                const struct wm_cap_table *table,
+                                struct wm_cap_search **ret_search, struct wm_error *err);
+
+/* A search that knows all of the table, and whose answer may be any cap in its range. */
+WM_API int wm_cap_search_fit(const struct wm_cap_plan *plan,
+                             const struct wm_cap_table *table,
+                             struct wm_cap_search **ret_search, struct wm_error *err);
 
 #ifdef __cplusplus
 }

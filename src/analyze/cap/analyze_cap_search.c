@@ -14,7 +14,7 @@
 #include "base/base_error.h"
 #include "wattmeter/cap_search.h"
 
-enum { PROBES = 8, WINDOWS = 2, SPREAD = 4 };
+enum { WINDOWS = 2, SPREAD = 4 };
 
 /* How many times as many windows a noisy measurement gets, and the noise of a mean that
  * it is not worth it for. */
@@ -176,7 +176,7 @@ int wm_cap_search_new(const struct wm_cap_plan *plan, struct wm_cap_search **ret
     }
     plan = &search->plan;
     search->plan.step = plan->step > 0 ? plan->step : 1;
-    search->plan.probes = plan->probes > 0 ? plan->probes : PROBES;
+    search->plan.probes = plan->probes > 0 ? plan->probes : WM_CAP_PROBES;
     search->windows = search->plan.windows = plan->windows > 0 ? plan->windows : WINDOWS;
     search->plan.time_watts = plan->time_watts > 0 ? plan->time_watts : plan->maximum;
     *ret_search = search;
@@ -698,6 +698,7 @@ static void fill_points(struct wm_cap_search *search)
 {
     const struct wm_cap_curve *time = &search->curves[CURVE_TIME];
     const struct wm_cap_curve *energy = &search->curves[WM_CAP_ENERGY];
+    const struct wm_cap_curve *aim = &search->curves[search->plan.objective];
 
     for (size_t i = 0; i < search->place_count; i++) {
         const struct measured *measured = measured_at(search, i);
@@ -705,6 +706,7 @@ static void fill_points(struct wm_cap_search *search)
             .cap = search->caps_fitted[i],
             .seconds = estimate(time->mean[i], time->sd[i]),
             .joules = estimate(energy->mean[i], energy->sd[i]),
+            .objective = estimate(aim->mean[i], aim->sd[i]),
             .windows = windows_of(measured),
             .measured_seconds = measured ? measured->seconds : 0,
             .measured_joules = measured ? measured->joules : 0,
@@ -724,6 +726,7 @@ int wm_cap_search_answer(struct wm_cap_search *search, struct wm_cap_answer *ret
     fit(search);
     fill_points(search);
     *ret_answer = (struct wm_cap_answer) {
+        .plan = search->plan,
         .noise = search->curves[WM_CAP_ENERGY].noise,
         .curve = search->points,
         .count = search->place_count,
