@@ -16,8 +16,8 @@
 #include "interrupt.h"
 #include "measure.h"
 
-/* So often are units counted: a window is off by no more than that. */
-#define TICK_NS INT64_C(50000000)
+/* A window is off by a tick at most: by 1 % or less, in so many seconds. */
+static const double ticks = 100, tick_min_s = 0.005, tick_max_s = 0.05;
 
 /* After a change of the cap: clocks follow in a fraction of a second, and sensors that
  * average do so over one second. A short window, as of a trial, has short ones. */
@@ -202,7 +202,8 @@ static int set_cap(struct profile *profile, double cap, struct wm_error *err)
 static int new_tracker(struct profile *profile, struct wm_tracker **ret_tracker,
                        struct wm_error *err)
 {
-    struct wm_tracker_options options = { .interval_ns = TICK_NS,
+    double tick_s = fmin(fmax(profile->window_s / ticks, tick_min_s), tick_max_s);
+    struct wm_tracker_options options = { .interval_ns = (int64_t)(tick_s * 1e9),
                                           .gpus = profile->gpus,
                                           .own_process = true };
     struct wm_tracker *tracker;

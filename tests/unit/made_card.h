@@ -22,7 +22,7 @@ struct made_card {
     double cliff, fall; /* below that cap everything takes `fall` times as long */
 };
 
-/* The last three windows of a warm-up make up for little: 2 % more power when warm. */
+/* A warm card takes so much more power, and gets warm over so many windows. */
 static const double made_leak = 0.02, made_warm_up_windows = 6;
 
 static const struct made_card made_cards[] = {
@@ -35,12 +35,12 @@ static const struct made_card made_cards[] = {
 };
 #define MADE_CARDS (sizeof(made_cards) / sizeof(made_cards[0]))
 
-static double made_power(const struct made_card *card, double clock)
+static inline double made_power(const struct made_card *card, double clock)
 {
     return card->idle + card->linear * clock + card->cubic * clock * clock * clock;
 }
 
-static double made_clock(const struct made_card *card, double cap)
+static inline double made_clock(const struct made_card *card, double cap)
 {
     double low = 0.1, high = 1;
 
@@ -54,8 +54,8 @@ static double made_clock(const struct made_card *card, double cap)
 }
 
 /* What a unit of work really takes. */
-static void made_truth(const struct made_card *card, double cap, double *ret_seconds,
-                       double *ret_joules)
+static inline void made_truth(const struct made_card *card, double cap, double *ret_seconds,
+                              double *ret_joules)
 {
     double clock = made_clock(card, cap);
 
@@ -67,7 +67,7 @@ static void made_truth(const struct made_card *card, double cap, double *ret_sec
 
 /* Numbers of the normal distribution, the same ones from the same seed: xorshift, and the
  * polar method. */
-static double made_uniform(uint64_t *seed)
+static inline double made_uniform(uint64_t *seed)
 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -75,7 +75,7 @@ static double made_uniform(uint64_t *seed)
     return (double)(*seed >> 11) / 9007199254740992.0;
 }
 
-static double made_normal(uint64_t *seed)
+static inline double made_normal(uint64_t *seed)
 {
     double x, y, square;
 
@@ -88,8 +88,8 @@ static double made_normal(uint64_t *seed)
 }
 
 /* What the window of that number, from 0, shows of it. */
-static void made_window(const struct made_card *card, double cap, size_t window,
-                        uint64_t *seed, double *ret_seconds, double *ret_joules)
+static inline void made_window(const struct made_card *card, double cap, size_t window,
+                               uint64_t *seed, double *ret_seconds, double *ret_joules)
 {
     double warm = 1 - exp(-(double)window / made_warm_up_windows);
 

@@ -35,7 +35,8 @@ struct made_sweep {
 
 /* A job: how much of it waits for memory, how much power it takes at most, and how uneven
  * its times and its energies are from one cap to the next. */
-static struct made_sweep made_sweep(const struct made_sweep_card *card, uint64_t *seed)
+static inline struct made_sweep made_sweep(const struct made_sweep_card *card,
+                                           uint64_t *seed)
 {
     struct made_sweep sweep = { 0 };
     struct made_card job = { 0 };

@@ -10,13 +10,15 @@
 
 enum { CAP_WIDTH = 11, FIGURE_WIDTH = 12 };
 
-/* In watts, or of a clock in hertz. */
+/* In watts, or of a clock in megahertz. */
 static struct wm_quantity cap_text(const struct wm_cap_answer *answer, double cap)
 {
-    struct wm_quantity text = wm_view_number(answer->plan.is_clock ? cap / 1e6 : cap, 4);
+    struct wm_quantity text = { "" };
+    char number[WM_NUMBER_SIZE];
 
-    strncat(text.text, answer->plan.is_clock ? " MHz" : " W",
-            sizeof(text.text) - strlen(text.text) - 1);
+    wm_number_format(answer->plan.is_clock ? cap / 1e6 : cap, number);
+    snprintf(text.text, sizeof(text.text), "%s %s", number,
+             answer->plan.is_clock ? "MHz" : "W");
     return text;
 }
 
