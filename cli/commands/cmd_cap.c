@@ -115,6 +115,7 @@ static bool is_to_reset(const struct work *work, const struct wm_cap_setting *se
 
 static int do_reset(struct work *work, struct wm_error *err)
 {
+    size_t said = 0;
     int status =
         wm_caps_select(work->caps, devices_of(work), work->wishes, &work->count, err);
 
@@ -130,7 +131,10 @@ static int do_reset(struct work *work, struct wm_error *err)
         status = wm_caps_reset(work->caps, work->wishes[i].index, err);
         if (status == WM_OK)
             say_change(work, work->wishes[i].index, otherwise, old);
+        said++;
     }
+    if (said == 0 && status == WM_OK)
+        fprintf(work->out, "nothing to reset\n");
     return status;
 }
 

@@ -48,8 +48,9 @@ static bool is_given_up(const struct wm_tracker *tracker)
     return measure_is_interrupted() && wm_tracker_exit_code(tracker) >= 0;
 }
 
+/* The caps end with the command, and not after a report that may take its time. */
 static int track(const struct run_args *args, const struct cmd_streams *io,
-                 struct wm_tracker *tracker, int *ret_signal)
+                 struct wm_tracker *tracker, struct caps_held *held, int *ret_signal)
 {
     const struct output_args *output = &args->measure.output;
     struct wm_error err;
@@ -72,12 +73,15 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     if (state < 0 && !args->measure.quiet)
         output_failure("run", &err, io);
 
+    int ended = caps_end("run", io, held);
     int written = measure_finish("run", &args->measure, io, tracker);
     int code = wm_tracker_exit_code(tracker);
     *ret_signal = wm_tracker_exit_signal(tracker);
     if (code < 0)
         return CMD_FAILED;
-    return code == CMD_DONE ? written : code;
+    if (code == CMD_DONE)
+        code = written;
+    return code == CMD_DONE ? ended : code;
 }
 
 /* The command's NVTX ranges become regions by a library that it loads itself. */
@@ -124,7 +128,7 @@ static int track_capped(const struct run_args *args, const struct cmd_streams *i
     if (args->cap && wm_tracker_note(tracker, "cap", held.note, &err) < 0)
         code = output_failure("run", &err, io);
     else
-        code = track(args, io, tracker, ret_signal);
+        code = track(args, io, tracker, &held, ret_signal);
     int ended = caps_end("run", io, &held);
     return code == CMD_DONE ? ended : code;
 }

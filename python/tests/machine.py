@@ -25,6 +25,7 @@ class Machine:
         self.variables = {
             "WATTMETER_NVML": "/nonexistent",
             "WATTMETER_SYSFS": str(folder / "sys"),
+            "WATTMETER_STATE": str(folder / "state"),
             "PYTHONPATH": os.pathsep.join(
                 [str(Path(wattmeter.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
             ),

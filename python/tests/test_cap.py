@@ -30,7 +30,6 @@ class Capped(Machine):
             for gpu in gpus or [{}]
         ]
         self.add_gpus({"gpus": gpus, "settings": str(self.settings), **scenario})
-        self.variables["WATTMETER_STATE"] = str(folder / "state")
 
     def watts(self, gpu=0):
         data = self.settings.read_bytes() if self.settings.exists() else b""

@@ -20,11 +20,6 @@ struct wm_caps {
     struct wm_cap_packages packages;
 };
 
-const char *wm_cap_unit(enum wm_cap_kind kind)
-{
-    return kind == WM_CAP_GPU_CLOCK ? "Hz" : "W";
-}
-
 void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT])
 {
     if (isnan(value))
@@ -168,14 +163,16 @@ static void get_power(const struct wm_caps *caps, size_t gpu,
 static void get_clock(const struct wm_caps *caps, size_t gpu,
                       struct wm_cap_setting *ret_setting)
 {
-    const struct wm_gpu_value unknown = wm_gpu_missing(
+    const char *source = text_of(caps, gpu, WM_GPU_SOURCE);
+    struct wm_gpu_value unknown = wm_gpu_missing(
         WM_READING_UNSUPPORTED, "the driver does not say what its clocks are limited to");
 
-    ret_setting->value = ret_setting->enforced = unknown;
     wm_gpu_get(caps->gpus, gpu, WM_GPU_CLOCK_GRAPHICS_MAX, &ret_setting->maximum);
+    if (!source || strcmp(source, "nvml") != 0)
+        ret_setting->maximum = unknown = wm_gpu_missing(
+            WM_READING_UNSUPPORTED, "only the clocks of NVIDIA GPUs can be limited");
+    ret_setting->value = ret_setting->enforced = ret_setting->minimum = unknown;
     ret_setting->default_value = ret_setting->maximum;
-    ret_setting->minimum =
-        wm_gpu_missing(WM_READING_UNSUPPORTED, "the driver takes its lowest clock then");
 }
 
 static void get_package(const struct wm_cap_package *package,
@@ -285,8 +282,10 @@ int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
     char wanted[WM_CAP_TEXT], limit[WM_CAP_TEXT];
 
     wm_caps_get(caps, index, &setting);
-    if (setting.kind != WM_CAP_GPU_CLOCK && !is_known(&setting.value))
-        return fail_unknown(&setting, &setting.value, err);
+    const struct wm_gpu_value *needed =
+        setting.kind == WM_CAP_GPU_CLOCK ? &setting.maximum : &setting.value;
+    if (!is_known(needed))
+        return fail_unknown(&setting, needed, err);
     wm_cap_text(setting.kind, value, wanted);
     if (!(value > 0))
         return wm_fail(err, WM_EINVAL, "%s: a cap is above 0, not %s", setting.device,

@@ -11,9 +11,6 @@
 #include "base/base_error.h"
 #include "wattmeter/cap.h"
 
-/* "W" or "Hz". */
-const char *wm_cap_unit(enum wm_cap_kind kind);
-
 /* For messages: "250 W", "1200 MHz", "no limit" for NAN. */
 enum { WM_CAP_TEXT = 48 };
 void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT]);

@@ -217,7 +217,7 @@ int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err)
 
     if (status == WM_OK) {
         make_folder_of(path);
-        status = wm_file_replace(path, text, strlen(text), err);
+        status = wm_file_replace(path, text, strlen(text), isnan(entry->read_back), err);
     }
     free(text);
     free(path);

@@ -39,6 +39,8 @@ char *wm_cap_entry_text(const struct wm_cap_entry *entry);
 int wm_cap_entry_parse(const char *text, size_t length, struct wm_cap_entry *ret_entry,
                        struct wm_error *err);
 
+/* Waits until the disk has it where nothing was read back yet, which is before the change.
+ * What was read back only says it more exactly, and is not worth a second wait. */
 int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err);
 
 /* The entry of a setting, of a session or not: 1, or 0 where there is none. */

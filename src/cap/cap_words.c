@@ -11,15 +11,17 @@
 /* Of one item, the device or the value of it. */
 enum { WORD_SIZE = 128 };
 
+enum amount_unit { WATTS, RATIO, DEFAULT, HERTZ };
+
 /* What a value says before it is known of which device. */
 struct amount {
-    enum { WATTS, RATIO, DEFAULT, HERTZ } unit;
+    enum amount_unit unit;
     double number;
 };
 
 static const struct {
     const char *suffix;
-    int unit;
+    enum amount_unit unit;
     double times;
 } units[] = {
     { "W", WATTS, 1 },     { "w", WATTS, 1 },     { "%", RATIO, 0.01 },

@@ -332,7 +332,7 @@ def _(folder):
     assert machine.run("cap", "set", f"{wanted}W").returncode == 0
     assert int(cap.read_text()) == wanted * 10**6
     assert machine.run("cap", "restore").returncode == 0 and int(cap.read_text()) == int(before)
-    fails(machine.run("cap", "set", "0=1200MHz"), 1, "only the power limit")
+    fails(machine.run("cap", "set", "0=1200MHz"), 1, "only the clocks of NVIDIA GPUs")
     fails(machine.run("cap", "set", "0=100000W"), 2, "above")
 
 

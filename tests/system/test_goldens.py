@@ -181,6 +181,9 @@ OTHERS = {
     "doctor/vm": "WATTMETER_NVML=none WATTMETER_SYSFS=sys/intel-2-sockets"
                  " WATTMETER_PROCFS=proc/vm-2-cores doctor --duration 20ms",
     "doctor/dead": GPUS["everything"] + " doctor --duration 1100ms",
+    "cap/show": tuple(f"{GPUS[name]} cap show{option}" for name in ("everything", "both", "intel-xe")
+                      for option in ("", " --json")),
+    "cap/none": ("cap show", "cap show --json", "cap restore", "cap reset", "run --cap 250W -- true"),
     "gpu-info/igpu-some": f"{IGPU} info 3 0,1",
     "gpu-info/igpu-uuid": f"{IGPU} info --brief GPU-d9bf",
     "gpu-info/igpu-none": f"{IGPU} info none",
@@ -288,6 +291,7 @@ BAD_FILES = {
     "url": "postgresq://user:sesame@host/db", "dash": "-",
 }
 MISUSES = {
+    "cap": ("cap", "cap raise", "cap set", "cap set 250W 300W", "cap show 0", "cap reset 0 1"),
     "command": ("", "none", "--none", "--verson", "help none", "help run extra", "-h extra"),
     "report": ("report", "report --none x", "report a b", "report --run", "report --run x a",
                "report --run -1 recordings/v1.csv", "report --run 9 recordings/v1.csv",

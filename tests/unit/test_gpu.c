@@ -28,6 +28,8 @@ struct plan {
     bool is_silent;   /* no GPU says who it is */
     size_t gpu_hangs; /* its number + 1 */
     atomic_int changed, opened, closed, refreshed;
+    atomic_int set_hangs;    /* likewise, when it is to set something */
+    _Atomic double limit[4]; /* that was set, of each GPU */
 };
 
 static struct plan alpha, beta;
@@ -115,6 +117,19 @@ static void fake_refresh(void *state, size_t gpu, unsigned groups, bool all,
         hang();
 }
 
+static int fake_set(void *state, size_t gpu, enum wm_gpu_field field, double value,
+                    struct wm_error *err)
+{
+    struct plan *plan = ((struct state *)state)->plan;
+
+    if (field != WM_GPU_POWER_LIMIT || value > 400)
+        return wm_fail(err, WM_EINVAL, "fake: refused");
+    if (plan->set_hangs == (int)gpu + 1)
+        hang();
+    plan->limit[gpu] = value;
+    return WM_OK;
+}
+
 static bool fake_changed(void *state)
 {
     return ((struct state *)state)->plan->changed != 0;
@@ -136,6 +151,7 @@ static const struct wm_gpu_ops alpha_ops = {
     .count = fake_count,
     .detail = fake_detail,
     .refresh = fake_refresh,
+    .set = fake_set,
     .changed = fake_changed,
     .close = fake_close,
 };
@@ -812,6 +828,51 @@ static void test_identity_first(void **state)
     close_gpus(gpus);
 }
 
+static int64_t in_ms(int64_t ms)
+{
+    return wm_clock_monotonic_ns() + ms * WM_NS_PER_MS;
+}
+
+/* Only the GPU whose driver hangs is not set; and what has been given up may come yet. */
+static void test_set(void **state)
+{
+    struct wm_error err;
+    (void)state;
+
+    alpha.gpus = 2;
+    beta.gpus = 1;
+    struct wm_gpus *gpus = open_gpus();
+    assert_int_equal(wm_gpus_set(gpus, 1, WM_GPU_POWER_LIMIT, 250, in_ms(5000), &err),
+                     WM_OK);
+    assert_true(alpha.limit[1] == 250 && alpha.limit[0] == 0);
+    assert_int_equal(wm_gpus_set(gpus, 0, WM_GPU_POWER_LIMIT, 500, in_ms(5000), &err),
+                     WM_EINVAL);
+    assert_string_equal(err.text, "fake: refused");
+    assert_int_equal(wm_gpus_set(gpus, 2, WM_GPU_POWER_LIMIT, 250, in_ms(5000), &err),
+                     WM_ENODEV);
+    assert_string_equal(err.text, "beta can set nothing");
+
+    alpha.set_hangs = 0 + 1;
+    assert_int_equal(wm_gpus_set(gpus, 0, WM_GPU_POWER_LIMIT, 300, in_ms(100), &err),
+                     WM_EIO);
+    assert_string_equal(err.text, "the driver has not answered, and may yet do it");
+    assert_int_equal(wm_gpus_set(gpus, 0, WM_GPU_POWER_LIMIT, 200, in_ms(100), &err),
+                     WM_EIO);
+    assert_non_null(strstr(err.text, "has not answered for"));
+    assert_int_equal(wm_gpus_set(gpus, 1, WM_GPU_POWER_LIMIT, 200, in_ms(5000), &err),
+                     WM_OK);
+    assert_true(alpha.limit[1] == 200 && alpha.limit[0] == 0);
+    alpha.set_hangs = 0;
+    set_gate(true);
+    for (int i = 0; alpha.limit[0] == 0 && i < 500; i++)
+        usleep(10 * 1000);
+    assert_true(alpha.limit[0] == 300);
+    assert_int_equal(wm_gpus_set(gpus, 0, WM_GPU_POWER_LIMIT, 350, in_ms(5000), &err),
+                     WM_OK);
+    assert_true(alpha.limit[0] == 350);
+    close_gpus(gpus);
+}
+
 static void test_closed_while_hanging(void **state)
 {
     (void)state;
@@ -960,6 +1021,7 @@ int main(void)
         cmocka_unit_test_setup(test_many_reasons, reset),
         cmocka_unit_test_setup(test_hanging_gpu, reset),
         cmocka_unit_test_setup(test_identity_first, reset),
+        cmocka_unit_test_setup(test_set, reset),
         cmocka_unit_test_setup(test_closed_while_hanging, reset),
         cmocka_unit_test_setup(test_hanging_open, reset),
         cmocka_unit_test_setup(test_out_of_memory, reset),
