@@ -31,7 +31,10 @@ enum { AGAIN = 2 };
 /* A command that is no longer needed has so long to end by SIGTERM. */
 static const double patience_s = 10;
 
-/* Clocks are set in steps of about so much. */
+/* Drivers do not say how low a clock may be set: lower than this share of the highest, the
+ * power hardly falls any more and the time does nothing but grow. Steps are of about so
+ * many hertz. */
+static const double clock_lowest = 0.4;
 static const double clock_step = 15e6;
 
 struct profile {
@@ -50,6 +53,7 @@ struct profile {
     struct wm_cap_search *search;
     struct wm_tracker *tracker; /* of --unit */
     bool has_started;           /* the command, once at least */
+    char why[256];              /* the energy is not known, if so */
     bool has_ended;             /* by itself, with status 0 */
 };
 
@@ -93,12 +97,17 @@ static int add_setting(struct profile *profile, size_t index, struct wm_error *e
     wm_caps_get(profile->caps, index, &setting);
     const struct wm_gpu_value *top =
         plan->is_clock ? &setting.maximum : &setting.default_value;
-    if (setting.minimum.state != WM_READING_OK || top->state != WM_READING_OK) {
+    double lowest = setting.minimum.number;
+    if (plan->is_clock && setting.minimum.state != WM_READING_OK)
+        lowest = clock_lowest * top->number;
+    else if (setting.minimum.state != WM_READING_OK)
+        lowest = NAN;
+    if (isnan(lowest) || top->state != WM_READING_OK) {
         snprintf(err->text, sizeof(err->text), "%s: its %s cannot be set", setting.device,
                  plan->is_clock ? "clock" : "power limit");
         return err->status = WM_ENODEV;
     }
-    plan->minimum = fmax(plan->minimum, setting.minimum.number);
+    plan->minimum = fmax(plan->minimum, lowest);
     plan->maximum = fmin(plan->maximum, top->number);
     profile->wishes[profile->count++].index = index;
     snprintf(profile->gpus + used, sizeof(profile->gpus) - used, "%s%s", used ? "," : "",
@@ -249,7 +258,7 @@ static uint64_t units_of(const struct wm_report *report, const char *name)
 }
 
 /* What a tracker knows by now. */
-static int look(const struct profile *profile, struct wm_tracker *tracker,
+static int look(struct profile *profile, struct wm_tracker *tracker,
                 struct moment *ret_moment, struct wm_error *err)
 {
     struct wm_report_figure seconds, joules;
@@ -266,11 +275,10 @@ static int look(const struct profile *profile, struct wm_tracker *tracker,
         .temperature = hottest(report),
         .units = units_of(report, profile->args->unit),
     };
-    if (joules.state == WM_REPORT_MISSING) {
-        snprintf(err->text, sizeof(err->text), "the energy of the GPU is not known: %s",
+    if (joules.state == WM_REPORT_MISSING)
+        snprintf(profile->why, sizeof(profile->why),
+                 "the energy of the GPU is not known: %s",
                  joules.why ? joules.why : "it cannot be measured");
-        status = err->status = WM_ENODEV;
-    }
     wm_report_free(report);
     return status;
 }
@@ -279,11 +287,13 @@ static int look(const struct profile *profile, struct wm_tracker *tracker,
 
 static int command_ended(struct profile *profile, struct wm_error *err)
 {
+    wm_tracker_stop(profile->tracker, NULL);
     int code = wm_tracker_exit_code(profile->tracker);
-
+    wm_tracker_free(profile->tracker);
+    profile->tracker = NULL;
     profile->has_ended = code == 0;
-    snprintf(err->text, sizeof(err->text), "the command ended (status %d) before %s", code,
-             "the search was done");
+    snprintf(err->text, sizeof(err->text),
+             "the command ended (status %d) before the search was done", code);
     return err->status = WM_ENOENT;
 }
 
@@ -296,9 +306,9 @@ static int wait_for_unit(struct profile *profile, double until_s, struct moment 
 
     while (status == WM_OK && (moment->seconds < until_s || moment->units == before)) {
         before = moment->units;
+        int state = wm_tracker_poll(profile->tracker, -1, err);
         if (*profile->stop)
             return fail(err, WM_ECANCELED, "interrupted");
-        int state = wm_tracker_poll(profile->tracker, -1, err);
         if (state < 0)
             return state;
         if (state != WM_TRACKER_RUNNING)
@@ -359,7 +369,7 @@ static int start_units(struct profile *profile, struct wm_error *err)
         status = new_tracker(profile, &profile->tracker, err);
     if (status == WM_OK)
         status = wait_for_unit(profile, profile->window_s, &moment, err);
-    if (status == WM_ENOENT && moment.units == 0 && profile->tracker) {
+    if (status == WM_ENOENT && moment.units == 0 && profile->has_started) {
         profile->has_ended = false;
         snprintf(err->text, sizeof(err->text),
                  "the command ended before one call of the region '%.80s'",
@@ -448,6 +458,8 @@ static int measure_window(struct profile *profile, double cap, struct wm_error *
     }
     if (status == 1)
         return fail(err, WM_EIO, "the temperature of the GPU does not become steady");
+    if (status == WM_OK && isnan(joules))
+        return fail(err, WM_ENODEV, profile->why);
     return status == WM_OK ? wm_cap_search_add(profile->search, cap, seconds, joules, err)
                            : status;
 }

@@ -181,8 +181,12 @@ static int search_table(const struct cap_search_args *args, const char *path,
         return output_failure("cap", &err, io);
     status = make(&plan, &table, &search, &err);
     wm_cap_table_release(&table);
-    code = status < 0 ? output_failure("cap", &err, io)
-                      : cap_search_print(args, search, io->out, io);
+    if (status == WM_OK) {
+        code = cap_search_print(args, search, io->out, io);
+    } else {
+        output_failure("cap", &err, io);
+        code = CMD_FAILED; /* whatever is wrong, it is in the table */
+    }
     wm_cap_search_free(search);
     return code;
 }

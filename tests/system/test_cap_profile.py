@@ -114,7 +114,7 @@ def _(folder):
 
 @case("cap profile --knob clock: clocks in place of watts", tries=2)
 def _(folder):
-    card = Card(folder, clock_graphics_min=5e8)
+    card = Card(folder)
     done = card.profile("--knob", "clock", "--unit", "unit", "--window", "500ms", "--probes", "4",
                         "--json", command=card.command(100000))
     found = answer(done)
