@@ -11,6 +11,7 @@ track       measures this process, or another one
 region      names a block of code or a function
 measure     the joules of a snippet
 cap         power caps for a block of a program
+power_cap_profiler   the power cap that is best for a step of a program
 run         runs a command and gives its report
 gpus        what the GPUs say of themselves
 doctor      what can be measured on this machine, and why not
