@@ -6,7 +6,7 @@
  *     struct wm_cap_plan plan = { .minimum = 100, .maximum = 300 };
  *     struct wm_cap_search *search;
  *     struct wm_cap_answer answer;
- *     double cap;
+ *     double cap, seconds, joules;
  *     if (wm_cap_search_new(&plan, &search, &err) < 0)
  *         return report(&err);
  *     while (wm_cap_search_next(search, &cap) > 0) {
