@@ -5,28 +5,26 @@
 #include <string.h>
 #include <time.h>
 
+#include "cap_search.h"
 #include "caps.h"
 #include "output.h"
 #include "wattmeter/cap.h"
 
 struct cap_args {
-    bool json;
+    struct cap_search_args search;
     struct cmd_list words;
 };
 
-static const struct cmd_option cap_options[] = {
-    { .name = "json",
-      .slot = offsetof(struct cap_args, json),
-      .help = "what is there afterwards as JSON" },
-    { 0 },
-};
-static const struct cmd_option *const options[] = { cap_options, NULL };
+static const struct cmd_option *const options[] = { cap_search_options, output_options,
+                                                    NULL };
 
 static const struct cmd_verb verbs[] = {
     { "show", "", "what is set, enforced, settable and drawn" },
     { "set", "CAPS", "until somebody sets something else: 250W, 80%, 0=200W,1=default" },
     { "reset", "[DEVICES]", "to the default: all GPUs, or 0,card1,cpu" },
     { "restore", "[DEVICES]", "to what was there before wattmeter's changes" },
+    { "profile", "-- COMMAND [ARG...]", "find the cap that is best for a command" },
+    { "fit", "TABLE", "find it in a CSV table of cap_w, seconds and joules" },
     { 0 },
 };
 
@@ -47,7 +45,7 @@ static int do_show(struct work *work, struct wm_error *err)
 {
     nanosleep(&between, NULL);
     int status = wm_caps_refresh(work->caps, err);
-    if (status == WM_OK && !work->args->json)
+    if (status == WM_OK && !work->args->search.output.json)
         status = wm_caps_print(work->caps, WM_CAPS_TEXT, work->out, err);
     return status;
 }
@@ -195,7 +193,7 @@ static int do_restore(struct work *work, struct wm_error *err)
     return result;
 }
 
-/* In the order of `verbs`. */
+/* In the order of the first of `verbs`. */
 static const struct {
     size_t words_min, words_max; /* with the verb itself */
     int (*run)(struct work *work, struct wm_error *err);
@@ -221,26 +219,52 @@ static int run_verb(size_t verb, struct work *work, struct wm_error *err)
     } else {
         status = actions[verb].run(work, err);
     }
-    if (status == WM_OK && work->args->json)
+    if (status == WM_OK && work->args->search.output.json)
         status = wm_caps_print(work->caps, WM_CAPS_JSON, work->io->out, err);
     free(work->wishes);
     wm_caps_close(work->caps);
     return status;
 }
 
+/* `profile` and `fit`. */
+static int run_search(const struct cap_args *args, const struct cmd_streams *io)
+{
+    const struct cmd_list *words = &args->words;
+    bool is_fit = strcmp(words->words[0], "fit") == 0;
+
+    if (is_fit && words->count == 2)
+        return cap_fit(&args->search, words->words[1], io);
+    if (!is_fit && args->search.replay && words->count == 1)
+        return cap_replay(&args->search, io);
+    if (!is_fit && !args->search.replay && words->count > 1)
+        return cap_profile(&args->search, words->words + 1, io);
+    return output_misused("cap", io, "usage: wattmeter cap %s",
+                          is_fit ? "fit TABLE"
+                                 : "profile [OPTION...] -- COMMAND [ARG...], or --replay "
+                                   "TABLE");
+}
+
 static int run_cap(const void *opaque, const struct cmd_streams *io)
 {
     const struct cap_args *args = opaque;
-    struct work work = { .args = args, .io = io, .out = args->json ? io->chat : io->out };
+    struct work work = { .args = args,
+                         .io = io,
+                         .out = args->search.output.json ? io->chat : io->out };
     const struct cmd_list *words = &args->words;
     struct wm_error err = { 0 };
     size_t verb = 0;
 
+    if (strcmp(words->words[0], "profile") == 0 || strcmp(words->words[0], "fit") == 0)
+        return run_search(args, io);
     while (verb < VERB_COUNT && strcmp(words->words[0], verbs[verb].name) != 0)
         verb++;
     if (verb == VERB_COUNT)
-        return output_misused("cap", io, "it can show, set, reset, restore, not %s",
+        return output_misused("cap", io,
+                              "it can show, set, reset, restore, profile, fit, not %s",
                               cmd_shown(words->words[0]));
+    if (cap_search_is_given(&args->search))
+        return output_misused("cap", io, "with %s there is no option but --json",
+                              verbs[verb].name);
     if (words->count < actions[verb].words_min || words->count > actions[verb].words_max)
         return output_misused("cap", io, "usage: wattmeter cap %s%s%s", verbs[verb].name,
                               verbs[verb].operands[0] ? " " : "", verbs[verb].operands);
@@ -264,15 +288,28 @@ const struct cmd cmd_cap = {
         "alone. "
         "Each device has one writer at a time; a second one is told who that is.\n"
         "\n"
+        "profile runs a command under one cap after the other, a few of them, and says "
+        "which is best by the objective: GPU energy and time of a unit of work, which is a "
+        "call of the region of --unit, or the whole command, run again and again. Its "
+        "options stand before --. What was there before is put back in any case. With "
+        "--unit the command is ended (SIGTERM) when enough is known. Where no cap has an "
+        "effect it says so after two measurements. The report goes to standard error, with "
+        "--json, --format csv or -o - to standard output. fit answers from a table, by a "
+        "model that predicts other caps than those in it; profile --replay takes of the "
+        "table what it would have measured.\n"
+        "\n"
         "Setting a cap of NVIDIA's takes the capability CAP_SYS_ADMIN, the others write "
         "access to a file in /sys; root has both. The status is 0, 1 where something could "
-        "not be done, and 2 for caps that are wrong or out of range.",
+        "not be done, 2 for caps that are wrong or out of range; of profile also 1 where "
+        "the "
+        "command failed or ended too early, 127 when there is no such command, and that of "
+        "the signal after Ctrl-C, as of any program.",
     .example = "sudo wattmeter cap set 0=200W,1=80%",
     .verbs = verbs,
-    .operands = "VERB [CAPS|DEVICES]",
+    .operands = "VERB [CAPS|DEVICES|TABLE|-- COMMAND]",
     .operands_slot = offsetof(struct cap_args, words),
     .operands_min = 1,
-    .operands_max = 2,
+    .operands_max = (size_t)-1,
     .options = options,
     .args_size = sizeof(struct cap_args),
     .run = run_cap,

@@ -4,6 +4,7 @@
 #define WATTMETER_WATTMETER_H
 
 #include "wattmeter/analysis.h"
+#include "wattmeter/cap_search.h"
 #include "wattmeter/axis.h"
 #include "wattmeter/cap.h"
 #include "wattmeter/comparison.h"

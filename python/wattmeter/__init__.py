@@ -11,6 +11,7 @@ track       measures this process, or another one
 region      names a block of code or a function
 measure     the joules of a snippet
 cap         power caps for a block of a program
+power_cap_profiler   the power cap that is best for a step of a program
 run         runs a command and gives its report
 gpus        what the GPUs say of themselves
 doctor      what can be measured on this machine, and why not
@@ -33,6 +34,7 @@ __all__ = [
     "gpus",
     "measure",
     "plot",
+    "power_cap_profiler",
     "read",
     "region",
     "reset_power_cap",
@@ -51,6 +53,7 @@ _PLACES = {
     "gpus": "_gpus",
     "measure": "_measure",
     "plot": "_plot",
+    "power_cap_profiler": "_cap_profile",
     "read": "_recording",
     "reset_power_cap": "_cap",
     "run": "_track",

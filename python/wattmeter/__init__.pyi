@@ -6,6 +6,7 @@ from wattmeter._cap import (
     reset_power_cap as reset_power_cap,
     set_power_cap as set_power_cap,
 )
+from wattmeter._cap_profile import power_cap_profiler as power_cap_profiler
 from wattmeter._compare import compare as compare
 from wattmeter._core import Error as Error, region as region
 from wattmeter._doctor import doctor as doctor
@@ -27,6 +28,7 @@ __all__ = [
     "gpus",
     "measure",
     "plot",
+    "power_cap_profiler",
     "read",
     "region",
     "reset_power_cap",

@@ -61,6 +61,11 @@ double fake_power_limit(const struct nvmlDevice_st *gpu);
 double fake_enforced_limit(const struct nvmlDevice_st *gpu);
 double fake_limited_clock(const struct nvmlDevice_st *gpu, double clock);
 
+/* Whether its power follows from its clock; in fake_nvml_physics.c. */
+bool fake_has_physics(const struct nvmlDevice_st *gpu);
+double fake_physical_power(const struct nvmlDevice_st *gpu, double time);
+double fake_physical_energy(struct nvmlDevice_st *gpu, double time);
+
 /* The last moment at which a sensor with this period had a new value. */
 double fake_refreshed(double time, double period);
 

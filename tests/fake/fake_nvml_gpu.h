@@ -113,6 +113,9 @@ struct nvmlDevice_st {
     double power_limit_step;                   /* what is set is rounded down to it */
     double set_power_limit, set_clock_highest; /* in this process; NAN: by nobody */
     double power_limit_min, power_limit_max;
+    double physics_idle, physics_linear, physics_cubic; /* W at the full clock; 0: none */
+    double physics_leak, physics_noise;                 /* ratios */
+    double physics_joules, physics_asked_at;            /* drawn, up to that second */
     struct fake_energy energy;
 
     double ecc_mode, ecc_mode_pending;

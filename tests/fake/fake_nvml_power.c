@@ -14,7 +14,9 @@ static const struct curve *power_of(const struct nvmlDevice_st *gpu, unsigned sc
 
 static double instant_power(const struct nvmlDevice_st *gpu, unsigned scope, double time)
 {
-    return curve_value(power_of(gpu, scope), fake_refreshed(time, gpu->power_period));
+    time = fake_refreshed(time, gpu->power_period);
+    return fake_has_physics(gpu) ? fake_physical_power(gpu, time)
+                                 : curve_value(power_of(gpu, scope), time);
 }
 
 /* Over the last second, or since second 0. */
@@ -22,6 +24,8 @@ static double average_power(const struct nvmlDevice_st *gpu, unsigned scope, dou
 {
     const struct curve *power = power_of(gpu, scope);
 
+    if (fake_has_physics(gpu))
+        return instant_power(gpu, scope, time);
     time = fake_refreshed(time, gpu->power_period);
     if (power == &gpu->power && gpu->power_average.count > 0)
         return curve_value(&gpu->power_average, time);
@@ -51,7 +55,7 @@ NVML_CALL(int, nvmlDeviceGetPowerManagementLimitConstraints, nvml_device gpu,
 }
 
 /* NAN where there is no such counter. */
-static double energy_at(const struct nvmlDevice_st *gpu, double time)
+static double energy_at(struct nvmlDevice_st *gpu, double time)
 {
     const struct fake_energy *energy = &gpu->energy;
     double joules = energy->start;
@@ -61,6 +65,8 @@ static double energy_at(const struct nvmlDevice_st *gpu, double time)
         return NAN;
     if (energy->mode == FAKE_ENERGY_STUCK)
         return joules;
+    if (fake_has_physics(gpu))
+        return fake_physical_energy(gpu, time);
     joules += curve_area(&gpu->power, time);
     if (energy->reset_at >= 0 && time >= energy->reset_at)
         joules = curve_area(&gpu->power, time) - curve_area(&gpu->power, energy->reset_at);
@@ -103,7 +109,7 @@ static int put_nvlink(const struct nvmlDevice_st *gpu, double bytes,
     return put_whole(bytes / 1024, &value->value.unsigned_long_long);
 }
 
-static int put_field(const struct nvmlDevice_st *gpu, double time,
+static int put_field(struct nvmlDevice_st *gpu, double time,
                      struct nvml_field_value *value)
 {
     switch (value->field) {

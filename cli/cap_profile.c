@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cap_profile.c - `wattmeter cap profile -- COMMAND`: a command measured under one cap
+ * after the other.
+ *
+ * With --unit the command runs all the time under one tracker, and its calls of a region
+ * are counted; else it is run again and again.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cap_search.h"
+#include "caps.h"
+#include "interrupt.h"
+#include "measure.h"
+
+/* A window is off by a tick at most: by 1 % or less, in so many seconds. */
+static const double ticks = 100, tick_min_s = 0.005, tick_max_s = 0.05;
+
+/* After a change of the cap: clocks follow in a fraction of a second, and sensors that
+ * average do so over one second. A short window, as of a trial, has short ones. */
+static const double window_s = 10, settle_share = 0.2, settle_max_s = 2;
+
+/* A window in which a GPU gets hotter than before by more (in degrees) is measured again,
+ * so many times. */
+static const double steady = 5;
+enum { AGAIN = 2 };
+
+/* A command that is no longer needed has so long to end by SIGTERM. */
+static const double patience_s = 10;
+
+/* Drivers do not say how low a clock may be set: lower than this share of the highest, the
+ * power hardly falls any more and the time does nothing but grow. Steps are of about so
+ * many hertz. */
+static const double clock_lowest = 0.4;
+static const double clock_step = 15e6;
+
+struct profile {
+    const struct cap_search_args *args;
+    char **words;
+    const struct cmd_streams *io;
+    const volatile sig_atomic_t *stop;
+    double window_s, settle_s;
+    struct wm_caps *caps;
+    struct wm_cap_session *session;
+    struct wm_cap_wish *wishes; /* the settings that are changed */
+    size_t count;
+    char gpus[1024]; /* their identities, for the tracker */
+    struct wm_cap_plan plan;
+    double *list;
+    struct wm_cap_search *search;
+    struct wm_tracker *tracker; /* of --unit */
+    bool has_started;           /* the command, once at least */
+    char why[256];              /* the energy is not known, if so */
+    bool has_ended;             /* by itself, with status 0 */
+};
+
+/* At the end of a tick. */
+struct moment {
+    double seconds, joules, temperature; /* NAN: not known */
+    uint64_t units;
+};
+
+static int fail(struct wm_error *err, int status, const char *text)
+{
+    snprintf(err->text, sizeof(err->text), "%s", text);
+    return err->status = status;
+}
+
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* What is turned, and between which ends. */
+
+static bool is_meant(const struct profile *profile, const struct wm_cap_setting *setting,
+                     const struct wm_cap_setting *chosen)
+{
+    return setting->kind ==
+               (profile->plan.is_clock ? WM_CAP_GPU_CLOCK : WM_CAP_GPU_POWER) &&
+           strcmp(setting->identity, chosen->identity) == 0;
+}
+
+/* The range that all of them have. */
+static int add_setting(struct profile *profile, size_t index, struct wm_error *err)
+{
+    struct wm_cap_plan *plan = &profile->plan;
+    struct wm_cap_setting setting;
+    size_t used = strlen(profile->gpus);
+
+    wm_caps_get(profile->caps, index, &setting);
+    const struct wm_gpu_value *top =
+        plan->is_clock ? &setting.maximum : &setting.default_value;
+    double lowest = setting.minimum.number;
+    if (plan->is_clock && setting.minimum.state != WM_READING_OK)
+        lowest = clock_lowest * top->number;
+    else if (setting.minimum.state != WM_READING_OK)
+        lowest = NAN;
+    if (isnan(lowest) || top->state != WM_READING_OK) {
+        snprintf(err->text, sizeof(err->text), "%s: its %s cannot be set", setting.device,
+                 plan->is_clock ? "clock" : "power limit");
+        return err->status = WM_ENODEV;
+    }
+    plan->minimum = fmax(plan->minimum, lowest);
+    plan->maximum = fmin(plan->maximum, top->number);
+    profile->wishes[profile->count++].index = index;
+    snprintf(profile->gpus + used, sizeof(profile->gpus) - used, "%s%s", used ? "," : "",
+             setting.identity);
+    return WM_OK;
+}
+
+static int find_settings(struct profile *profile, struct wm_error *err)
+{
+    size_t room = wm_caps_count(profile->caps), chosen_count = 0;
+    struct wm_cap_wish *chosen = calloc(room + 1, sizeof(*chosen));
+
+    profile->wishes = calloc(room + 1, sizeof(*profile->wishes));
+    if (!chosen || !profile->wishes) {
+        free(chosen);
+        return fail(err, WM_ENOMEM, "out of memory");
+    }
+    profile->plan.maximum = INFINITY;
+    int status =
+        wm_caps_select(profile->caps, profile->args->devices, chosen, &chosen_count, err);
+    for (size_t i = 0; i < chosen_count && status == WM_OK; i++)
+        for (size_t k = 0; k < room && status == WM_OK; k++) {
+            struct wm_cap_setting one, other;
+            wm_caps_get(profile->caps, chosen[i].index, &one);
+            wm_caps_get(profile->caps, k, &other);
+            if (one.kind == WM_CAP_GPU_POWER && is_meant(profile, &other, &one))
+                status = add_setting(profile, k, err);
+        }
+    free(chosen);
+    if (status == WM_OK && profile->count == 0)
+        status = fail(err, WM_ENODEV,
+                      profile->plan.is_clock ? "there is no GPU whose clock can be set"
+                                             : "there is no GPU with a power cap");
+    return status;
+}
+
+/* --caps: a number of them, or a list. */
+static int list_caps(struct profile *profile, struct wm_error *err)
+{
+    const char *at = profile->args->caps;
+    struct wm_cap_plan *plan = &profile->plan;
+    double unit = plan->is_clock ? 1e6 : 1;
+    char *end;
+
+    if (!at)
+        return WM_OK;
+    profile->list = calloc(WM_CAP_PROBES_MAX, sizeof(*profile->list));
+    if (!profile->list)
+        return fail(err, WM_ENOMEM, "out of memory");
+    double first = strtod(at, &end);
+    if (!strchr(at, ',') && *end == '\0' && first >= 2 && first <= WM_CAP_PROBES_MAX) {
+        plan->cap_count = (size_t)first;
+        for (size_t i = 0; i < plan->cap_count; i++)
+            profile->list[i] =
+                plan->minimum + round((plan->maximum - plan->minimum) * (double)i /
+                                      ((double)plan->cap_count - 1));
+    } else {
+        for (size_t i = 0; i < WM_CAP_PROBES_MAX; i++, at = end + 1) {
+            profile->list[i] = unit * strtod(at, &end);
+            plan->cap_count = i + 1;
+            if (end == at || (*end != ',' && *end != '\0'))
+                return fail(err, WM_EINVAL,
+                            "--caps is a number of caps or a list such as 150,200,250");
+            if (*end == '\0')
+                break;
+        }
+    }
+    plan->caps = profile->list;
+    return WM_OK;
+}
+
+static int prepare(struct profile *profile, struct wm_error *err)
+{
+    struct wm_cap_plan *plan = &profile->plan;
+    int status = wm_caps_open(NULL, &profile->caps, err);
+
+    if (status == WM_OK)
+        status = find_settings(profile, err);
+    if (status == WM_OK)
+        status = list_caps(profile, err);
+    plan->step = plan->is_clock ? clock_step : 1;
+    if (status == WM_OK)
+        status = wm_cap_search_new(plan, &profile->search, err);
+    if (status == WM_OK)
+        status = wm_cap_session_begin(profile->caps, "cap profile", NULL, &profile->session,
+                                      err);
+    return status;
+}
+
+static int set_cap(struct profile *profile, double cap, struct wm_error *err)
+{
+    int status = wm_cap_session_check(profile->session, err);
+
+    for (size_t i = 0; i < profile->count && status == WM_OK; i++)
+        status = wm_cap_session_set(profile->session, profile->wishes[i].index, cap, err);
+    return status;
+}
+
+/* Trackers. */
+
+static int new_tracker(struct profile *profile, struct wm_tracker **ret_tracker,
+                       struct wm_error *err)
+{
+    double tick_s = fmin(fmax(profile->window_s / ticks, tick_min_s), tick_max_s);
+    struct wm_tracker_options options = { .interval_ns = (int64_t)(tick_s * 1e9),
+                                          .gpus = profile->gpus,
+                                          .own_process = true };
+    struct wm_tracker *tracker;
+    int status = wm_tracker_new(&options, &tracker, err);
+
+    if (status < 0)
+        return status;
+    status = wm_tracker_add_all(tracker, err);
+    if (status == WM_OK)
+        status = wm_tracker_start_command(tracker, profile->words, err);
+    if (status < 0) {
+        wm_tracker_free(tracker);
+        return status;
+    }
+    profile->has_started = true;
+    *ret_tracker = tracker;
+    return WM_OK;
+}
+
+static double hottest(const struct wm_report *report)
+{
+    double highest = NAN;
+
+    for (size_t i = 0; i < wm_report_count(report, WM_REPORT_GPU); i++) {
+        struct wm_report_part part = { .kind = WM_REPORT_GPU, .index = i };
+        struct wm_report_figure figure;
+        if (wm_report_figure(report, &part, "max_temperature", &figure) == WM_OK &&
+            figure.state != WM_REPORT_MISSING)
+            highest = fmax(isnan(highest) ? figure.value : highest, figure.value);
+    }
+    return highest;
+}
+
+static uint64_t units_of(const struct wm_report *report, const char *name)
+{
+    struct wm_report_region region;
+    size_t index;
+
+    if (!name || wm_report_find(report, WM_REPORT_REGION, name, &index) < 0 ||
+        wm_report_region(report, WM_REPORT_REGION, index, &region) < 0)
+        return 0;
+    return region.calls;
+}
+
+/* What a tracker knows by now. */
+static int look(struct profile *profile, struct wm_tracker *tracker,
+                struct moment *ret_moment, struct wm_error *err)
+{
+    struct wm_report_figure seconds, joules;
+    struct wm_report *report;
+    int status = wm_tracker_report(tracker, &report, err);
+
+    if (status < 0)
+        return status;
+    wm_report_figure(report, NULL, "time", &seconds);
+    wm_report_figure(report, NULL, "gpu_energy", &joules);
+    *ret_moment = (struct moment) {
+        .seconds = seconds.value,
+        .joules = joules.state == WM_REPORT_MISSING ? NAN : joules.value,
+        .temperature = hottest(report),
+        .units = units_of(report, profile->args->unit),
+    };
+    if (joules.state == WM_REPORT_MISSING)
+        snprintf(profile->why, sizeof(profile->why),
+                 "the energy of the GPU is not known: %s",
+                 joules.why ? joules.why : "it cannot be measured");
+    wm_report_free(report);
+    return status;
+}
+
+/* Windows of a command that runs all the time. */
+
+static int command_ended(struct profile *profile, struct wm_error *err)
+{
+    wm_tracker_stop(profile->tracker, NULL);
+    int code = wm_tracker_exit_code(profile->tracker);
+    wm_tracker_free(profile->tracker);
+    profile->tracker = NULL;
+    profile->has_ended = code == 0;
+    snprintf(err->text, sizeof(err->text),
+             "the command ended (status %d) before the search was done", code);
+    return err->status = WM_ENOENT;
+}
+
+/* The next tick at which a unit has just ended, from `until_s` (of the tracker) on. */
+static int wait_for_unit(struct profile *profile, double until_s, struct moment *moment,
+                         struct wm_error *err)
+{
+    uint64_t before = moment->units;
+    int status = WM_OK;
+
+    while (status == WM_OK && (moment->seconds < until_s || moment->units == before)) {
+        before = moment->units;
+        int state = wm_tracker_poll(profile->tracker, -1, err);
+        if (*profile->stop)
+            return fail(err, WM_ECANCELED, "interrupted");
+        if (state < 0)
+            return state;
+        if (state != WM_TRACKER_RUNNING)
+            return command_ended(profile, err);
+        status = look(profile, profile->tracker, moment, err);
+    }
+    return status;
+}
+
+static int measure_unit(struct profile *profile, double *ret_seconds, double *ret_joules,
+                        struct wm_error *err)
+{
+    struct moment from = { 0 }, to;
+    int status = look(profile, profile->tracker, &from, err);
+
+    if (status == WM_OK)
+        status = wait_for_unit(profile, from.seconds + profile->settle_s, &from, err);
+    to = from;
+    if (status == WM_OK)
+        status = wait_for_unit(profile, from.seconds + profile->window_s, &to, err);
+    if (status < 0)
+        return status;
+    if (fabs(to.temperature - from.temperature) > steady)
+        return 1;
+    *ret_seconds = (to.seconds - from.seconds) / (double)(to.units - from.units);
+    *ret_joules = (to.joules - from.joules) / (double)(to.units - from.units);
+    return WM_OK;
+}
+
+/* Ends the command that was measured, and its tracker. */
+static void end_command(struct profile *profile)
+{
+    struct wm_tracker *tracker = profile->tracker;
+    double until_s = now_s() + patience_s;
+
+    if (!tracker)
+        return;
+    wm_tracker_signal(tracker, SIGTERM);
+    while (wm_tracker_poll(tracker, 100, NULL) == WM_TRACKER_RUNNING && now_s() < until_s)
+        ;
+    wm_tracker_signal(tracker, SIGKILL);
+    wm_tracker_stop(tracker, NULL);
+    wm_tracker_free(tracker);
+    profile->tracker = NULL;
+}
+
+/* Waits for the first unit, and lets the GPU get warm. */
+static int start_units(struct profile *profile, struct wm_error *err)
+{
+    struct moment moment = { 0 };
+    double first;
+
+    if (!profile->args->unit)
+        return WM_OK;
+    wm_cap_search_next(profile->search, &first);
+    int status = set_cap(profile, first, err);
+    if (status == WM_OK)
+        status = new_tracker(profile, &profile->tracker, err);
+    if (status == WM_OK)
+        status = wait_for_unit(profile, profile->window_s, &moment, err);
+    if (status == WM_ENOENT && moment.units == 0 && profile->has_started) {
+        profile->has_ended = false;
+        snprintf(err->text, sizeof(err->text),
+                 "the command ended before one call of the region '%.80s'",
+                 profile->args->unit);
+    }
+    return status;
+}
+
+/* Windows of runs of the whole command. */
+
+static int run_once(struct profile *profile, struct moment *ret_end, struct wm_error *err)
+{
+    struct wm_tracker *tracker;
+    int state, status = new_tracker(profile, &tracker, err);
+
+    if (status < 0)
+        return status;
+    do
+        state = wm_tracker_poll(tracker, 200, err);
+    while (state == WM_TRACKER_RUNNING && !*profile->stop);
+    if (*profile->stop) {
+        profile->tracker = tracker;
+        end_command(profile);
+        return fail(err, WM_ECANCELED, "interrupted");
+    }
+    status = wm_tracker_stop(tracker, err);
+    int code = wm_tracker_exit_code(tracker);
+    if (status == WM_OK && code != 0) {
+        snprintf(err->text, sizeof(err->text), "the command failed (status %d)", code);
+        status = err->status = WM_EIO;
+    }
+    if (status == WM_OK)
+        status = look(profile, tracker, ret_end, err);
+    wm_tracker_free(tracker);
+    return status;
+}
+
+static int measure_repeat(struct profile *profile, double *ret_seconds, double *ret_joules,
+                          struct wm_error *err)
+{
+    struct moment end;
+    double seconds = 0, joules = 0;
+    unsigned runs = 0;
+    int status = WM_OK;
+
+    for (; status == WM_OK && seconds < profile->window_s; runs++) {
+        status = run_once(profile, &end, err);
+        seconds += status == WM_OK ? end.seconds : 0;
+        joules += status == WM_OK ? end.joules : 0;
+    }
+    *ret_seconds = seconds / runs;
+    *ret_joules = joules / runs;
+    return status;
+}
+
+/* The search. */
+
+static void say_progress(const struct profile *profile, double cap, double started_s,
+                         size_t done)
+{
+    size_t left = wm_cap_search_left(profile->search);
+    double each_s = done > 0 ? (now_s() - started_s) / (double)done
+                             : profile->window_s + profile->settle_s;
+    double left_s = each_s * (double)left;
+
+    fprintf(profile->io->chat, "window %zu: %.5g %s; at most %zu more, %.0f min %02.0f s\n",
+            done + 1, profile->plan.is_clock ? cap / 1e6 : cap,
+            profile->plan.is_clock ? "MHz" : "W", left - 1, floor(left_s / 60),
+            fmod(left_s, 60));
+}
+
+static int measure_window(struct profile *profile, double cap, struct wm_error *err)
+{
+    double seconds = 0, joules = 0;
+    int status = set_cap(profile, cap, err);
+
+    for (int i = 0; status == WM_OK; i++) {
+        status = profile->args->unit ? measure_unit(profile, &seconds, &joules, err)
+                                     : measure_repeat(profile, &seconds, &joules, err);
+        if (status == 1 && i < AGAIN) {
+            fprintf(profile->io->chat, "the GPU has got warmer: once more\n");
+            status = WM_OK;
+            continue;
+        }
+        break;
+    }
+    if (status == 1)
+        return fail(err, WM_EIO, "the temperature of the GPU does not become steady");
+    if (status == WM_OK && isnan(joules))
+        return fail(err, WM_ENODEV, profile->why);
+    return status == WM_OK ? wm_cap_search_add(profile->search, cap, seconds, joules, err)
+                           : status;
+}
+
+static int search(struct profile *profile, struct wm_error *err)
+{
+    double cap, started_s;
+    size_t done = 0;
+    int status = start_units(profile, err);
+
+    started_s = now_s();
+    while (status == WM_OK && wm_cap_search_next(profile->search, &cap) > 0) {
+        say_progress(profile, cap, started_s, done++);
+        status = measure_window(profile, cap, err);
+    }
+    return status;
+}
+
+static void release(struct profile *profile)
+{
+    wm_caps_close(profile->caps);
+    wm_cap_search_free(profile->search);
+    free(profile->wishes);
+    free(profile->list);
+}
+
+/* What was measured up to the end of a command that has done its work is worth an answer.
+ */
+static bool has_answer(const struct profile *profile, int status)
+{
+    struct wm_cap_answer answer;
+
+    return status == WM_OK ||
+           (profile->has_ended &&
+            wm_cap_search_answer(profile->search, &answer, NULL) == WM_OK);
+}
+
+static int check(const struct cap_search_args *args, const struct cmd_streams *io,
+                 struct wm_cap_plan *ret_plan)
+{
+    int code = cap_search_plan(args, io, ret_plan);
+
+    if (code != CMD_DONE)
+        return code;
+    if (args->unit && args->repeat)
+        return output_misused("cap", io, "--unit and --repeat exclude each other");
+    if (args->knob && strcmp(args->knob, "power") != 0 && strcmp(args->knob, "clock") != 0)
+        return output_misused("cap", io, "--knob is power or clock, not %s",
+                              cmd_shown(args->knob));
+    ret_plan->is_clock = args->knob && strcmp(args->knob, "clock") == 0;
+    return CMD_DONE;
+}
+
+int cap_profile(const struct cap_search_args *args, char **words,
+                const struct cmd_streams *io)
+{
+    double window = args->window_ns > 0 ? (double)args->window_ns / 1e9 : window_s;
+    struct profile profile = { .args = args,
+                               .words = words,
+                               .io = io,
+                               .window_s = window,
+                               .settle_s = fmin(settle_share * window, settle_max_s) };
+    struct wm_error err = { 0 }, end_err;
+    int code = check(args, io, &profile.plan);
+
+    if (code != CMD_DONE)
+        return code;
+    profile.stop = interrupt_catch();
+    int status = prepare(&profile, &err);
+    bool has_begun = status == WM_OK;
+    if (status == WM_OK)
+        status = search(&profile, &err);
+    end_command(&profile);
+    int ended = wm_cap_session_end(profile.session, &end_err);
+
+    if (has_begun && has_answer(&profile, status)) {
+        if (status < 0)
+            fprintf(io->chat, "note: %s\n", err.text);
+        code = cap_search_print(args, profile.search, io->chat, io);
+    } else if (status == WM_EINVAL && !has_begun) {
+        output_failure("cap", &err, io);
+        code = CMD_MISUSED;
+    } else if (status == WM_ENOENT || status == WM_EACCES) {
+        code = profile.has_started ? output_failure("cap", &err, io)
+                                   : measure_start_failure("cap", &err, io);
+    } else {
+        code = output_failure("cap", &err, io);
+    }
+    if (ended < 0) {
+        output_failure("cap", &end_err, io);
+        code = CMD_FAILED;
+    }
+    release(&profile);
+    return interrupt_end(code);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cap_search.h - which power cap is best for a piece of work, by as few measurements as
+ * that takes. It computes only: whoever uses it sets the caps and measures (cap.h).
+ *
+ *     struct wm_cap_plan plan = { .minimum = 100, .maximum = 300 };
+ *     struct wm_cap_search *search;
+ *     struct wm_cap_answer answer;
+ *     double cap, seconds, joules;
+ *     if (wm_cap_search_new(&plan, &search, &err) < 0)
+ *         return report(&err);
+ *     while (wm_cap_search_next(search, &cap) > 0) {
+ *         measure_at(cap, &seconds, &joules);
+ *         if (wm_cap_search_add(search, cap, seconds, joules, &err) < 0)
+ *             break;
+ *     }
+ *     if (wm_cap_search_answer(search, &answer, &err) == WM_OK)
+ *         printf("%.0f W saves %.1f %%\n", answer.choice.cap,
+ *                100 * answer.choice.saving.value);
+ *     wm_cap_search_free(search);
+ *
+ * The same measurements give the same answer: nothing is drawn at random. An answer is
+ * never outside of what can be set. "Cap" stands for a clock as well, in any unit.
+ *
+ * The rules of source.h hold here too.
+ */
+#ifndef WATTMETER_CAP_SEARCH_H
+#define WATTMETER_CAP_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/report.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_cap_search;
+
+/* What is to be least, of a unit of work that takes E joules and t seconds. */
+enum wm_cap_objective {
+    WM_CAP_ENERGY, /* E */
+    WM_CAP_EDP,    /* E t */
+    WM_CAP_ED2P,   /* E t^2 */
+    WM_CAP_COST,   /* E plus what the time is worth, in joules */
+};
+#define WM_CAP_OBJECTIVES 4
+
+/* "energy", "edp", "ed2p", "cost"; NULL past the last. */
+WM_API const char *wm_cap_objective_name(size_t objective);
+
+/* All zero is right for nearly everybody but for the first two. */
+struct wm_cap_plan {
+    double minimum; /* what can be set, from here */
+    double maximum; /* to here: the default limit, which all is compared with */
+    enum wm_cap_objective objective;
+
+    double step; /* between two caps that can be set; 0: 1 */
+
+    /* Only these, in any order, each tried once; NULL: any. They are copied. */
+    const double *caps;
+    size_t cap_count;
+
+    unsigned probes;  /* caps that are tried, the answer once more; 0: 8, or all `caps` */
+    unsigned windows; /* measurements of each; 0: 2 */
+
+    double max_slowdown; /* 0.05: a unit may take 5 % longer; 0: as long as it likes */
+    double time_watts;   /* of WM_CAP_COST: joules that a second is worth; 0: `maximum` */
+
+    bool is_clock; /* the caps are no watts, which the power drawn could be compared with */
+};
+
+/* Limits of the plan. */
+#define WM_CAP_PROBES 8 /* where the plan has 0 */
+#define WM_CAP_PROBES_MAX 64
+#define WM_CAP_WINDOWS_MAX 100
+
+/* WM_EINVAL says what is wrong with the plan. */
+WM_API int wm_cap_search_new(const struct wm_cap_plan *plan,
+                             struct wm_cap_search **ret_search, struct wm_error *err);
+
+/* Accepts NULL. */
+WM_API void wm_cap_search_free(struct wm_cap_search *search);
+
+/* The cap to measure next: 1; or 0 when the answer will not get better. Without
+ * wm_cap_search_add() in between it is the same again. A batch is measured in an order
+ * such as A B C C B A, so that a drift (a card that gets warm) is the same for each. */
+WM_API int wm_cap_search_next(struct wm_cap_search *search, double *ret_cap);
+
+/* How many measurements there will be at most from now on. */
+WM_API size_t wm_cap_search_left(const struct wm_cap_search *search);
+
+/* What a unit of work took at that cap, which may be any that the plan allows. WM_EINVAL:
+ * it does not, or not a positive number. */
+WM_API int wm_cap_search_add(struct wm_cap_search *search, double cap, double seconds,
+                             double joules, struct wm_error *err);
+
+/* A number that lies between `low` and `high` with 95 % confidence. */
+struct wm_cap_estimate {
+    double value, low, high;
+};
+
+/* A cap on the curve of the model. */
+struct wm_cap_point {
+    double cap;
+    struct wm_cap_estimate seconds, joules; /* of a unit of work */
+    struct wm_cap_estimate objective;       /* the value that is to be least */
+    size_t windows; /* in which it was measured; 0: it was not, and these two are 0 */
+    double measured_seconds, measured_joules; /* their mean */
+};
+
+struct wm_cap_choice {
+    double cap;
+    size_t windows;                          /* in which it was measured; 0: predicted */
+    struct wm_cap_estimate saving, slowdown; /* of energy and of time, as ratios */
+    struct wm_cap_estimate gain;             /* of the objective, as a ratio */
+};
+
+/* Why the choice is what it is. */
+enum wm_cap_reason {
+    WM_CAP_FOUND,         /* the best by the model, and measured */
+    WM_CAP_PREDICTED,     /* the same, but not measured */
+    WM_CAP_BEST_MEASURED, /* the model is not sure of a better one that was not measured */
+    WM_CAP_NEVER_BINDS,   /* no cap has an effect: there is nothing to choose */
+    WM_CAP_NO_GAIN,       /* none is better than the default by more than the noise */
+};
+
+struct wm_cap_answer {
+    struct wm_cap_plan plan; /* with what stands for its zeros */
+    enum wm_cap_reason reason;
+    struct wm_cap_choice choice; /* the default limit where there is nothing to choose */
+    struct wm_cap_choice of[WM_CAP_OBJECTIVES]; /* the choice by each objective */
+    double noise;                               /* of one measurement, as a ratio */
+    const struct wm_cap_point *curve; /* from the lowest cap to the highest; the */
+    size_t count;                     /* search's, until it is asked again or freed */
+};
+
+/* The answer so far. WM_ENODEV: fewer than two caps were measured, or not the maximum. */
+WM_API int wm_cap_search_answer(struct wm_cap_search *search,
+                                struct wm_cap_answer *ret_answer, struct wm_error *err);
+
+enum wm_cap_format {
+    WM_CAP_TEXT, /* for people */
+    WM_CAP_JSON, /* for programs; docs/cap-profile.md has the keys */
+    WM_CAP_CSV,  /* the curve, a line for each cap */
+};
+
+/* Prints what was measured, the choice, and those by the other objectives. WM_EIO when
+ * `out` did not take all of it. */
+WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer,
+                               enum wm_cap_format format, FILE *out, struct wm_error *err);
+
+/* A sweep that somebody else has measured. */
+struct wm_cap_row {
+    double cap, seconds, joules;
+};
+
+struct wm_cap_table {
+    struct wm_cap_row *rows;
+    size_t count;
+};
+
+#define WM_CAP_ROWS_MAX 10000
+
+/* Reads CSV with the columns cap_w, seconds and joules, all above 0, whatever others there
+ * are. Each row is one measurement; a cap may have several. wm_cap_table_release() is due
+ * after a success. */
+WM_API int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
+                             struct wm_error *err);
+WM_API void wm_cap_table_release(struct wm_cap_table *table);
+
+/* A search whose caps are those of the table, the highest of them the default limit, and
+ * whose measurements are its rows: all of a cap when it is asked for. Limits, caps and
+ * windows of the plan have no say. */
+WM_API int wm_cap_search_replay(const struct wm_cap_plan *plan,
+                                const struct wm_cap_table *table,
+                                struct wm_cap_search **ret_search, struct wm_error *err);
+
+/* A search that knows all of the table, and whose answer may be any cap in its range. */
+WM_API int wm_cap_search_fit(const struct wm_cap_plan *plan,
+                             const struct wm_cap_table *table,
+                             struct wm_cap_search **ret_search, struct wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

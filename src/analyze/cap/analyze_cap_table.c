@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analyze_cap_table.c - sweeps of caps that were measured before, and searches in them. */
+#include <stdlib.h>
+
+#include "base/base_array.h"
+#include "base/text/base_cells.h"
+#include "base/text/base_number.h"
+#include "wattmeter/cap_search.h"
+
+enum { CAP, SECONDS, JOULES, COLUMNS };
+static const char *const names[COLUMNS] = { "cap_w", "seconds", "joules" };
+
+static int read_row(struct wm_cells *cells, const size_t places[COLUMNS],
+                    struct wm_cap_row *ret_row, struct wm_error *err)
+{
+    double numbers[COLUMNS];
+    size_t found = 0, at = 0;
+
+    for (struct wm_cell cell; wm_cells_take(cells, &cell); at++)
+        for (size_t i = 0; i < COLUMNS; i++) {
+            if (places[i] != at)
+                continue;
+            if (!wm_number_parse(cell.text, cell.length, &numbers[i]) || !(numbers[i] > 0))
+                return wm_cells_wrong(cells, err, "%s is no number above 0", names[i]);
+            found++;
+        }
+    if (found < COLUMNS)
+        return wm_cells_wrong(cells, err, "a column is missing");
+    *ret_row = (struct wm_cap_row) { numbers[CAP], numbers[SECONDS], numbers[JOULES] };
+    return WM_OK;
+}
+
+static int read_rows(struct wm_cells *cells, struct wm_cap_table *table,
+                     struct wm_error *err)
+{
+    size_t places[COLUMNS], room = 0;
+    int more = wm_cells_next(cells, err);
+
+    if (more < 0)
+        return more;
+    int status = wm_cells_header(cells, names, COLUMNS, "a sweep of caps", places, err);
+    if (status < 0)
+        return status;
+    while ((more = wm_cells_next(cells, err)) > 0) {
+        if (table->count == WM_CAP_ROWS_MAX)
+            return wm_cells_wrong(cells, err, "more than %d rows", WM_CAP_ROWS_MAX);
+        if (wm_array_reserve(&table->rows, table->count, &room, sizeof(*table->rows)) < 0)
+            return wm_fail_memory(err, cells->path);
+        status = read_row(cells, places, &table->rows[table->count], err);
+        if (status < 0)
+            return status;
+        table->count++;
+    }
+    return more;
+}
+
+int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
+                      struct wm_error *err)
+{
+    struct wm_cap_table table = { 0 };
+    struct wm_cells cells = { 0 };
+    int status = wm_cells_open(&cells, path, err);
+
+    if (status == WM_OK)
+        status = read_rows(&cells, &table, err);
+    wm_cells_close(&cells);
+    if (status < 0)
+        wm_cap_table_release(&table);
+    else
+        *ret_table = table;
+    return status;
+}
+
+void wm_cap_table_release(struct wm_cap_table *table)
+{
+    free(table->rows);
+    *table = (struct wm_cap_table) { 0 };
+}
+
+/* The rows of one cap, or with 0 all. */
+static int add_rows(struct wm_cap_search *search, const struct wm_cap_table *table,
+                    double cap, struct wm_error *err)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < table->count && status == WM_OK; i++) {
+        const struct wm_cap_row *row = &table->rows[i];
+        if (cap == 0 || row->cap == cap)
+            status = wm_cap_search_add(search, row->cap, row->seconds, row->joules, err);
+    }
+    return status;
+}
+
+/* The plan with the limits of the table. */
+static struct wm_cap_plan plan_of(const struct wm_cap_plan *plan,
+                                  const struct wm_cap_table *table)
+{
+    struct wm_cap_plan own = *plan;
+
+    own.minimum = own.maximum = table->count > 0 ? table->rows[0].cap : 0;
+    for (size_t i = 0; i < table->count; i++) {
+        if (table->rows[i].cap < own.minimum)
+            own.minimum = table->rows[i].cap;
+        if (table->rows[i].cap > own.maximum)
+            own.maximum = table->rows[i].cap;
+    }
+    own.caps = NULL;
+    own.cap_count = 0;
+    own.windows = 1;
+    return own;
+}
+
+/* Each cap of the table once. */
+static double *list_caps(const struct wm_cap_table *table, size_t *ret_count)
+{
+    double *caps = calloc(table->count, sizeof(*caps));
+    size_t count = 0;
+
+    for (size_t i = 0; caps && i < table->count; i++) {
+        size_t at = 0;
+        while (at < count && caps[at] != table->rows[i].cap)
+            at++;
+        if (at == count)
+            caps[count++] = table->rows[i].cap;
+    }
+    *ret_count = count;
+    return caps;
+}
+
+int wm_cap_search_replay(const struct wm_cap_plan *plan, const struct wm_cap_table *table,
+                         struct wm_cap_search **ret_search, struct wm_error *err)
+{
+    struct wm_cap_plan own = plan_of(plan, table);
+    struct wm_cap_search *search = NULL;
+    double cap, *caps = NULL;
+    int status;
+
+    if (table->count > 0) {
+        caps = list_caps(table, &own.cap_count);
+        if (!caps)
+            return wm_fail_memory(err, NULL);
+        own.caps = caps;
+    }
+    own.probes = own.probes > 0 ? own.probes : WM_CAP_PROBES;
+    status = wm_cap_search_new(&own, &search, err);
+    free(caps);
+    while (status == WM_OK && wm_cap_search_next(search, &cap) > 0)
+        status = add_rows(search, table, cap, err);
+    if (status < 0)
+        wm_cap_search_free(search);
+    else
+        *ret_search = search;
+    return status;
+}
+
+int wm_cap_search_fit(const struct wm_cap_plan *plan, const struct wm_cap_table *table,
+                      struct wm_cap_search **ret_search, struct wm_error *err)
+{
+    struct wm_cap_plan own = plan_of(plan, table);
+    struct wm_cap_search *search = NULL;
+    int status = wm_cap_search_new(&own, &search, err);
+
+    if (status == WM_OK)
+        status = add_rows(search, table, 0, err);
+    if (status < 0)
+        wm_cap_search_free(search);
+    else
+        *ret_search = search;
+    return status;
+}
