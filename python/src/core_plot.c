@@ -24,7 +24,7 @@ static char *find_beside(const char *name)
 
     if (path) {
         memcpy(path, info.dli_fname, folder);
-        strcpy(path + folder, name);
+        memcpy(path + folder, name, strlen(name) + 1);
     }
     return path;
 }

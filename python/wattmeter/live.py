@@ -258,6 +258,9 @@ def _loop(plot: Plot, seconds: float) -> None:
         while _is_open(plot.figure) and time.monotonic() < end:
             plot.update()
             plot.figure.canvas.start_event_loop(plot._refresh / 4)
+        if _is_open(plot.figure):
+            plot._next = 0.0
+            plot.update()  # What came since the last picture.
     except KeyboardInterrupt:
         pass
     finally:
