@@ -145,6 +145,18 @@ static const char *const outcomes[] = {
     [WM_CAP_BY_ANOTHER] = "somebody else has set it since; it is left alone",
 };
 
+/* What is in the journal of devices that are not here. */
+static int check_rest(struct wm_error *err)
+{
+    char text[160];
+
+    if (wm_caps_left_behind(text, sizeof(text)) == 0)
+        return WM_OK;
+    snprintf(err->text, sizeof(err->text),
+             "not here any more, and still in the journal: %s", text);
+    return err->status = WM_ENODEV;
+}
+
 /* One that is held, or not here any more, does not keep the others from being restored. */
 static int do_restore(struct work *work, struct wm_error *err)
 {
@@ -174,6 +186,8 @@ static int do_restore(struct work *work, struct wm_error *err)
                 outcomes[restored]);
         said++;
     }
+    if (result == WM_OK && !devices_of(work))
+        result = check_rest(err);
     if (said == 0 && result == WM_OK)
         fprintf(work->out, "nothing to put back\n");
     return result;

@@ -315,6 +315,21 @@ def _(folder):
     assert machine.run("cap", "restore").returncode == 0 and machine.get() == EARLIER
 
 
+@case("a GPU that is gone stays in the journal, and is named")
+def _(folder):
+    machine = Machine(folder)
+    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
+    wait_for(lambda: machine.get() == 250 and guardians(session.pid), "the cap")
+    kill_everything(session)
+    session.wait()
+    [entry] = machine.journal()
+    entry.rename(entry.with_name("GPU-gone.gpu_power.session.json"))
+    gone = machine.state / "GPU-gone.gpu_power.session.json"
+    gone.write_text(gone.read_text().replace("GPU-00000000-51a1-4ed0-8000-000000000000", "GPU-gone"))
+    fails(machine.run("cap", "restore"), 1, "still in the journal: gpu0 at 250 W (before: 320 W)")
+    assert machine.journal() == [gone]
+
+
 @case("AMD: the files of hwmon, and of a GPU without")
 def _(folder):
     copy = folder / "sys"
