@@ -3,8 +3,10 @@
  * made_sweep.h - sweeps as people measure them on real cards: some caps in steps of the
  * card's own range, and a job by chance, which is uneven as real ones are.
  *
- * The ranges are published by the makers. That an A40 draws more than its lowest cap, and
- * that the clocks of all of them fall to a floor, is from published measurements.
+ * What a job takes whatever the clock is such that the least energy mostly lies between
+ * the ends, as is reported of real sweeps. The ranges are published by the makers. That an
+ * A40 draws more than its lowest cap, and that the clocks of all of them fall to a floor,
+ * is from published measurements.
  */
 #ifndef WM_TESTS_MADE_SWEEP_H
 #define WM_TESTS_MADE_SWEEP_H
@@ -16,7 +18,7 @@ enum { MADE_SWEEP_MAX = 9 };
 struct made_sweep_card {
     const char *name;
     double caps[MADE_SWEEP_MAX]; /* up to the default limit; ends with 0 */
-    double idle;                 /* share of the highest cap */
+    double idle;                 /* share of the job's power, at least */
     double floor;                /* the lowest clock that a cap brings about */
 };
 
@@ -45,8 +47,8 @@ static inline struct made_sweep made_sweep(const struct made_sweep_card *card,
     while (sweep.count < MADE_SWEEP_MAX && card->caps[sweep.count] > 0)
         sweep.count++;
     top = card->caps[sweep.count - 1] * (0.45 + 0.7 * made_uniform(seed));
-    job.idle = card->idle * card->caps[sweep.count - 1];
-    job.linear = (top - job.idle) * 0.4 * made_uniform(seed);
+    job.idle = (card->idle + 0.3 * made_uniform(seed)) * top;
+    job.linear = (top - job.idle) * 0.6 * made_uniform(seed);
     job.cubic = top - job.idle - job.linear;
     job.fixed = 0.7 * made_uniform(seed);
     job.work = 1 - job.fixed;

@@ -20,7 +20,7 @@ static const double noises[] = { 0.0005, 0.001, 0.002, 0.004, 0.007, 0.01,
 enum { LEVELS = 4, NATURES = LENGTH(bends) * LENGTH(lengths) * LENGTH(noises) * LEVELS };
 
 /* How far a card is off a smooth curve at each cap, the same whenever it is measured. */
-static const double uneven = 0.005;
+static const double uneven = 0.01;
 
 /* A nature is not looked at where it is so much less likely than the best. */
 static const double unlikely = 7;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_cap_answer.c - what a search of the best cap has found, for people and for programs. */
+/* view_cap_answer.c - what a search of the best cap has found, for people and for programs.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -74,8 +75,7 @@ static void print_table(const struct wm_cap_answer *answer, FILE *out)
 static const char *const reasons[] = {
     [WM_CAP_FOUND] = "measured",
     [WM_CAP_PREDICTED] = "predicted by the model, not measured",
-    [WM_CAP_BEST_MEASURED] = "the best of those measured; the model is not sure of a "
-                             "better one between them",
+    [WM_CAP_BEST_MEASURED] = "the best measured; the model is not sure of a better one",
     [WM_CAP_NEVER_BINDS] = "no cap has an effect: this work draws less than the lowest",
     [WM_CAP_NO_GAIN] = "no cap is better than the default limit by more than the noise",
 };
