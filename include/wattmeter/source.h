@@ -90,6 +90,7 @@ struct wm_sensor {
      * its dead time. */
     double window_s;
     bool is_sample; /* the sensor measures only at the moment it is read */
+    bool is_dated;  /* a value carries the time that it is of, so that it lags by nothing */
 
     double gain;   /* relative error of a value */
     double offset; /* absolute error of a value, in the channel's unit; of a counter: per

@@ -25,9 +25,6 @@ struct moment {
     struct wm_reading *readings;
 };
 
-/* A run shorter than so many periods of the meter has no figure to rely on. */
-enum { SHORT_PERIODS = 3 };
-
 struct join {
     struct wm_reader_head head;
     struct wm_recording *recording, *meter;
@@ -37,6 +34,7 @@ struct join {
     int64_t last_ns;               /* when that was; -1: there was none */
     struct moment next;            /* tick of the recording */
     struct moment before, after;   /* ticks of the meter, on both sides of a tick */
+    struct wm_reading *passed; /* by column, the last reading that is not after a tick */
     bool meter_ended, ended;
     uint64_t ticks, joined; /* for how many the meter had something to say */
 };
@@ -50,19 +48,6 @@ static int64_t shift_of(const struct join *join)
            join->head.run.anchor_unix_ns;
 }
 
-/* Elsewhere the meter says of what time a reading is, and lags behind by nothing. Where
- * there are hardly any that is not enough: their period says so. */
-static int64_t period_of(const struct join *join)
-{
-    const struct wm_run *run = wm_recording_run(join->recording);
-    const struct wm_result *result = wm_recording_result(join->recording);
-    int64_t period_ns = wm_recording_run(join->meter)->interval_ns;
-
-    return result && (result->end_ns - run->anchor_ns) / SHORT_PERIODS < period_ns
-               ? period_ns
-               : 0;
-}
-
 static int make_buffers(struct join *join, struct wm_error *err)
 {
     size_t own = join->own_count, meter = join->meter_count;
@@ -74,17 +59,16 @@ static int make_buffers(struct join *join, struct wm_error *err)
     join->next.readings = calloc(own, sizeof(*join->next.readings));
     join->before.readings = calloc(meter, sizeof(*join->before.readings));
     join->after.readings = calloc(meter, sizeof(*join->after.readings));
+    join->passed = calloc(meter, sizeof(*join->passed));
     if (!join->channels || !join->readings || !join->next.readings ||
-        !join->before.readings || !join->after.readings)
+        !join->before.readings || !join->after.readings || !join->passed)
         return wm_fail_memory(err, "meter");
     channels = wm_recording_channels(join->recording, &count);
     for (size_t i = 0; i < own; i++)
         join->channels[i] = channels[i];
     channels = wm_recording_channels(join->meter, &count);
-    for (size_t i = 0; i < meter; i++) {
+    for (size_t i = 0; i < meter; i++)
         join->channels[own + i] = channels[i];
-        join->channels[own + i].period_ns = period_of(join);
-    }
     return WM_OK;
 }
 
@@ -129,6 +113,7 @@ static void free_buffers(struct join *join)
     free(join->next.readings);
     free(join->before.readings);
     free(join->after.readings);
+    free(join->passed);
     *join = (struct join) { 0 };
 }
 
@@ -185,6 +170,14 @@ static void copy_meter(const struct join *join, const struct wm_tick *tick,
     }
 }
 
+static void pass(struct join *join)
+{
+    for (size_t i = 0; i < join->meter_count && join->after.there; i++) {
+        if (join->after.readings[i].state == WM_READING_OK)
+            join->passed[i] = join->after.readings[i];
+    }
+}
+
 /* Reads the meter until one of its ticks is not before `when_ns`. */
 static int follow_meter(struct join *join, int64_t when_ns, struct wm_error *err)
 {
@@ -194,9 +187,10 @@ static int follow_meter(struct join *join, int64_t when_ns, struct wm_error *err
         int status = wm_recording_next(join->meter, &tick, err);
         if (status < 0)
             return status;
-        struct moment passed = join->before;
+        pass(join);
+        struct moment old = join->before;
         join->before = join->after;
-        join->after = passed;
+        join->after = old;
         join->after.there = status > 0;
         join->meter_ended = status == 0;
         if (status > 0)
@@ -220,21 +214,24 @@ static struct wm_reading reading_between(const struct wm_reading *left,
 
 /* The meter's newest reading, with its own time, so that the line goes through what it
  * said and its steps show. The first one and the last are for the very ends of the
- * recording. `shown` is what was given out at the tick before. */
+ * recording. `shown` is what was given out at the tick before. Where the meter's line ends,
+ * its last reading is still given out at the tick after it. */
 static struct wm_reading meter_reading(const struct join *join, size_t channel,
                                        const struct wm_reading *shown, int64_t when_ns,
                                        bool is_last)
 {
     const struct moment *before = &join->before, *after = &join->after;
     const struct wm_reading *right = &after->readings[channel], *newest = right;
+    const struct wm_reading *passed = &join->passed[channel];
     bool goes_on = shown->state == WM_READING_OK;
 
-    if (!after->there || right->state != WM_READING_OK)
-        return (struct wm_reading) { 0 };
-    if (after->when_ns > when_ns)
+    if (after->there && right->state == WM_READING_OK && after->when_ns > when_ns)
         newest = &before->readings[channel];
-    if (newest != right && (!before->there || newest->state != WM_READING_OK))
-        return (struct wm_reading) { 0 };
+    if (!after->there || right->state != WM_READING_OK ||
+        (newest != right && (!before->there || newest->state != WM_READING_OK))) {
+        bool is_new = goes_on && passed->when_ns > join->last_ns;
+        return is_new ? *passed : (struct wm_reading) { 0 };
+    }
     if (is_last || join->last_ns < 0 || (!goes_on && newest->when_ns < join->last_ns))
         return reading_between(newest, right, when_ns);
     return goes_on && newest->when_ns <= shown->when_ns ? *shown : *newest;

@@ -12,6 +12,10 @@
 /* The part of a figure that a load in step with the sensor may hide without a note. */
 #define MOST_UNSEEN 0.1
 
+/* The part of a figure that the readings of a meter may leave out at the ends of the run
+ * without a note. */
+#define MOST_AT_ENDS 0.01
+
 /* Time that a figure leaves out; less is the jitter of the ticks. */
 #define LEAST_MISSING_S 1e-3
 
@@ -116,6 +120,15 @@ static void remark_energy(struct wm_report_builder *builder,
                         "%.0f %%",
                         label, wm_build_number(energy->counter).text,
                         wm_build_number(energy->integral).text, 100 * energy->gap);
+    if (uncertainty->ends > MOST_AT_ENDS * energy->joules)
+        wm_build_fact(
+            builder,
+            "%s: power steps by %s W at the start and by %s W at the end within a "
+            "period of %s s; what lies there may be off by %s J, and the "
+            "uncertainty allows for that",
+            label, wm_build_number(energy->start.step).text,
+            wm_build_number(energy->end.step).text, wm_build_number(energy->period_s).text,
+            wm_build_number(uncertainty->ends).text);
     if (uncertainty->unseen > MOST_UNSEEN * energy->joules)
         wm_build_fact(builder,
                       "%s: its sensor measures a part of the time only; a load in step "
