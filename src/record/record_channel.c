@@ -54,6 +54,7 @@ static const char *const words[][WORDS_MAX] = {
         [WM_SENSOR_TOOL] = "tool",
         [WM_SENSOR_MODEL] = "model",
         [WM_SENSOR_BATTERY] = "battery",
+        [WM_SENSOR_METER] = "meter",
     },
 };
 
@@ -64,7 +65,6 @@ static const struct wm_member sensor_members[] = {
     { .key = "period_ns", .slot = SLOT(period_ns), .type = WM_MEMBER_TIME },
     { .key = "window_s", .slot = SLOT(window_s), .type = WM_MEMBER_DOUBLE },
     { .key = "is_sample", .slot = SLOT(is_sample), .type = WM_MEMBER_BOOL },
-    { .key = "is_dated", .slot = SLOT(is_dated), .type = WM_MEMBER_BOOL },
     { .key = "gain", .slot = SLOT(gain), .type = WM_MEMBER_DOUBLE },
     { .key = "offset", .slot = SLOT(offset), .type = WM_MEMBER_DOUBLE },
     { .key = "step", .slot = SLOT(step), .type = WM_MEMBER_DOUBLE },

@@ -122,6 +122,99 @@ def coverage(folder):
         print(f"# {seconds} s: inside in {inside} of {RUNS}, mean error "
               f"{100 * sum(errors) / RUNS:.1f} %, stated {sorted(stated)[RUNS // 2]:.1f} %")
         assert inside >= 0.95 * RUNS, (seconds, inside)
+        said = remarks(report(folder)[0], "power steps by")
+        assert len(said) == 1, (seconds, said)
+
+
+def remarks(found, about="clock"):
+    return [text for text in found["remarks"] if text.startswith("meter: ") and about in text]
+
+
+@case("a clock that is off is found, and moved where that is asked for")
+def wrong_clock(folder):
+    generator = random.Random(2)
+    for seconds, load in ((4, steady), (60, alternating)):
+        machine = Machine(seconds, load)
+        write_recording(folder / "run.csv", machine)
+        for off in (2, -2, 30):
+            rows = machine.meter(1, generator.random(), 40, 40, 1 + generator.gauss(0, 0.005))
+            rows = [(when, watts * (1 + generator.gauss(0, 0.02))) for when, watts in rows]
+            write_meter(folder / "meter.csv", rows, off)
+            found, as_it_is = report(folder)
+            assert any("its clock seems to be off" in text and "--meter-offset auto" in text
+                       for text in remarks(found)), (seconds, off, found["remarks"])
+            found, moved = report(folder, "--meter-offset", "auto")
+            note = found["notes"]["meter"]
+            offset = float(note.partition("offset of ")[2].split()[0])
+            assert "the CPUs' use" in note and abs(offset + off) <= 0.76, (off, note)
+            assert not remarks(found), found["remarks"]
+            assert covers(moved, machine.joules()), (seconds, off, moved, machine.joules())
+            print(f"# {seconds} s, {off} s off: {100 * (as_it_is['energy'] / machine.joules() - 1):.1f} %, "
+                  f"moved by {offset} s: {100 * (moved['energy'] / machine.joules() - 1):.1f} %")
+            _, given = report(folder, "--meter-offset", f"{-off}s")
+            assert abs(given["energy"] / machine.joules() - 1) < 0.16, given
+
+
+@case("a clock that is right is left alone")
+def right_clock(folder):
+    generator = random.Random(3)
+    for seconds, load in ((2, steady), (4, steady), (10, steady), (60, alternating)):
+        machine = Machine(seconds, load)
+        write_recording(folder / "run.csv", machine)
+        for _ in range(10):
+            write_meter(folder / "meter.csv", machine.meter(1, generator.random(), 30, 30))
+            found, _ = report(folder)
+            assert not remarks(found), found["remarks"]
+
+
+@case("where no offset stands out auto says so and moves nothing")
+def no_peak(folder):
+    generator = random.Random(4)
+    machine = Machine(40, lambda when: 1.0 if when % 4 < 2 else 0.0)
+    busy = [(when / 2, 150 + 100 * (when // 4 % 2)) for when in range(-200, 280)]
+    noise = [(when, generator.uniform(60, 220)) for when in range(-40, 80)]
+    level = [(when, 150) for when in range(-40, 80)]
+    write_recording(folder / "run.csv", machine)
+    for rows, why in ((busy, "several offsets fit"), (noise, "at no offset"),
+                      (level, "at no offset"), (noise[36:40] + noise[44:47], "too few")):
+        write_meter(folder / "meter.csv", rows)
+        _, as_it_is = report(folder)
+        found, meter = report(folder, "--meter-offset", "auto")
+        assert any("no offset of its clock was found" in text for text in remarks(found)), (
+            why, found["remarks"], found["notes"])
+        assert meter["energy"] == as_it_is["energy"]
+        assert found["notes"]["meter"].endswith("joined by the time of day"), found["notes"]
+
+
+@case("an offset that is none is refused")
+def refused(folder):
+    write_recording(folder / "run.csv", Machine(4))
+    write_meter(folder / "meter.csv", Machine(4).meter(1, 0.5))
+    for word in ("", "-", "--2s", "2x", "nan", "25h", "AUTO"):
+        done = wattmeter("report", "--meter", str(folder / "meter.csv"),
+                         f"--meter-offset={word}", str(folder / "run.csv"))
+        assert done.returncode == 2 and len(done.stderr.splitlines()) <= 2, done
+    done = wattmeter("report", "--meter-offset", "1s", str(folder / "run.csv"))
+    assert done.returncode == 2 and "needs --meter" in done.stderr, done
+
+
+@case("a hole costs what is inside of it")
+def holes(folder):
+    machine = Machine(100)
+    write_recording(folder / "run.csv", machine)
+    for seconds in (4, 9, 20):
+        rows = machine.meter(1, 0.43)
+        first = next(k for k, (when, _) in enumerate(rows) if when > 30)
+        write_meter(folder / "meter.csv", rows[:first + 1] + rows[first + seconds:])
+        found, meter = report(folder)
+        lost = remarks(found, "does not cover")[0]
+        assert f"cover {seconds} s of 100 s" in lost, found["remarks"]
+        truth = machine.joules() - seconds * BUSY_W
+        assert abs(meter["energy"] / truth - 1) < 0.01, (seconds, meter, truth)
+    # Of a hole of two readings the line says as much as it can.
+    write_meter(folder / "meter.csv", rows[:first] + rows[first + 2:])
+    found, meter = report(folder)
+    assert not remarks(found, "cover") and covers(meter, machine.joules()), (found["remarks"], meter)
 
 
 if __name__ == "__main__":

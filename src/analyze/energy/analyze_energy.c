@@ -113,7 +113,7 @@ static void add_look(struct wm_energy *energy, const struct wm_reading *power)
 {
     struct wm_energy_look *last = energy->last_looks;
 
-    if (!energy->power_sensor.is_dated ||
+    if (!wm_sensor_is_dated(&energy->power_sensor) ||
         (energy->look_count > 0 && power->when_ns <= last[0].when_ns))
         return;
     for (size_t i = WM_ENERGY_LOOKS - 1; i > 0; i--)
@@ -128,7 +128,8 @@ static double bridged_s(const struct wm_energy *energy, double seconds)
 {
     double period_s = power_period_s(energy);
 
-    if (!energy->power_sensor.is_dated || period_s <= 0 || seconds < GAP_PERIODS * period_s)
+    if (!wm_sensor_is_dated(&energy->power_sensor) || period_s <= 0 ||
+        seconds < GAP_PERIODS * period_s)
         return 0;
     return seconds - period_s;
 }
@@ -602,7 +603,7 @@ static double power_lag_s(const struct wm_energy *energy)
     double period_s = power_period_s(energy);
     double window_s = energy->power_sensor.window_s;
 
-    if (energy->power_sensor.is_dated)
+    if (wm_sensor_is_dated(&energy->power_sensor))
         return 0;
     return (period_s + (window_s > 0 ? window_s : period_s)) / 2;
 }

@@ -105,7 +105,7 @@ static double dated_ends(const struct figure *figure)
     const struct wm_energy_result *result = figure->result;
     double least = result->is_short ? figure->watts : 0;
 
-    if (!figure->is_integral || !figure->sensor->is_dated)
+    if (!figure->is_integral || !wm_sensor_is_dated(figure->sensor))
         return 0;
     return DATED_PERIODS * figure->period_s *
            hypot(fmax(result->start.step, least), fmax(result->end.step, least));
@@ -118,12 +118,12 @@ static double edge_squares(const struct figure *figure, const struct wm_energy_e
     double reach_s = fmax(figure->period_s, figure->is_integral ? window_s(figure) : 0);
     double inside_s = reach_s / 4;
 
+    if (wm_sensor_is_dated(figure->sensor))
+        return 0;
     if (!figure->is_integral && reach_s > 0 && edge->lag_s < reach_s &&
         edge->blur_s < reach_s / 2)
         inside_s = fmin(edge->lag_s * (reach_s - edge->lag_s) / reach_s + edge->blur_s / 2,
                         reach_s / 4);
-    if (figure->sensor->is_dated)
-        return 0;
     return square(watts * edge->blur_s) +
            square((edge->lag_s + edge->blur_s / 2) * unsteadiness(figure)) +
            square(watts * inside_s);

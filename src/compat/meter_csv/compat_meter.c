@@ -383,8 +383,7 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
             .unit = "W",
             .device_kind = WM_DEVICE_PLATFORM,
             .kind = WM_GAUGE,
-            .sensor = { .kind = WM_SENSOR_TOOL,
-                        .is_dated = true,
+            .sensor = { .kind = WM_SENSOR_METER,
                         .gain = METER_GAIN,
                         .text = "an external meter" },
         };
