@@ -52,6 +52,7 @@ class Tracker:
         cpu_watts: Optional[str] = None,
         visible_to: int = 0,
         wait_all: bool = False,
+        baseline_anyway: bool = False,
     ) -> Tracker: ...
     @staticmethod
     def as_gpu_tracker(
