@@ -177,6 +177,7 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         .gpus = args->gpus,
         .cpu_watts = args->cpu_watts,
         .baseline_ns = args->baseline_ns,
+        .baseline_anyway = args->baseline_anyway,
         .wait_all = args->wait_all,
         .visible_to = pid,
         .own_process = true,

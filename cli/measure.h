@@ -17,7 +17,8 @@ struct measure_args {
     double expected_cores;
     const char *gpus;
     const char *cpu_watts;
-    int64_t baseline_ns; /* these two of `run` alone */
+    int64_t baseline_ns; /* these three of `run` alone */
+    bool baseline_anyway;
     bool wait_all;
     struct cmd_list notes;
     const char *experiment, *name, *description, *model_card, *metrics;

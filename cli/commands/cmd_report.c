@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c - `wattmeter report`: the report of a recording. */
 #include <stdio.h>
+#include <string.h>
 
 #include "output.h"
 
 struct report_args {
     struct output_args output;
     struct cmd_count run;
-    const char *meter;
+    const char *meter, *meter_offset;
     bool csv;
     struct cmd_list recordings;
 };
@@ -18,6 +19,12 @@ static const struct cmd_option report_options[] = {
       .slot = offsetof(struct report_args, meter),
       .placeholder = "FILE.csv",
       .help = "join the power that an external meter measured, by the time of day" },
+    { .name = "meter-offset",
+      .slot = offsetof(struct report_args, meter_offset),
+      .placeholder = "TIME|auto",
+      .help = "add this to the meter's times, as -2s; auto: what makes its power follow "
+              "the machine's",
+      .words = "auto" },
     { .name = "csv",
       .slot = offsetof(struct report_args, csv),
       .help = "a table as CSV: a line for each run in each RECORDING, or for run N" },
@@ -49,9 +56,42 @@ static int check_csv(const struct report_args *args, const struct cmd_streams *i
     return CMD_DONE;
 }
 
+/* A duration that may have a sign, or "auto". */
+static bool read_offset(const char *word, int64_t *ret_ns)
+{
+    bool is_less = word[0] == '-';
+
+    if (strcmp(word, "auto") == 0) {
+        *ret_ns = WM_METER_OFFSET_AUTO;
+        return true;
+    }
+    if (!cmd_parse_duration(word + (is_less || word[0] == '+'), ret_ns) ||
+        *ret_ns > WM_METER_OFFSET_MAX_NS)
+        return false;
+    *ret_ns = is_less ? -*ret_ns : *ret_ns;
+    return true;
+}
+
+static int check_offset(const struct report_args *args, const struct cmd_streams *io)
+{
+    int64_t offset_ns;
+
+    if (args->meter_offset && !args->meter)
+        return output_misused("report", io, "--meter-offset needs --meter");
+    if (args->meter_offset && !read_offset(args->meter_offset, &offset_ns))
+        return output_misused("report", io,
+                              "--meter-offset: '%.60s' is neither 'auto' nor a time of up "
+                              "to a day, such as -2s or 1.5s",
+                              cmd_shown(args->meter_offset));
+    return CMD_DONE;
+}
+
 static int check(const struct report_args *args, const struct cmd_streams *io)
 {
     int code = check_csv(args, io);
+
+    if (code == CMD_DONE)
+        code = check_offset(args, io);
 
     for (size_t i = 0; i < args->recordings.count && code == CMD_DONE; i++)
         code = output_check_input("report", &args->output, args->recordings.words[i], io);
@@ -77,11 +117,15 @@ static int print_report(const struct report_args *args, const struct cmd_streams
     struct wm_recording *recording = NULL;
     struct wm_report *report;
     struct wm_error err;
+    int64_t offset_ns = 0;
 
+    if (args->meter_offset)
+        read_offset(args->meter_offset, &offset_ns);
     int status = wm_recording_open(args->recordings.words[0], output_run(&args->run),
                                    &recording, &err);
     if (status == WM_OK && args->meter)
-        status = wm_recording_join_meter(recording, args->meter, &recording, &err);
+        status =
+            wm_recording_join_meter_at(recording, args->meter, offset_ns, &recording, &err);
     if (status == WM_OK)
         status = wm_report_from_recording(recording, &report, &err);
     wm_recording_close(recording);

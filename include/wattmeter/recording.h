@@ -86,6 +86,19 @@ WM_API void wm_recording_stop_on(struct wm_recording *recording,
 WM_API int wm_recording_join_meter(struct wm_recording *recording, const char *path,
                                    struct wm_recording **ret_joined, struct wm_error *err);
 
+/* In place of an offset: the one at which the meter's power follows the machine's own, or
+ * the CPUs' use. Where none stands out it is 0, and a remark of the report says so. */
+#define WM_METER_OFFSET_AUTO INT64_MIN
+
+/* The largest offset: a day. */
+#define WM_METER_OFFSET_MAX_NS INT64_C(86400000000000)
+
+/* The same for a meter whose clock is off: `offset_ns` is added to its times. With 0, as
+ * above, the report has a remark where another offset clearly fits better. */
+WM_API int wm_recording_join_meter_at(struct wm_recording *recording, const char *path,
+                                      int64_t offset_ns, struct wm_recording **ret_joined,
+                                      struct wm_error *err);
+
 /* Writes the run that `recording` stands at the start of to `path`, in the
  * format that the suffix names (.sqlite, .csv, .json, .aipm) or to the PostgreSQL
  * database of that URL, and leaves it at its end. `mode` says what may happen to a

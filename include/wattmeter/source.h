@@ -73,9 +73,10 @@ enum wm_sensor_kind {
     WM_SENSOR_UNKNOWN,
     WM_SENSOR_BUILT_IN, /* a meter inside the device itself: RAPL, that of a GPU */
     WM_SENSOR_BOARD,    /* a meter beside the device, on its board */
-    WM_SENSOR_TOOL,     /* another tool, or a meter that such a tool has read */
+    WM_SENSOR_TOOL,     /* another tool */
     WM_SENSOR_MODEL,    /* no meter: the value of a model, which goes on without steps */
     WM_SENSOR_BATTERY,  /* a battery's own gauge */
+    WM_SENSOR_METER,    /* an external meter, whose readings carry the time they are of */
 };
 
 /* What is known beforehand of the sensor behind power or energy: what was published of

@@ -72,6 +72,10 @@ struct wm_tracker_options {
      * so that its idle power is known; 0: not at all. Of no use with what runs already. */
     int64_t baseline_ns;
 
+    /* The baseline counts even if the CPUs, or the GPU, were busy for more than 5 % of it.
+     */
+    bool baseline_anyway;
+
     /* The calling process does nothing but tracking, so that all it uses is
      * the tracker's own cost. Otherwise that is what the tracker's functions
      * use, and its memory is not told apart from the program's. */

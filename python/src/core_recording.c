@@ -255,24 +255,32 @@ PyObject *core_live_columns(struct wm_recording *live)
 }
 
 PyDoc_STRVAR(join_meter_doc,
-             "join_meter($self, path, /)\n--\n\n"
+             "join_meter($self, path, offset_ns=0, /)\n--\n\n"
              "Adds what an external power meter saw: the columns with watts of that CSV\n"
-             "file become channels, labelled \"meter\". Before columns().");
+             "file become channels, labelled \"meter\". Before columns(). The offset is\n"
+             "added to its times; None: the one that fits best.");
 
 static PyObject *join_meter(PyObject *self, PyObject *args)
 {
     struct wm_recording *joined;
     struct wm_error err = { 0 };
-    PyObject *path;
+    PyObject *path, *offset = NULL;
+    int64_t offset_ns = 0;
     int status = -1;
 
-    if (!PyArg_ParseTuple(args, "O&:join_meter", PyUnicode_FSConverter, &path))
+    if (!PyArg_ParseTuple(args, "O&|O:join_meter", PyUnicode_FSConverter, &path, &offset))
         return NULL;
+    if (offset)
+        offset_ns = offset == Py_None ? WM_METER_OFFSET_AUTO : PyLong_AsLongLong(offset);
+    if (PyErr_Occurred()) {
+        Py_DECREF(path);
+        return NULL;
+    }
     struct wm_recording *recording = core_object_enter(self);
     if (recording) {
         const char *text = PyBytes_AsString(path);
         Py_BEGIN_ALLOW_THREADS
-            status = wm_recording_join_meter(recording, text, &joined, &err);
+            status = wm_recording_join_meter_at(recording, text, offset_ns, &joined, &err);
         Py_END_ALLOW_THREADS
         if (status >= 0)
             core_slot_of(self)->handle = joined;

@@ -27,20 +27,23 @@ static void end_tracker(void *handle)
 static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "interval",  "gpus",       "cores",    "baseline",
-                             "cpu_watts", "visible_to", "wait_all", NULL };
+                             "cpu_watts", "visible_to", "wait_all", "baseline_anyway",
+                             NULL };
     struct wm_tracker_options options = { 0 };
     double interval = 0.1, baseline = 0;
-    int wait_all = 0;
+    int wait_all = 0, anyway = 0;
     struct wm_tracker *tracker;
     struct wm_error err = { 0 };
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzip:Tracker", names, &interval,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzipp:Tracker", names, &interval,
                                      &options.gpus, &options.expected_cores, &baseline,
-                                     &options.cpu_watts, &options.visible_to, &wait_all))
+                                     &options.cpu_watts, &options.visible_to, &wait_all,
+                                     &anyway))
         return NULL;
     options.wait_all = wait_all;
     options.interval_ns = core_ns(interval);
     options.baseline_ns = core_ns(baseline);
+    options.baseline_anyway = anyway;
     if (options.interval_ns == 0 || isnan(interval)) { /* 0: as usual, to the library */
         PyErr_Format(PyExc_ValueError, "an interval of %s s is not between 1 ms and 1 h",
                      isnan(interval) ? "nan" : "0");
@@ -661,12 +664,13 @@ static PyGetSetDef members[] = {
 PyDoc_STRVAR(
     tracker_doc,
     "Tracker(*, interval=0.1, gpus=None, cores=0.0, baseline=0.0, cpu_watts=None, "
-    "visible_to=0, wait_all=False)\n--\n\n"
+    "visible_to=0, wait_all=False, baseline_anyway=False)\n--\n\n"
     "A run: what a process tree uses, sampled from start to stop.\n\n"
     "interval: seconds between two samples, 0.001 to 3600.\n"
     "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"
     "cores: how many cores are 100 % of the hardware's CPU use; 0: all.\n"
     "baseline: seconds for which the idle machine is measured before a command starts.\n"
+    "baseline_anyway: it counts though the machine was busy for more than 5 % of it.\n"
     "cpu_watts: \"IDLE:MAX\", for the estimate where nothing measures the CPUs.\n"
     "visible_to: the process whose environment decides what \"visible\" means; 0: this.\n\n"
     "It is started once, and after a fork it is the parent's. Arguments out of range\n"

@@ -58,6 +58,14 @@ class Column:
         return f"<Column {self.name} in {self.unit}: {len(self)} samples>"
 
 
+def _offset_ns(offset: float | str) -> int | None:
+    if offset == "auto":
+        return None
+    if isinstance(offset, str):
+        raise ValueError(f"meter_offset: {offset!r} is neither 'auto' nor seconds")
+    return round(offset * 1e9)
+
+
 class Recording:
     """A run of a recording: columns by name, and what was computed of it.
 
@@ -65,7 +73,11 @@ class Recording:
     """
 
     def __init__(
-        self, path: Path, run: int | None = None, meter: Path | None = None
+        self,
+        path: Path,
+        run: int | None = None,
+        meter: Path | None = None,
+        meter_offset: float | str = 0,
     ) -> None:
         self._path = path
         self._run = run
@@ -73,7 +85,7 @@ class Recording:
         core = _core.Recording(path, run)
         self.run_count = core.run_count
         if meter is not None:
-            core.join_meter(meter)
+            core.join_meter(meter, _offset_ns(meter_offset))
         channels = core.channels
         times, values, states = core.columns()
         self._times = times
@@ -190,7 +202,11 @@ if TYPE_CHECKING:
 
     @overload
     def read(
-        path: Path, run: int | None = None, *, meter: Path | None = None
+        path: Path,
+        run: int | None = None,
+        *,
+        meter: Path | None = None,
+        meter_offset: float | str = 0,
     ) -> Recording: ...
 
     @overload
@@ -202,12 +218,15 @@ def read(
     run: int | None = None,
     *,
     meter: Path | None = None,
+    meter_offset: float | str = 0,
 ) -> Any:
     """A recording of whatever format, or the database postgresql://..., with all its
     samples; or those of a job's ranks, as a list.
 
     run     its number, from 0; None: the newest
     meter   the CSV file of an external power meter, whose columns are added
+    meter_offset    seconds to add to its times; "auto": what makes its power follow the
+                    machine's
 
     A list of paths gives Ranks, in which the energy of a node is counted once.
 
@@ -215,7 +234,7 @@ def read(
     ValueError where there is no such run.
     """
     if not isinstance(path, (list, tuple)):
-        return Recording(path, run, meter)
+        return Recording(path, run, meter, meter_offset)
     if run is not None or meter is not None:
         raise ValueError("run= and meter= are for one recording, not for a list")
     from wattmeter._ranks import Ranks

@@ -215,6 +215,7 @@ def run(
     gpus: str | None = None,
     cores: float | None = None,
     baseline: float = 0.0,
+    baseline_anyway: bool = False,
     wait_all: bool = False,
     cpu_watts: str | None = None,
     notes: Mapping[str, object] | None = None,
@@ -225,6 +226,7 @@ def run(
 
     baseline    seconds for which the idle machine is measured first, so that what it
                 takes then is told apart
+    baseline_anyway     it counts though the machine was busy for more than 5 % of it
     wait_all    it ends with the last of the processes that the command leaves behind, as
                 daemons are, not with the command
     The rest is as track() has it. What the command reads and writes is its own.
@@ -237,6 +239,7 @@ def run(
         "gpus": gpus,
         "cores": cores or 0.0,
         "baseline": baseline,
+        "baseline_anyway": baseline_anyway,
         "wait_all": wait_all,
         "cpu_watts": cpu_watts,
     }

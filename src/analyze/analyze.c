@@ -10,6 +10,7 @@
 
 #include "analyze/analyze_build.h"
 #include "analyze/energy/analyze_devices.h"
+#include "analyze/energy/analyze_uncertainty.h"
 
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {
     [WM_CPU_PART_SYSTEM] = WM_CPU_SYSTEM_SUM,
@@ -208,10 +209,31 @@ out:
     return status;
 }
 
+/* How busy the CPUs were, or the GPU. The kernel counts CPU time in steps, one of which may
+ * be of the time before; CPU time that nobody knows of is none. */
+static double busy_of(const struct wm_analysis *analysis, size_t index)
+{
+    size_t host = analysis->cpu_work.host.channel;
+
+    if (index >= analysis->device_count) {
+        size_t channel = analysis->gpus[index - analysis->device_count].utilization;
+        return channel == WM_NO_CHANNEL ? 0
+                                        : wm_gauge_mean(&analysis->stats[channel].gauge);
+    }
+    if (host == WM_NO_CHANNEL)
+        return 0;
+    const struct wm_counter_stats *counter = &analysis->stats[host].counter;
+    double room =
+        wm_stats_seconds(counter->first_ns, counter->last_ns) * analysis->run->core_count;
+    double step = (double)analysis->channels[host].period_ns / 1e9;
+    return room > 0 ? fmax(counter->total - step, 0) / room : 0;
+}
+
 static int add_baseline(struct wm_run *run, const struct wm_device_stats *device,
-                        struct wm_error *err)
+                        double busy, bool anyway, struct wm_error *err)
 {
     struct wm_energy_result energy;
+    struct wm_uncertainty off;
 
     wm_energy_result(&device->joules, &energy);
     double seconds = energy.span_s - energy.missing_s;
@@ -221,13 +243,17 @@ static int add_baseline(struct wm_run *run, const struct wm_device_stats *device
     baseline->source = strdup(device->channel->source);
     baseline->device = strdup(device->channel->device);
     baseline->watts = energy.joules / seconds;
+    wm_uncertainty_find(&device->joules, &energy, &off);
+    baseline->off = off.random / seconds;
+    baseline->busy = busy;
+    baseline->is_refused = busy > WM_BASELINE_MOST_BUSY && !anyway;
     if (!baseline->source || !baseline->device)
         return wm_fail_memory(err, "baseline");
     return WM_OK;
 }
 
-int wm_analysis_baselines(const struct wm_analysis *analysis, struct wm_run *ret_run,
-                          struct wm_error *err)
+int wm_analysis_baselines(const struct wm_analysis *analysis, bool anyway,
+                          struct wm_run *ret_run, struct wm_error *err)
 {
     size_t count = wm_device_count(analysis);
     int status = WM_OK;
@@ -236,7 +262,8 @@ int wm_analysis_baselines(const struct wm_analysis *analysis, struct wm_run *ret
     if (!ret_run->baselines)
         return wm_fail_memory(err, "baseline");
     for (size_t i = 0; i < count && status == WM_OK; i++)
-        status = add_baseline(ret_run, wm_device_at(analysis, i), err);
+        status = add_baseline(ret_run, wm_device_at(analysis, i), busy_of(analysis, i),
+                              anyway, err);
     ret_run->baseline_seconds = wm_stats_seconds(analysis->first_ns, analysis->last_ns);
     return status;
 }

@@ -39,8 +39,9 @@ int wm_analysis_report(const struct wm_analysis *analysis, const struct wm_resul
                        struct wm_report **ret_report, struct wm_error *err);
 
 /* What each device took on average over the ticks up to now, as the baselines of the
- * run `ret_run`, which gets copies. A device whose energy is not known has none. */
-int wm_analysis_baselines(const struct wm_analysis *analysis, struct wm_run *ret_run,
-                          struct wm_error *err);
+ * run `ret_run`, which gets copies. A device whose energy is not known has none; that of
+ * one that was busy is refused, but `anyway`. */
+int wm_analysis_baselines(const struct wm_analysis *analysis, bool anyway,
+                          struct wm_run *ret_run, struct wm_error *err);
 
 #endif

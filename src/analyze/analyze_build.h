@@ -88,6 +88,9 @@ void wm_build_sum_start(struct wm_energy_sum *sum);
 void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part);
 void wm_build_sum_end(struct wm_energy_sum *sum);
 
+/* A sum that lacks one of its parts is the least that it may be. */
+void wm_build_sum_lack(struct wm_energy_sum *sum, const char *why);
+
 /* Nothing of it is known. */
 void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why);
 

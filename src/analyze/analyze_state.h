@@ -36,6 +36,7 @@ struct wm_device_stats {
     struct wm_energy joules;
     struct wm_share share; /* of a package, of memory or of a GPU */
     bool counts;           /* towards the energy of all together */
+    bool is_busy_before;   /* it had something to do in the baseline, which is not used */
 };
 
 /* A GPU, and its other channels. One that is a part of a processor, which its power is a

@@ -54,6 +54,7 @@ static const char *const words[][WORDS_MAX] = {
         [WM_SENSOR_TOOL] = "tool",
         [WM_SENSOR_MODEL] = "model",
         [WM_SENSOR_BATTERY] = "battery",
+        [WM_SENSOR_METER] = "meter",
     },
 };
 

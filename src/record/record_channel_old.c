@@ -23,7 +23,7 @@ static const struct {
 } kinds[] = {
     { "rapl", WM_SENSOR_BUILT_IN },     { "nvml", WM_SENSOR_BUILT_IN },
     { "drm", WM_SENSOR_BUILT_IN },      { "hwmon", WM_SENSOR_BOARD },
-    { "aipowermeter", WM_SENSOR_TOOL }, { "meter", WM_SENSOR_TOOL },
+    { "aipowermeter", WM_SENSOR_TOOL }, { "meter", WM_SENSOR_METER },
     { "estimate", WM_SENSOR_MODEL },    { "battery", WM_SENSOR_BATTERY },
 };
 

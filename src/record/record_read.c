@@ -30,6 +30,8 @@ struct wm_recording {
     char *path;
     dev_t device;
     ino_t inode; /* 0 where a URL leads */
+    size_t run;
+    bool is_one; /* a run of what is at its path, and nothing else */
     bool started;
     const volatile sig_atomic_t *stop; /* ends reading when it is set; may be NULL */
     max_align_t state[];
@@ -106,6 +108,8 @@ static int open_as(const struct wm_reader_ops *ops, const char *file,
     recording->ops = ops;
     recording->device = info->st_dev;
     recording->inode = info->st_ino;
+    recording->run = run;
+    recording->is_one = true;
     int status = ops->open(recording->state, recording->path, run, err);
     if (status < 0) {
         wm_recording_close(recording);
@@ -179,6 +183,17 @@ int wm_recording_open_any(const char *path, size_t run, struct wm_recording **re
     return open_any(path, run, true, ret_recording, err);
 }
 
+int wm_recording_open_again(const struct wm_recording *recording,
+                            struct wm_recording **ret_recording, struct wm_error *err)
+{
+    const struct stat info = { .st_dev = recording->device, .st_ino = recording->inode };
+
+    if (!recording->is_one)
+        return wm_fail(err, WM_ENODEV, "it cannot be read twice");
+    return open_as(recording->ops, recording->path, &info, recording->run, ret_recording,
+                   err);
+}
+
 int wm_recording_count_runs(const char *path, size_t *ret_count, struct wm_error *err)
 {
     struct wm_recording *recording;
@@ -199,6 +214,8 @@ int wm_recording_open_files(const struct wm_reader_ops *ops, const char *const *
     struct wm_recording *recording = NULL;
 
     int status = open_as(ops, paths[0], &none, WM_LAST_RUN, &recording, err);
+    if (status == WM_OK)
+        recording->is_one = false;
     for (size_t i = 1; i < count && status == WM_OK; i++)
         status = ops->add(recording->state, paths[i], err);
     if (status < 0)
@@ -214,7 +231,10 @@ int wm_recording_stand_in(const struct wm_recording *recording,
 {
     const struct stat info = { .st_dev = recording->device, .st_ino = recording->inode };
 
-    return open_as(ops, recording->path, &info, WM_LAST_RUN, ret_recording, err);
+    int status = open_as(ops, recording->path, &info, WM_LAST_RUN, ret_recording, err);
+    if (status == WM_OK)
+        (*ret_recording)->is_one = false;
+    return status;
 }
 
 bool wm_recording_is_url(const char *path)

@@ -16,6 +16,10 @@ struct wm_timepoint;
 int wm_recording_open_any(const char *path, size_t run, struct wm_recording **ret_recording,
                           struct wm_error *err);
 
+/* The same run once more, at its start. WM_ENODEV: it is put together of several files. */
+int wm_recording_open_again(const struct wm_recording *recording,
+                            struct wm_recording **ret_recording, struct wm_error *err);
+
 /* How many runs the recording at `path` holds. */
 int wm_recording_count_runs(const char *path, size_t *ret_count, struct wm_error *err);
 

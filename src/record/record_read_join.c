@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/base_number.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record_column.h"
+#include "record/record_meter_clock.h"
 #include "record/record_ops.h"
 #include "record/record_read.h"
 
@@ -25,42 +27,28 @@ struct moment {
     struct wm_reading *readings;
 };
 
-/* A run shorter than so many periods of the meter has no figure to rely on. */
-enum { SHORT_PERIODS = 3 };
-
 struct join {
     struct wm_reader_head head;
     struct wm_recording *recording, *meter;
+    int64_t shift_ns; /* what turns the meter's times into those of the recording */
     struct wm_channel *channels;
     size_t own_count, meter_count; /* of the channels */
     struct wm_reading *readings;   /* of a tick that is given out */
     int64_t last_ns;               /* when that was; -1: there was none */
     struct moment next;            /* tick of the recording */
     struct moment before, after;   /* ticks of the meter, on both sides of a tick */
+    struct wm_reading *passed; /* by column, the last reading that is not after a tick */
     bool meter_ended, ended;
     uint64_t ticks, joined; /* for how many the meter had something to say */
 };
 
-/* How far the meter's time is behind that of the recording. */
-static int64_t shift_of(const struct join *join)
+/* How far the meter's time is behind that of the recording, as both clocks have it. */
+static int64_t shift_between(const struct wm_recording *recording,
+                             const struct wm_recording *meter)
 {
-    const struct wm_run *meter = wm_recording_run(join->meter);
+    const struct wm_run *own = wm_recording_run(recording), *of = wm_recording_run(meter);
 
-    return meter->anchor_unix_ns - meter->anchor_ns + join->head.run.anchor_ns -
-           join->head.run.anchor_unix_ns;
-}
-
-/* Elsewhere the meter says of what time a reading is, and lags behind by nothing. Where
- * there are hardly any that is not enough: their period says so. */
-static int64_t period_of(const struct join *join)
-{
-    const struct wm_run *run = wm_recording_run(join->recording);
-    const struct wm_result *result = wm_recording_result(join->recording);
-    int64_t period_ns = wm_recording_run(join->meter)->interval_ns;
-
-    return result && (result->end_ns - run->anchor_ns) / SHORT_PERIODS < period_ns
-               ? period_ns
-               : 0;
+    return of->anchor_unix_ns - of->anchor_ns + own->anchor_ns - own->anchor_unix_ns;
 }
 
 static int make_buffers(struct join *join, struct wm_error *err)
@@ -74,17 +62,16 @@ static int make_buffers(struct join *join, struct wm_error *err)
     join->next.readings = calloc(own, sizeof(*join->next.readings));
     join->before.readings = calloc(meter, sizeof(*join->before.readings));
     join->after.readings = calloc(meter, sizeof(*join->after.readings));
+    join->passed = calloc(meter, sizeof(*join->passed));
     if (!join->channels || !join->readings || !join->next.readings ||
-        !join->before.readings || !join->after.readings)
+        !join->before.readings || !join->after.readings || !join->passed)
         return wm_fail_memory(err, "meter");
     channels = wm_recording_channels(join->recording, &count);
     for (size_t i = 0; i < own; i++)
         join->channels[i] = channels[i];
     channels = wm_recording_channels(join->meter, &count);
-    for (size_t i = 0; i < meter; i++) {
+    for (size_t i = 0; i < meter; i++)
         join->channels[own + i] = channels[i];
-        join->channels[own + i].period_ns = period_of(join);
-    }
     return WM_OK;
 }
 
@@ -129,17 +116,69 @@ static void free_buffers(struct join *join)
     free(join->next.readings);
     free(join->before.readings);
     free(join->after.readings);
+    free(join->passed);
     *join = (struct join) { 0 };
+}
+
+/* How the meter is joined: by its clock, or that and an offset. */
+struct clock {
+    int64_t offset_ns;
+    bool is_searched; /* and not given */
+    struct wm_meter_clock found;
+};
+
+/* "-2.5 s" */
+static void print_offset(char *text, size_t size, int64_t offset_ns)
+{
+    snprintf(text, size, "%+.9g s", (double)offset_ns / 1e9);
+}
+
+static int note_meter(struct join *join, const char *name, const struct clock *clock)
+{
+    char offset[32];
+
+    print_offset(offset, sizeof(offset), clock->offset_ns);
+    if (clock->offset_ns == 0)
+        return wm_run_set_note(&join->head.run, "meter", "%s, joined by the time of day",
+                               wm_text_path(name));
+    return wm_run_set_note(
+        &join->head.run, "meter", "%s, joined by the time of day and an offset of %s%s%s",
+        wm_text_path(name), offset, clock->is_searched ? ", found with " : "",
+        clock->is_searched ? clock->found.by : "");
+}
+
+/* A clock that is right is right to about a period. */
+static int remark_clock(struct join *join, const struct clock *clock)
+{
+    const struct wm_meter_clock *found = &clock->found;
+    struct wm_remarks *remarks = &join->head.remarks;
+    char offset[32];
+
+    print_offset(offset, sizeof(offset), found->offset_ns);
+    if (clock->is_searched && !found->is_clear)
+        return wm_remarks_add(remarks,
+                              "meter: no offset of its clock was found (%s); its times are "
+                              "taken as they are",
+                              found->why);
+    if (!clock->is_searched && clock->offset_ns == 0 && found->is_clear &&
+        llabs(found->offset_ns) > found->period_ns)
+        return wm_remarks_add(remarks,
+                              "meter: its clock seems to be off: its power follows %s best "
+                              "with an offset of %s; --meter-offset auto takes that",
+                              found->by, offset);
+    return WM_OK;
 }
 
 /* Both recordings stand at their start, and belong to the state from here on if this
  * succeeds. `name` is what people call the meter's file. */
 static int begin(struct join *join, struct wm_recording *recording,
-                 struct wm_recording *meter, const char *name, struct wm_error *err)
+                 struct wm_recording *meter, const char *name, const struct clock *clock,
+                 struct wm_error *err)
 {
     *join = (struct join) {
         .recording = recording,
         .meter = meter,
+        .shift_ns = shift_between(recording, meter) + clock->offset_ns,
         .own_count = wm_recording_channel_count(recording),
         .meter_count = wm_recording_channel_count(meter),
         .last_ns = -1,
@@ -151,8 +190,7 @@ static int begin(struct join *join, struct wm_recording *recording,
     if (status == WM_OK)
         status = fill_head(join, err);
     if (status == WM_OK &&
-        wm_run_set_note(&join->head.run, "meter", "%s, joined by the time of day",
-                        wm_text_path(name)) < 0)
+        (note_meter(join, name, clock) < 0 || remark_clock(join, clock) < 0))
         status = wm_fail_memory(err, "meter");
     if (status < 0)
         free_buffers(join);
@@ -176,12 +214,20 @@ static int read_next(struct join *join, struct wm_error *err)
 static void copy_meter(const struct join *join, const struct wm_tick *tick,
                        struct moment *to)
 {
-    int64_t shift_ns = shift_of(join);
+    int64_t shift_ns = join->shift_ns;
 
     to->when_ns = tick->when_ns + shift_ns;
     for (size_t i = 0; i < tick->count; i++) {
         to->readings[i] = tick->readings[i];
         to->readings[i].when_ns += shift_ns;
+    }
+}
+
+static void pass(struct join *join)
+{
+    for (size_t i = 0; i < join->meter_count && join->after.there; i++) {
+        if (join->after.readings[i].state == WM_READING_OK)
+            join->passed[i] = join->after.readings[i];
     }
 }
 
@@ -194,9 +240,10 @@ static int follow_meter(struct join *join, int64_t when_ns, struct wm_error *err
         int status = wm_recording_next(join->meter, &tick, err);
         if (status < 0)
             return status;
-        struct moment passed = join->before;
+        pass(join);
+        struct moment old = join->before;
         join->before = join->after;
-        join->after = passed;
+        join->after = old;
         join->after.there = status > 0;
         join->meter_ended = status == 0;
         if (status > 0)
@@ -220,21 +267,24 @@ static struct wm_reading reading_between(const struct wm_reading *left,
 
 /* The meter's newest reading, with its own time, so that the line goes through what it
  * said and its steps show. The first one and the last are for the very ends of the
- * recording. `shown` is what was given out at the tick before. */
+ * recording. `shown` is what was given out at the tick before. Where the meter's line ends,
+ * its last reading is still given out at the tick after it. */
 static struct wm_reading meter_reading(const struct join *join, size_t channel,
                                        const struct wm_reading *shown, int64_t when_ns,
                                        bool is_last)
 {
     const struct moment *before = &join->before, *after = &join->after;
     const struct wm_reading *right = &after->readings[channel], *newest = right;
+    const struct wm_reading *passed = &join->passed[channel];
     bool goes_on = shown->state == WM_READING_OK;
 
-    if (!after->there || right->state != WM_READING_OK)
-        return (struct wm_reading) { 0 };
-    if (after->when_ns > when_ns)
+    if (after->there && right->state == WM_READING_OK && after->when_ns > when_ns)
         newest = &before->readings[channel];
-    if (newest != right && (!before->there || newest->state != WM_READING_OK))
-        return (struct wm_reading) { 0 };
+    if (!after->there || right->state != WM_READING_OK ||
+        (newest != right && (!before->there || newest->state != WM_READING_OK))) {
+        bool is_new = goes_on && passed->when_ns > join->last_ns;
+        return is_new ? *passed : (struct wm_reading) { 0 };
+    }
     if (is_last || join->last_ns < 0 || (!goes_on && newest->when_ns < join->last_ns))
         return reading_between(newest, right, when_ns);
     return goes_on && newest->when_ns <= shown->when_ns ? *shown : *newest;
@@ -354,13 +404,60 @@ static const struct wm_reader_ops reader_join = {
     .close = join_close,
 };
 
-int wm_recording_join_meter(struct wm_recording *recording, const char *path,
-                            struct wm_recording **ret_joined, struct wm_error *err)
+/* Both are read once more for it. */
+static int find_clock(const struct wm_recording *recording, const char *path,
+                      struct wm_meter_clock *ret_clock, struct wm_error *err)
+{
+    struct wm_recording *again = NULL, *meter = NULL;
+
+    *ret_clock = (struct wm_meter_clock) { .why = "the recording cannot be read twice" };
+    int status = wm_recording_open_again(recording, &again, err);
+    if (status == WM_ENODEV)
+        return WM_OK;
+    if (status == WM_OK)
+        status = wm_recording_open(path, WM_LAST_RUN, &meter, err);
+    if (status == WM_OK)
+        status =
+            wm_meter_clock_find(again, meter, shift_between(again, meter), ret_clock, err);
+    wm_recording_close(again);
+    wm_recording_close(meter);
+    return status;
+}
+
+/* An offset that was given is taken as it is. */
+static int choose_clock(const struct wm_recording *recording, const char *path,
+                        int64_t offset_ns, struct clock *ret_clock, struct wm_error *err)
+{
+    struct clock clock = { .is_searched = offset_ns == WM_METER_OFFSET_AUTO };
+
+    if (offset_ns != 0 && !clock.is_searched) {
+        *ret_clock = (struct clock) { .offset_ns = offset_ns };
+        return WM_OK;
+    }
+    int status = find_clock(recording, path, &clock.found, err);
+    if (clock.is_searched && clock.found.is_clear)
+        clock.offset_ns = clock.found.offset_ns;
+    *ret_clock = clock;
+    return status;
+}
+
+static bool is_offset(int64_t offset_ns)
+{
+    return offset_ns == WM_METER_OFFSET_AUTO ||
+           (offset_ns <= WM_METER_OFFSET_MAX_NS && offset_ns >= -WM_METER_OFFSET_MAX_NS);
+}
+
+int wm_recording_join_meter_at(struct wm_recording *recording, const char *path,
+                               int64_t offset_ns, struct wm_recording **ret_joined,
+                               struct wm_error *err)
 {
     struct wm_recording *meter = NULL, *joined = NULL;
+    struct clock clock;
 
     if (!wm_recording_at_start(recording))
         return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
+    if (!is_offset(offset_ns))
+        return wm_fail(err, WM_EINVAL, "a meter's offset is a day at most");
     if (wm_recording_is_url(path))
         return wm_fail(err, WM_EINVAL, "the readings of a meter are read from a file");
     int status = wm_recording_open(path, WM_LAST_RUN, &meter, err);
@@ -368,10 +465,12 @@ int wm_recording_join_meter(struct wm_recording *recording, const char *path,
         status =
             wm_fail(err, WM_EFORMAT, "%s: not the CSV file of a meter", wm_text_path(path));
     if (status == WM_OK)
+        status = choose_clock(recording, path, offset_ns, &clock, err);
+    if (status == WM_OK)
         status = wm_recording_stand_in(recording, &reader_join, &joined, err);
     if (status == WM_OK)
-        status =
-            begin(wm_recording_state(joined, &reader_join), recording, meter, path, err);
+        status = begin(wm_recording_state(joined, &reader_join), recording, meter, path,
+                       &clock, err);
     if (status < 0) {
         wm_recording_close(joined);
         wm_recording_close(meter);
@@ -379,4 +478,10 @@ int wm_recording_join_meter(struct wm_recording *recording, const char *path,
     }
     *ret_joined = joined;
     return WM_OK;
+}
+
+int wm_recording_join_meter(struct wm_recording *recording, const char *path,
+                            struct wm_recording **ret_joined, struct wm_error *err)
+{
+    return wm_recording_join_meter_at(recording, path, 0, ret_joined, err);
 }

@@ -312,6 +312,11 @@ const char *wm_source_set_remark(const struct wm_source_set *set)
     return set->choice ? wm_gpu_lists_remark(set->choice) : NULL;
 }
 
+bool wm_source_set_lacks_gpus(const struct wm_source_set *set)
+{
+    return set->choice && wm_gpu_lists_are_short(set->choice);
+}
+
 int64_t wm_source_set_begin(struct wm_source_set *set)
 {
     int64_t now_ns = wm_clock_monotonic_ns();

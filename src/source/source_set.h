@@ -112,6 +112,9 @@ const char *wm_source_set_left_out(const struct wm_source_set *set,
 /* What is to be said about the choice of GPUs, or NULL. */
 const char *wm_source_set_remark(const struct wm_source_set *set);
 
+/* Whether that is, among others, that one of the chosen does not answer. */
+bool wm_source_set_lacks_gpus(const struct wm_source_set *set);
+
 /* A round of readings: the drivers that may hang are asked, and answer while the caller
  * does something else. Returns when they were asked. */
 int64_t wm_source_set_begin(struct wm_source_set *set);

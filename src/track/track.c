@@ -52,6 +52,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     pthread_mutex_init(&tracker->lock, NULL);
     pthread_mutex_init(&tracker->stop_lock, NULL);
     tracker->baseline_ns = options->baseline_ns;
+    tracker->baseline_anyway = options->baseline_anyway;
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
     tracker->wait_all = options->wait_all;
@@ -119,6 +120,7 @@ static int note_source(struct wm_run *run, const struct wm_source_set *sources,
         return status;
     snprintf(text, sizeof(text), "%zu of %zu %s not measured: %s", gpus.there - gpus.read,
              gpus.there, gpus.there - gpus.read == 1 ? "is" : "are", left_out);
+    run->gpus_unknown = true;
     return wm_run_add_gpu_remark(run, text, err);
 }
 

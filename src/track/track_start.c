@@ -92,7 +92,8 @@ static int take_baseline(struct wm_tracker *tracker, struct wm_error *err)
         status = take_ticks(tracker, analysis, &before, err);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (status == WM_OK)
-        status = wm_analysis_baselines(analysis, &tracker->run, err);
+        status =
+            wm_analysis_baselines(analysis, tracker->baseline_anyway, &tracker->run, err);
     wm_analysis_free(analysis);
     return status;
 }
@@ -105,6 +106,7 @@ int wm_track_describe_gpus(struct wm_tracker *tracker, struct wm_error *err)
 
     run->expected_gpu_count = (int)gpus.read;
     run->gpu_count = (int)gpus.there;
+    run->gpus_unknown |= wm_source_set_lacks_gpus(tracker->sources);
     return remark ? wm_run_add_gpu_remark(run, remark, err) : WM_OK;
 }
 

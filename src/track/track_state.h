@@ -41,6 +41,7 @@ struct wm_tracker {
     bool own_process, self, wait_all;
     bool wants_estimate; /* the user gave watts for the estimate of the CPUs */
     int64_t baseline_ns;
+    bool baseline_anyway;
 
     char *record_target;
     char *metrics_path; /* what the target writes of itself; NULL: nothing */

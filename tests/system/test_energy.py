@@ -4,6 +4,7 @@
 power, counters that run over, are set back or are dead, and whose the energy was."""
 
 import contextlib
+import csv
 import json
 import signal
 import sqlite3
@@ -147,7 +148,26 @@ def _(folder):
     package = r["energy"]["cpu"]["packages"][0]
     whole = 50 * (last - first)
     assert 0.8 * whole < package["energy"] < 1.01 * whole, (whole, package)
-    assert any("package0" in x for x in r["remarks"]), r["remarks"]
+    assert any("package0: the energy counter was set back" in x for x in r["remarks"]), r["remarks"]
+
+
+@case("a counter that jumps beyond the package's limits is told from one that was set back")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"], first=5000.0)
+    (zone.path / "constraint_0_power_limit_uw").write_text("65000000\n")
+    (zone.path / "constraint_1_max_power_uw").write_text("90000000\n")
+    with machine(folder, zone) as (start, env):
+        def jump():
+            zone.lost = -2000.0
+        timer = threading.Timer(1.0, jump)
+        timer.start()
+        r, first, last = measure(folder, env, "sleep", "2")
+        timer.join()
+    package = r["energy"]["cpu"]["packages"][0]
+    whole = 50 * (last - first)
+    assert 0.8 * whole < package["energy"] < 1.01 * whole, (whole, package)
+    assert any("package0: the energy counter jumped by more" in x for x in r["remarks"]), r["remarks"]
+    assert not any("set back" in x for x in r["remarks"]), r["remarks"]
 
 
 @case("a counter that is dead has no energy")
@@ -193,7 +213,8 @@ def _(folder):
     zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"])
     with machine(folder, zone) as (_, env):
         begin = time.monotonic()
-        done = wattmeter("run", "--json", "--baseline", "1s", "--", "sleep", "1", env=env)
+        done = wattmeter("run", "--json", "--baseline", "1s", "--baseline-anyway", "--", "sleep", "1",
+                         env=env)
         spent = time.monotonic() - begin
     assert 2 < spent < 4, spent
     assert "measuring the idle machine for 1 s" in done.stderr, done.stderr
@@ -218,6 +239,63 @@ def _(folder):
 
     refused = wattmeter("run", "--baseline", "2h", "--", "true", env=env)
     assert refused.returncode == 2 and "baseline" in refused.stderr, refused
+
+
+@case("a baseline of a busy machine is not used, unless that is asked for")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"])
+    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        with machine(folder, zone) as (_, env):
+            for options in (), ("--baseline-anyway",):
+                done = wattmeter("run", "--json", "--baseline", "500ms", *options, "--",
+                                 "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", env=env)
+                found = tap.json.loads(done.stdout)
+                said = [text for text in found["remarks"] if text.startswith("baseline: ")]
+                assert len(said) == 1 and "the machine was not idle, the CPUs were busy" in said[0], found
+                assert ("--baseline-anyway" in said[0]) == (not options), said
+                assert bool(found["energy"]["baseline"]["devices"]) == bool(options), found["energy"]
+                if not options:
+                    # Measured as if there had been none: the command had the half of a core and more.
+                    assert found["energy"]["attributed"]["tree"] > 0.05 * found["energy"]["total"], found
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+@case("a GPU that is lost, in the run or before it: sums are the least they may be, everywhere")
+def _(folder):
+    for lost_at, gpus in (0, 2), (0.12, 3), (0.6, 3):
+        scenario = folder / "lost.json"
+        scenario.write_text(json.dumps({"gpus": [{"power": 200}, {"power": 300, "lost_at": lost_at},
+                                                 {"power": 400}]}))
+        env = tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+                              FAKE_NVML_SCENARIO=str(scenario))
+        recording = str(folder / "run.sqlite")
+        done = wattmeter("run", "--record", recording, "--overwrite", "--json", "--", "sleep", "1", env=env)
+        live = tap.json.loads(done.stdout)
+        stored = tap.json.loads(wattmeter("report", "--json", recording).stdout)
+        for found in live, stored:
+            energy = found["energy"]
+            assert len(energy["gpus"]) == gpus, energy
+            known = sum(gpu["energy"] or 0 for gpu in energy["gpus"])
+            assert 500 < known < energy["total"] < known + 100, (lost_at, energy)
+            assert "GPU is lost" in found["why"]["energy.total"], found["why"]
+            assert energy["uncertainty_percent"] is None and "gpus" in energy["covers"], energy
+        text = wattmeter("report", recording).stdout
+        assert "at least" in next(line for line in text.splitlines() if line.startswith("Energy")), text
+        rows = wattmeter("report", "--csv", recording).stdout.splitlines()
+        row = dict(zip(rows[0].split(","), next(csv.reader(rows[1:]))))
+        assert {"energy", "gpu_energy"} <= set(row["at_least"].split()), row
+        near(float(row["gpu_energy"]), known, 1e-9 * known)
+        assert row["energy_uncertainty_percent"] == "", row
+
+    # A GPU that is the only one is missing from the sum, too.
+    for lost_at in 0, 0.12:
+        scenario.write_text(json.dumps({"gpus": [{"power": 200, "lost_at": lost_at}]}))
+        text = wattmeter("run", "--", "sleep", "0.5", env=env).stderr
+        for line in text.splitlines():
+            assert not line.startswith("Energy") or "at least" in line, text
 
 
 @case("the estimate is there only where nothing measures, or where it is asked for; and says so", tries=3)

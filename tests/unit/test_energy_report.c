@@ -499,12 +499,22 @@ static void test_baseline(void **state)
         const char *name;
         double watts, cpu_seconds;
         bool is_right;
+        double off, busy;
+        bool is_refused;
+        const char *says;
     } cases[] = {
-        { "an idle machine", 8, 4, true },
-        { "the same with a command that sleeps", 10.1, 0.001, true },
-        { "more than in the run", 50, 4, false },
-        { "more than in the run, while the command slept", 50, 0.001, false },
-        { "as much as in the run", 10, 4, false },
+        { "an idle machine", 8, 4, true, 0, 0, false, NULL },
+        { "one that was measured for a moment", 8, 4, true, 1, 0, false, NULL },
+        { "a busy machine", 8, 4, true, 0, 0.53, true,
+          "the CPUs were busy for 53 % of the time: it is not used" },
+        { "a busy machine, and it is asked for anyway", 8, 4, true, 0, 0.53, false,
+          "the CPUs were busy for 53 % of the time: it is used all the same" },
+        { "hardly busy", 8, 4, true, 0, 0.05, false, NULL },
+        { "the same with a command that sleeps", 10.1, 0.001, true, 0, 0, false, NULL },
+        { "more than in the run", 50, 4, false, 0, 0, false, NULL },
+        { "more than in the run, while the command slept", 50, 0.001, false, 0, 0, false,
+          NULL },
+        { "as much as in the run", 10, 4, false, 0, 0, false, NULL },
     };
     static const struct series series[] = {
         LOAD,
@@ -513,8 +523,15 @@ static void test_baseline(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct wm_baseline baseline = { (char[]) { "rapl" }, (char[]) { "package0" },
-                                        cases[i].watts };
+        struct wm_baseline baseline = {
+            .source = (char[]) { "rapl" },
+            .device = (char[]) { "package0" },
+            .watts = cases[i].watts,
+            .off = cases[i].off,
+            .busy = cases[i].busy,
+            .is_refused = cases[i].is_refused,
+        };
+        const char *said = NULL;
         const struct wm_result result = {
             .end_ns = SESSION_START_NS + 4 * SECOND_NS,
             .cpu_total_seconds = { true, cases[i].cpu_seconds },
@@ -541,17 +558,29 @@ static void test_baseline(void **state)
         with.run.baseline_seconds = 1;
         struct wm_report *report = session_report(&with);
         const struct wm_device_energy *package = &report->devices[0];
-        assert_true(package->idle_power.known);
-        assert_true(package->idle_power.number == cases[i].watts);
-        for (size_t k = 0; k < report->remark_count; k++)
+        assert_int_equal(package->idle_power.known, !cases[i].is_refused);
+        if (package->idle_power.known)
+            assert_true(package->idle_power.number == cases[i].watts);
+        for (size_t k = 0; k < report->remark_count; k++) {
             is_remarked |= strstr(report->remarks[k], "W in the baseline") != NULL;
+            if (strstr(report->remarks[k], "was not idle,"))
+                said = report->remarks[k];
+        }
+        assert_int_equal(said != NULL, cases[i].says != NULL);
+        if (said && !strstr(said, cases[i].says))
+            fail_msg("%s", said);
         assert_int_equal(is_remarked, !cases[i].is_right);
         assert_int_equal(package->split.tree.known, cases[i].is_right);
         /* What is beyond the idling is off by all that the energy is off at random. */
         const struct wm_value *off = &package->split.tree_uncertainty;
         assert_int_equal(off->known, cases[i].is_right && package->split.tree.number > 0);
-        if (off->known)
+        if (cases[i].is_refused)
+            assert_true(off->number == package->figure.uncertainty.number);
+        else if (off->known)
             assert_true(off->number > package->figure.uncertainty.number);
+        /* 1 W for 4 s, half of which is the tree's, as it did half of the work. */
+        if (cases[i].off > 0)
+            assert_true(off->number * package->split.tree.number > 2);
         wm_report_free(report);
 
         report = session_report(&session);
@@ -580,7 +609,9 @@ static void test_region_beside_others(void **state)
         { .kind = WM_REGION_OPENS, .when_ns = from_ns, .start_ns = from_ns },
         { .kind = WM_REGION_CLOSES, .when_ns = to_ns, .start_ns = from_ns },
     };
-    struct wm_baseline baseline = { (char[]) { "rapl" }, (char[]) { "package0" }, 10 };
+    struct wm_baseline baseline = { .source = (char[]) { "rapl" },
+                                    .device = (char[]) { "package0" },
+                                    .watts = 10 };
     const struct wm_result result = { .end_ns = to_ns,
                                       .cpu_total_seconds = { true, 0.1 },
                                       .peak_rss_bytes = { 0 },

@@ -112,12 +112,12 @@ static void test_values(void **state)
         double number;
         const char *text; /* or a part of the reason */
     } cases[] = {
-        { "a fan that nobody controls",
+        { "a fan that only its firmware controls",
           0,
           { .path = HW "pwm1_enable", .text = "0\n" },
           WM_GPU_FAN,
           WM_READING_OK,
-          1,
+          0.2,
           NULL },
         { "a fan that stands still",
           0,

@@ -578,6 +578,7 @@ static void test_missing(void **state)
         { "\"bar1_used\": 1e15", WM_GPU_MEMORY_BAR1_USED, IMPOSSIBLE },
         { "\"bar1_total\": 2e19", WM_GPU_MEMORY_BAR1_TOTAL, IMPOSSIBLE },
         { "\"temperature\": 1001", WM_GPU_TEMPERATURE, IMPOSSIBLE },
+        { "\"temperature\": -1", WM_GPU_TEMPERATURE, IMPOSSIBLE }, /* 4294967295 */
         { "\"temperature_memory\": 5e9", WM_GPU_TEMPERATURE_MEMORY, IMPOSSIBLE },
         { "\"temperature_shutdown\": 5e9", WM_GPU_TEMPERATURE_SHUTDOWN, IMPOSSIBLE },
         { "\"clock_sm\": 5e15", WM_GPU_CLOCK_SM, IMPOSSIBLE },

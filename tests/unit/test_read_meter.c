@@ -313,8 +313,7 @@ static void test_join(void **state)
 }
 
 /* The meter's readings keep their own times, so that their steps show; the ends of the
- * recording are on the line between two of them. Of a run that is too short for the
- * meter its channel says how often that looks. */
+ * recording are on the line between two of them. */
 static void test_join_times(void **state)
 {
     static const struct {
@@ -324,10 +323,10 @@ static void test_join_times(void **state)
         double times[6]; /* of the readings that differ, after the first tick */
         double period_s;
     } cases[] = {
-        { "a few in the run", 0.5, 21, { 0, 0.25, 0.75, 1.25, 1.75, 2 }, 0 },
+        { "a few in the run", 0.5, 21, { 0, 0.25, 0.75, 1.25, 1.75, 2 }, 0.5 },
         { "three at most", 0.7, 21, { 0, 0.25, 0.95, 1.65, 2 }, 0.7 },
         { "one in the run", 5, 21, { 0, 0.25, 2 }, 5 },
-        { "one tick", 0.5, 1, { 0 }, 0 },
+        { "one tick", 0.5, 1, { 0 }, 0.5 },
     };
     const char *path = fixture_path(state, "a.csv");
 

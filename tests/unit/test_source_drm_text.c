@@ -111,6 +111,34 @@ static void test_uevent(void **state)
     }
 }
 
+static void test_uevent_of_pci(void **state)
+{
+    static const struct {
+        const char *what, *text;
+        unsigned class, sub_vendor, sub_device;
+    } cases[] = {
+        { "a bridge", "PCI_CLASS=60400\nPCI_ID=8086:4FA0\n", 0x60400, 0, 0 },
+        { "a board", "PCI_CLASS=30000\nPCI_SUBSYS_ID=1EAE:7901\n", 0x30000, 0x1eae,
+          0x7901 },
+        { "too long", "PCI_CLASS=1060400\nPCI_SUBSYS_ID=11EAE:7901\n", 0, 0, 0 },
+        { "with a tail", "PCI_CLASS=60400x\nPCI_SUBSYS_ID=1EAE:7901:1\n", 0, 0, 0 },
+        { "empty", "PCI_CLASS=\nPCI_SUBSYS_ID=\n", 0, 0, 0 },
+        { "negative", "PCI_CLASS=-1\nPCI_SUBSYS_ID=-1:-1\n", 0, 0, 0 },
+        { "cut off", "DRIVER=xe\nPCI_CLASS=604", 0, 0, 0 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_drm_uevent uevent;
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(wm_parse_drm_uevent(cases[i].text, &uevent), WM_OK);
+        assert_int_equal(uevent.class, cases[i].class);
+        assert_int_equal(uevent.sub_vendor, cases[i].sub_vendor);
+        assert_int_equal(uevent.sub_device, cases[i].sub_device);
+    }
+}
+
 #define DRM "drm-driver:\tamdgpu\n"
 #define NONE UINT64_C(0x5eed5eed) /* not told; no case has it as its value */
 
@@ -627,10 +655,15 @@ static void test_gpu_metrics_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_number),      cmocka_unit_test(test_uevent),
-        cmocka_unit_test(test_memory),      cmocka_unit_test(test_engines),
-        cmocka_unit_test(test_client),      cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_gpu_metrics), cmocka_unit_test(test_gpu_metrics_unknown),
+        cmocka_unit_test(test_number),
+        cmocka_unit_test(test_uevent),
+        cmocka_unit_test(test_uevent_of_pci),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_engines),
+        cmocka_unit_test(test_client),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_gpu_metrics),
+        cmocka_unit_test(test_gpu_metrics_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

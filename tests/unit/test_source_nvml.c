@@ -521,6 +521,8 @@ static void test_values(void **state)
         { "\"temperature\": -40", TEMPERATURE, WM_READING_OK, -40 },
         { "\"temperature\": 1000", TEMPERATURE, WM_READING_OK, 1000 },
         { "\"temperature\": 1001", TEMPERATURE, WM_READING_FAILED, 0 },
+        { "\"temperature\": -2", TEMPERATURE, WM_READING_OK, -2 },
+        { "\"temperature\": -1", TEMPERATURE, WM_READING_FAILED, 0 }, /* 4294967295 */
         { "\"energy\": {\"mode\": \"stuck\", \"start\": 0}", ENERGY, WM_READING_OK, 0 },
         { "\"energy\": {\"mode\": \"stuck\", \"start\": 0.001}", ENERGY, WM_READING_OK,
           0.001 },

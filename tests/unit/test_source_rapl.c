@@ -343,6 +343,44 @@ static void test_values(void **state)
     check_steps(*state, RANGE, steps, ARRAY_LEN(steps));
 }
 
+/* A package with limits of 2 W and 5 W: it draws no 50 W for as long as there is between
+ * two readings and a tenth of a second. 60 J are for the test to have a second for it. */
+static void test_jump_by_limits(void **state)
+{
+    static const struct step steps[] = {
+        { "the start", "1000000\n", 0, NULL },
+        { "more than both for a moment", "5000000\n", 4, NULL },
+        { "ten times the limit", "65000000\n", -1, "its counter jumped by 60 J in" },
+    };
+    static const char *const limits[] = {
+        ZONE("intel-rapl:0", "constraint_0_power_limit_uw"),
+        ZONE("intel-rapl:0", "constraint_0_max_power_uw"),
+        ZONE("intel-rapl:0", "constraint_1_power_limit_uw"),
+    };
+    static const char *const texts[] = { "2000000\n", "N/A\n", "5000000\n" };
+
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++)
+        test_write_file(*state, limits[i], texts[i]);
+    check_steps(*state, RANGE, steps, ARRAY_LEN(steps));
+}
+
+/* Limits that are none. */
+static void test_bad_limits(void **state)
+{
+    static const struct step steps[] = {
+        { "the start", "1000000\n", 0, NULL },
+        { "what a large package draws", "81000000\n", 80, NULL },
+    };
+    static const char *const texts[] = { "0\n",   "-5\n",  "",
+                                         "1e9\n", "999\n", "99999999999999999999\n" };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        test_write_file(*state, ZONE("intel-rapl:0", "constraint_0_power_limit_uw"),
+                        texts[i]);
+        check_steps(*state, RANGE, steps, ARRAY_LEN(steps));
+    }
+}
+
 static void test_bad_range(void **state)
 {
     static const char *const ranges[] = {
@@ -1287,6 +1325,8 @@ int main(void)
         IN_SCRATCH(test_hidden),
         IN_SCRATCH(test_values),
         cmocka_unit_test(test_bad_range),
+        IN_SCRATCH(test_jump_by_limits),
+        IN_SCRATCH(test_bad_limits),
         IN_SCRATCH(test_dead),
         IN_SCRATCH(test_unreadable),
         IN_SCRATCH(test_many),

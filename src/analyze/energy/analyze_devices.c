@@ -198,16 +198,20 @@ static bool is_in_cpu(const struct wm_analysis *analysis, const struct wm_channe
     return false;
 }
 
-static struct wm_known watts_of(const struct wm_run *run, const struct wm_channel *channel)
+static void take_baseline(const struct wm_run *run, struct wm_device_stats *device)
 {
     for (size_t i = 0; i < run->baseline_count; i++) {
         const struct wm_baseline *baseline = &run->baselines[i];
-        if (baseline->source && baseline->device && baseline->watts >= 0 &&
-            strcmp(baseline->source, channel->source) == 0 &&
-            strcmp(baseline->device, channel->device) == 0)
-            return (struct wm_known) { true, baseline->watts };
+        if (!baseline->source || !baseline->device || baseline->watts < 0 ||
+            strcmp(baseline->source, device->channel->source) != 0 ||
+            strcmp(baseline->device, device->channel->device) != 0)
+            continue;
+        device->is_busy_before = baseline->is_refused;
+        device->share.idle_watts =
+            (struct wm_known) { !baseline->is_refused, baseline->watts };
+        device->share.idle_off = fmax(baseline->off, 0);
+        return;
     }
-    return (struct wm_known) { 0 };
 }
 
 static void finish_gpus(struct wm_analysis *analysis)
@@ -216,7 +220,7 @@ static void finish_gpus(struct wm_analysis *analysis)
         struct wm_gpu_stats *gpu = &analysis->gpus[i];
         choose_channel(analysis, gpu);
         gpu->device.counts = !is_in_cpu(analysis, gpu->device.channel);
-        gpu->device.share.idle_watts = watts_of(analysis->run, gpu->device.channel);
+        take_baseline(analysis->run, &gpu->device);
     }
 }
 
@@ -228,7 +232,7 @@ static void finish_devices(struct wm_analysis *analysis)
     choose(analysis, WM_DEVICE_DRAM);
     for (size_t i = 0; i < analysis->device_count; i++) {
         struct wm_device_stats *device = &analysis->devices[i];
-        device->share.idle_watts = watts_of(analysis->run, device->channel);
+        take_baseline(analysis->run, device);
         if (host != WM_NO_CHANNEL && device->channel->device_kind == WM_DEVICE_CPU)
             device->share.busy_step = (double)analysis->channels[host].period_ns / 1e9;
     }

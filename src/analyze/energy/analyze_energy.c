@@ -45,6 +45,12 @@
 /* The part of the time that a figure has to cover to be one. */
 #define LEAST_COVERED 0.01
 
+/* Readings that carry their own time have a gap where they are so many periods apart. */
+#define GAP_PERIODS 1.5
+
+/* Points nearer to each other than this part of a period make no straight line. */
+#define LINE_PERIODS 1e-3
+
 /* A value that stands for most of a period is a new one that equals the last. */
 #define SAME_PERIODS 0.9
 
@@ -102,7 +108,34 @@ static void add_power_swing(struct wm_energy *energy, const struct wm_reading *p
         add_swing(swing, power->value, power->when_ns);
 }
 
-/* The integral of power since the last tick, and how much time it covers. */
+/* Of a sensor whose readings carry their own time. */
+static void add_look(struct wm_energy *energy, const struct wm_reading *power)
+{
+    struct wm_energy_look *last = energy->last_looks;
+
+    if (!wm_sensor_is_dated(&energy->power_sensor) ||
+        (energy->look_count > 0 && power->when_ns <= last[0].when_ns))
+        return;
+    for (size_t i = WM_ENERGY_LOOKS - 1; i > 0; i--)
+        last[i] = last[i - 1];
+    last[0] = (struct wm_energy_look) { power->when_ns, power->value };
+    if (energy->look_count < WM_ENERGY_LOOKS)
+        energy->first_looks[energy->look_count++] = last[0];
+}
+
+/* The straight line over a gap in such readings is a guess for all but a period of it. */
+static double bridged_s(const struct wm_energy *energy, double seconds)
+{
+    double period_s = power_period_s(energy);
+
+    if (!wm_sensor_is_dated(&energy->power_sensor) || period_s <= 0 ||
+        seconds < GAP_PERIODS * period_s)
+        return 0;
+    return seconds - period_s;
+}
+
+/* The integral of power since the last tick, and how much time it covers. A hole ends with
+ * the first reading after it. */
 static void add_power(struct wm_energy *energy, double tick_s,
                       const struct wm_reading *power)
 {
@@ -120,9 +153,12 @@ static void add_power(struct wm_energy *energy, double tick_s,
     if (energy->powered) {
         seconds = wm_stats_seconds(energy->power_ns, power->when_ns);
         joules = seconds * (energy->power + power->value) / 2;
+        energy->bridged_s += bridged_s(energy, seconds);
     } else {
-        energy->hole_s += tick_s;
+        double late_s = wm_stats_seconds(power->when_ns, energy->last_ns);
+        energy->hole_s += fmin(fmax(tick_s - late_s, 0), tick_s);
     }
+    add_look(energy, power);
     if (!energy->power_pace.started)
         energy->first_power = power->value;
     wm_sensor_pace_add(&energy->power_pace, power);
@@ -567,6 +603,8 @@ static double power_lag_s(const struct wm_energy *energy)
     double period_s = power_period_s(energy);
     double window_s = energy->power_sensor.window_s;
 
+    if (wm_sensor_is_dated(&energy->power_sensor))
+        return 0;
     return (period_s + (window_s > 0 ? window_s : period_s)) / 2;
 }
 
@@ -579,13 +617,44 @@ static double shifted_integral(const struct wm_energy *energy)
     return fmin(fmax(joules, 0), energy->max_power * energy->covered_s);
 }
 
+/* By how much power changes at an end of the run. What is shown for the very end lies on
+ * the straight line between two readings, so that the one beyond the end is known, too. */
+static double step_at(const struct wm_energy_look *looks, size_t count, double period_s)
+{
+    double least = INFINITY, most = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, looks[i].watts);
+        most = fmax(most, looks[i].watts);
+    }
+    if (count < 2)
+        return 0;
+    double seconds = fabs(wm_stats_seconds(looks[0].when_ns, looks[1].when_ns));
+    if (seconds > LINE_PERIODS * period_s && seconds < period_s) {
+        double slope = (looks[0].watts - looks[1].watts) / seconds;
+        double beyond = fmax(looks[1].watts + slope * period_s, 0);
+        least = fmin(least, beyond);
+        most = fmax(most, beyond);
+    }
+    return most - least;
+}
+
 static void use_integral(const struct wm_energy *energy, struct wm_energy_result *result)
 {
-    double lag_s = power_lag_s(energy);
+    double lag_s = power_lag_s(energy), period_s = power_period_s(energy);
+    size_t looks = energy->look_count;
 
     result->method = WM_ENERGY_INTEGRAL;
-    result->start = (struct wm_energy_edge) { lag_s, 0, energy->first_power };
-    result->end = (struct wm_energy_edge) { lag_s, 0, energy->power };
+    result->start = (struct wm_energy_edge) {
+        .lag_s = lag_s,
+        .watts = energy->first_power,
+        .step = step_at(energy->first_looks, looks, period_s),
+    };
+    result->end = (struct wm_energy_edge) {
+        .lag_s = lag_s,
+        .watts = energy->power,
+        .step = step_at(energy->last_looks, looks, period_s),
+    };
     result->joules = shifted_integral(energy);
     result->told = energy->integral;
     result->missing_s = energy->hole_s;

@@ -61,6 +61,15 @@ struct wm_energy_edge {
     double lag_s;  /* how long ago what is shown was */
     double blur_s; /* how far off this may be */
     double watts;  /* assumed for that time */
+    double step;   /* W by which power changes there, if readings carry their own time */
+};
+
+/* Readings that carry the time that they are of: those at an end of a run, the outermost
+ * first. */
+enum { WM_ENERGY_LOOKS = 3 };
+struct wm_energy_look {
+    int64_t when_ns;
+    double watts;
 };
 
 /* How far powers that follow each other differ. */
@@ -87,7 +96,11 @@ struct wm_energy {
     double power, first_power, max_power;
     int64_t power_ns;
     double integral, covered_s;
-    double hole_s; /* the rest of the time */
+    double hole_s;    /* the rest of the time */
+    double bridged_s; /* of the covered time, what gaps between dated readings are */
+
+    struct wm_energy_look first_looks[WM_ENERGY_LOOKS], last_looks[WM_ENERGY_LOOKS];
+    size_t look_count; /* as many as that at most */
 
     /* The counter, and what was filled in for it. */
     bool counted; /* it has been seen */

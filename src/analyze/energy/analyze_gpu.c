@@ -292,11 +292,21 @@ static void remark_left_out(struct wm_report_builder *builder, size_t count)
                     list.text, count == 1 ? "its" : "their");
 }
 
+/* What the sum over GPUs lacks, or NULL: figures of some, or GPUs that do not answer. */
+static const char *lacking(struct wm_report_builder *builder, size_t without)
+{
+    const struct wm_run *run = builder->analysis->run;
+
+    if (without > 0)
+        return why_lacking(builder, &energy_part);
+    return run->gpus_unknown ? run->gpu_remark : NULL;
+}
+
 static void sum_energies(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
     struct wm_report *report = builder->report;
-    size_t left_out = 0;
+    size_t left_out = 0, summed = 0, without = 0;
 
     for (size_t i = 0; i < analysis->gpu_count; i++)
         left_out += !analysis->gpus[i].device.counts;
@@ -307,13 +317,20 @@ static void sum_energies(struct wm_report_builder *builder)
         const struct wm_gpu_usage *gpu = &report->gpus[i];
         if (!is_all && !analysis->gpus[i].device.counts)
             continue;
+        without += !gpu->figure.energy.known;
+        if (!gpu->figure.energy.known)
+            continue;
         struct wm_energy_sum part = wm_build_sum_of(&gpu->figure, &gpu->split, gpu->origin);
         wm_build_sum_add(&report->gpu_energy, &part);
+        summed++;
     }
     wm_build_sum_end(&report->gpu_energy);
-    if (!report->gpu_energy.energy.known)
-        report->gpu_energy.energy = sum_over_gpus(builder, &energy_part);
-    else if (left_out > 0 && !is_all)
+    const char *lacks = lacking(builder, without);
+    if (summed == 0)
+        wm_build_sum_miss(&report->gpu_energy, why_lacking(builder, &energy_part));
+    else if (lacks)
+        wm_build_sum_lack(&report->gpu_energy, wm_build_text(builder, "%s", lacks));
+    if (summed > 0 && left_out > 0 && !is_all)
         remark_left_out(builder, left_out);
 }
 

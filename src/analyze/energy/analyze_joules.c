@@ -12,6 +12,10 @@
 /* The part of a figure that a load in step with the sensor may hide without a note. */
 #define MOST_UNSEEN 0.1
 
+/* The part of a figure that the readings of a meter may leave out at the ends of the run
+ * without a note. */
+#define MOST_AT_ENDS 0.01
+
 /* Time that a figure leaves out; less is the jitter of the ticks. */
 #define LEAST_MISSING_S 1e-3
 
@@ -31,10 +35,19 @@ static const char *why_no_energy(struct wm_report_builder *builder,
 {
     const struct wm_energy *energy = &device->joules;
 
+    const char *why = builder->analysis->stats[channel].why;
+    const char *colon = why[0] ? ": " : "";
+
     if (energy->counted)
-        return "the energy counter did not move, and there is no power to integrate";
+        return wm_build_text(builder,
+                             "the energy counter did not move, and there is no power to "
+                             "integrate%s%s",
+                             colon, why);
     if (energy->powered || energy->max_power > 0)
-        return "there is no energy counter, and power was not read twice in a row";
+        return wm_build_text(builder,
+                             "there is no energy counter, and power was not read twice in "
+                             "a row%s%s",
+                             colon, why);
     return wm_build_why(builder, channel, device->channel->source);
 }
 
@@ -57,9 +70,21 @@ static const char *gap_text(struct wm_report_builder *builder, size_t channel,
                          wm_build_number(energy->span_s).text, why[0] ? ": " : "", why);
 }
 
-static void remark_counter(struct wm_report_builder *builder, const char *label,
+/* The source says of a counter that it had to begin again why that was. */
+static bool has_jumped(const struct wm_report_builder *builder, size_t channel)
+{
+    return channel != WM_NO_CHANNEL &&
+           strstr(builder->analysis->stats[channel].why, "its counter jumped by");
+}
+
+static void remark_counter(struct wm_report_builder *builder,
+                           const struct wm_device_stats *device,
                            const struct wm_energy_result *energy)
 {
+    const char *label = device->channel->label;
+    const char *back = has_jumped(builder, device->energy)
+                           ? "jumped by more than the device can draw"
+                           : "was set back";
     const char *instead = energy->method == WM_ENERGY_COUNTER_FILLED
                               ? "the integral of power is used there"
                               : "that is left out, and the figure is a lower bound";
@@ -68,7 +93,7 @@ static void remark_counter(struct wm_report_builder *builder, const char *label,
         const char *what;
     } troubles[] = {
         { energy->stalls, "stood still while power was drawn and did not make up for it" },
-        { energy->resets, "was set back" },
+        { energy->resets, back },
         { energy->implausible, "jumped by more than the device can draw" },
     };
 
@@ -101,7 +126,7 @@ static void remark_energy(struct wm_report_builder *builder,
     size_t channel = energy->method == WM_ENERGY_INTEGRAL ? device->power : device->energy;
     const char *label = device->channel->label;
 
-    remark_counter(builder, label, energy);
+    remark_counter(builder, device, energy);
     if (energy->missing_s > LEAST_MISSING_S)
         wm_build_remark(builder, "%s: energy does not cover %s", label,
                         gap_text(builder, channel, energy));
@@ -116,6 +141,15 @@ static void remark_energy(struct wm_report_builder *builder,
                         "%.0f %%",
                         label, wm_build_number(energy->counter).text,
                         wm_build_number(energy->integral).text, 100 * energy->gap);
+    if (uncertainty->ends > MOST_AT_ENDS * energy->joules)
+        wm_build_fact(
+            builder,
+            "%s: power steps by %s W at the start and by %s W at the end within a "
+            "period of %s s; what lies there may be off by %s J, and the "
+            "uncertainty allows for that",
+            label, wm_build_number(energy->start.step).text,
+            wm_build_number(energy->end.step).text, wm_build_number(energy->period_s).text,
+            wm_build_number(uncertainty->ends).text);
     if (uncertainty->unseen > MOST_UNSEEN * energy->joules)
         wm_build_fact(builder,
                       "%s: its sensor measures a part of the time only; a load in step "
@@ -221,6 +255,17 @@ static double off_by_energy(const struct wm_share *share,
     return figure->random * sqrt(most * most - share->tree * share->tree);
 }
 
+/* And what the idling is off by is the work's, too, all the time. */
+static double off_by_idling(const struct wm_share *share,
+                            const struct wm_energy_figure *figure)
+{
+    double work = share->tree + share->rest;
+
+    if (!share->idle_watts.known || work <= 0)
+        return 0;
+    return share->idle_off * figure->covered_s * share->tree / work;
+}
+
 static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
                                         const struct wm_value *uncertainty)
 {
@@ -254,7 +299,8 @@ static void build_split(const struct wm_share *divided,
     split->tree = wm_value_known(share.tree);
     split->idle = wm_value_known(share.idle);
     split->rest = wm_value_known(share.rest);
-    split->tree_off = hypot(wm_share_off(&share), off_by_energy(&share, figure));
+    split->tree_off = hypot(hypot(wm_share_off(&share), off_by_energy(&share, figure)),
+                            off_by_idling(&share, figure));
     split->tree_uncertainty = tree_uncertainty(split, &figure->uncertainty);
 }
 
@@ -314,7 +360,10 @@ void wm_build_device(struct wm_report_builder *builder,
     build_figure(builder, device, figure);
     build_split(&device->share, figure, why, unfit, split);
     *ret_idle = idle->known ? wm_value_known(idle->number)
-                            : wm_value_missing("no baseline was measured");
+                            : wm_value_missing(device->is_busy_before
+                                                   ? "the machine was not idle in the "
+                                                     "baseline"
+                                                   : "no baseline was measured");
     check_baseline(builder, device, figure, split);
 }
 
@@ -381,6 +430,15 @@ void wm_build_sum_end(struct wm_energy_sum *sum)
         sum->uncertainty.number = hypot(sum->systematic, sum->random);
     }
     sum->split.tree_uncertainty = tree_uncertainty(&sum->split, &sum->uncertainty);
+}
+
+void wm_build_sum_lack(struct wm_energy_sum *sum, const char *why)
+{
+    const struct wm_value missing = wm_value_missing(why);
+
+    sum->energy.why = why;
+    sum->uncertainty = wm_value_missing("the figure leaves out a GPU");
+    miss_split(&sum->split, &missing);
 }
 
 void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)

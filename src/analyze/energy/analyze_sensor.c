@@ -99,7 +99,7 @@ double wm_sensor_pace_poll_s(const struct wm_sensor_pace *pace)
 bool wm_sensor_is_measured(const struct wm_sensor *sensor,
                            const struct wm_sensor_pace *pace)
 {
-    return sensor->kind != WM_SENSOR_MODEL &&
+    return sensor->kind != WM_SENSOR_MODEL && !wm_sensor_is_dated(sensor) &&
            (has_beat(pace) || is_faster(pace, (double)sensor->period_ns / 1e9));
 }
 

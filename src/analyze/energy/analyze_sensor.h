@@ -20,6 +20,12 @@
  * and its period is the channel's where it has none of its own. */
 struct wm_sensor wm_sensor_of(const struct wm_channel *channel);
 
+/* Whether its readings carry the time that they are of, so that they lag by nothing. */
+static inline bool wm_sensor_is_dated(const struct wm_sensor *sensor)
+{
+    return sensor->kind == WM_SENSOR_METER;
+}
+
 /* The part of the time that goes into its values, 0 to 1. */
 double wm_sensor_seen(const struct wm_sensor *sensor, double period_s);
 

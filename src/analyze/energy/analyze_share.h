@@ -34,6 +34,7 @@ struct wm_work {
 struct wm_share {
     double shortest_s;
     struct wm_known idle_watts; /* of the device with nothing to do, if it was measured */
+    double idle_off;            /* W that they may be off by */
     double busy_step;           /* steps in which work->busy is counted; 0: exact */
 
     double joules_now;       /* at the last tick */

@@ -16,6 +16,7 @@
 struct wm_uncertainty {
     double systematic, random; /* J */
     double unseen; /* of the random part: what a load in step with the sensor may hide */
+    double ends;   /* of the systematic part: what dated readings leave out at the ends */
     bool at_odds;  /* counter and power are, by more than the random part */
 };
 

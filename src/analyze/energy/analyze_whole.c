@@ -269,6 +269,40 @@ static void build_processes(struct wm_report_builder *builder)
     }
 }
 
+/* The label of the GPU whose idling it is; else NULL. */
+static const char *gpu_of(const struct wm_analysis *analysis,
+                          const struct wm_baseline *baseline)
+{
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        const struct wm_channel *channel = analysis->gpus[i].device.channel;
+        if (baseline->device && strcmp(channel->device, baseline->device) == 0)
+            return channel->label;
+    }
+    return NULL;
+}
+
+/* A baseline of a machine that had something to do. The CPUs' is that of many devices. */
+static void remark_baseline(struct wm_report_builder *builder)
+{
+    const struct wm_run *run = builder->analysis->run;
+    bool is_said = false;
+
+    for (size_t i = 0; i < run->baseline_count; i++) {
+        const struct wm_baseline *baseline = &run->baselines[i];
+        const char *gpu = gpu_of(builder->analysis, baseline);
+        if (baseline->busy <= WM_BASELINE_MOST_BUSY || (!gpu && is_said))
+            continue;
+        is_said |= !gpu;
+        wm_build_remark(builder,
+                        "baseline: the machine was not idle, %s busy for %.0f %% of the "
+                        "time: it is %s",
+                        gpu ? wm_build_text(builder, "%s was", gpu) : "the CPUs were",
+                        100 * baseline->busy,
+                        baseline->is_refused ? "not used (--baseline-anyway uses it)"
+                                             : "used all the same");
+    }
+}
+
 /* By which model, and from what. */
 static void remark_estimate(struct wm_report_builder *builder,
                             const struct wm_energy_choice *cpus)
@@ -279,6 +313,20 @@ static void remark_estimate(struct wm_report_builder *builder,
         wm_run_source(builder->analysis->run, cpus->source);
     if (source && source->detail)
         wm_build_fact(builder, "CPU energy is not measured; it is %s", source->detail);
+}
+
+/* GPUs that had figures and lost all of them, or that do not answer, are in no sum; NULL
+ * where there are none. */
+static const char *why_lost(const struct wm_report_builder *builder)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        const struct wm_device_stats *device = &analysis->gpus[i].device;
+        if (device->counts && (device->joules.counted || device->joules.max_power > 0))
+            return builder->report->gpu_energy.energy.why;
+    }
+    return analysis->run->gpus_unknown ? analysis->run->gpu_remark : NULL;
 }
 
 void wm_build_energy(struct wm_report_builder *builder)
@@ -304,6 +352,9 @@ void wm_build_energy(struct wm_report_builder *builder)
         wm_build_sum_miss(&report->energy,
                           wm_build_text(builder, "%s; %s", report->cpu_energy.energy.why,
                                         report->gpu_energy.energy.why));
+    const char *lost = report->cover.has[WM_COST_GPUS] ? NULL : why_lost(builder);
+    if (report->energy.energy.known && lost)
+        wm_build_sum_lack(&report->energy, wm_build_text(builder, "%s", lost));
     const struct wm_block_figures power =
         wm_block_figures_of(&builder->analysis->tree_power);
     report->tree_scatter =
@@ -312,4 +363,5 @@ void wm_build_energy(struct wm_report_builder *builder)
     build_power(builder);
     build_processes(builder);
     remark_estimate(builder, &cpus);
+    remark_baseline(builder);
 }

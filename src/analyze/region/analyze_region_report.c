@@ -61,9 +61,18 @@ static struct wm_region_value energy_of(const struct maker *maker,
         add_use(total, &cost->uses[WM_REGION_CPU_ENERGY]);
     if (report->cover.has[WM_COST_DRAM])
         add_use(total, &cost->uses[WM_REGION_DRAM_ENERGY]);
-    if (report->cover.has[WM_COST_GPUS])
+    /* Where a GPU was lost it is the rest that is known of the region, too. */
+    bool lacks_gpus = report->gpu_energy.energy.known && report->gpu_energy.energy.why &&
+                      !cost->uses[WM_REGION_GPU_ENERGY].used.known &&
+                      (report->cover.has[WM_COST_CPU] || report->cover.has[WM_COST_DRAM]);
+    if (report->cover.has[WM_COST_GPUS] && !lacks_gpus)
         add_use(total, &cost->uses[WM_REGION_GPU_ENERGY]);
-    return value_of(maker, WM_REGION_TREE_ENERGY, &sum);
+    struct wm_region_value value = value_of(maker, WM_REGION_TREE_ENERGY, &sum);
+    if (value.value.known && lacks_gpus) {
+        value.value.why = report->gpu_energy.energy.why;
+        value.uncertainty = report->energy.uncertainty;
+    }
+    return value;
 }
 
 static struct wm_region_spending spending_of(const struct maker *maker,

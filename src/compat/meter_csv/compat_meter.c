@@ -359,8 +359,8 @@ static bool has_device(const struct meter_reader *reader, size_t count, const ch
     return false;
 }
 
-/* They have no period: what a sensor shows lags behind by about that much, but here
- * the meter says of what time its readings are. */
+/* What a sensor shows lags behind by about its period, but here the meter says of what
+ * time its readings are. */
 static int make_channels(struct meter_reader *reader, struct wm_error *err)
 {
     size_t count = reader->power_count;
@@ -383,7 +383,7 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
             .unit = "W",
             .device_kind = WM_DEVICE_PLATFORM,
             .kind = WM_GAUGE,
-            .sensor = { .kind = WM_SENSOR_TOOL,
+            .sensor = { .kind = WM_SENSOR_METER,
                         .gain = METER_GAIN,
                         .text = "an external meter" },
         };
@@ -420,6 +420,8 @@ static int meter_open(void *state, const char *path, size_t run, struct wm_error
     reader->head.run.anchor_ns = first_ns;
     reader->head.run.anchor_unix_ns = first_ns;
     reader->head.run.interval_ns = reader->period_ns;
+    for (size_t i = 0; i < reader->power_count; i++)
+        reader->channels[i].period_ns = reader->period_ns;
     return start_again(reader, err);
 }
 

@@ -30,11 +30,17 @@ struct wm_source_status {
     char *remedy; /* of one that is there and denied: the command that opens it; or NULL */
 };
 
+/* A machine that is busier than that is not idle. */
+#define WM_BASELINE_MOST_BUSY 0.05
+
 /* What a device took with nothing to do, measured before the run. */
 struct wm_baseline {
     char *source;
     char *device; /* as in its channels */
     double watts;
+    double off;      /* W that this may be off by, at random, at k = 2 */
+    double busy;     /* how busy its CPUs or GPU were then, 0 to 1 */
+    bool is_refused; /* that was too much to be called idle, and nobody said to take it */
 };
 
 /* All strings and arrays belong to the struct; any may be NULL and empty. */
@@ -69,7 +75,7 @@ struct wm_run {
     double expected_cores;
     int gpu_count;          /* all GPUs of the machine */
     int expected_gpu_count; /* the chosen ones */
-    bool gpus_unknown;      /* a driver is in trouble, and may have more */
+    bool gpus_unknown;      /* a driver is in trouble, or a GPU: there are more */
 };
 
 /* Peaks of one process, as the ticks saw them. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,11 @@ enum { WAY_COUNT = sizeof(ways) / sizeof(ways[0]) };
  * twice that for milliseconds. Memory draws less, so this holds for all but psys.
  * A register of 2^32 units of 2^-16 J, AMD's, takes it for 65 s. */
 #define PACKAGE_WATTS 1e3
+
+/* Less is no limit that a package can have. */
+#define LIMIT_TIMES 10.0
+#define LEAST_LIMIT_WATTS 1.0
+
 #define LEAST_RANGE_J 65536.0
 
 /* psys counts all of the machine, on servers with GPUs too. Those have a unit of
@@ -261,12 +267,24 @@ static struct wm_sensor sensor_of(const struct wm_rapl_counter *counter,
     };
 }
 
-static void make_channel(struct rapl *rapl, size_t index)
+/* A package draws more than its limits for milliseconds only, and none draws ten times the
+ * largest of them. How soon a register can wrap is not made of that. */
+static void bound_package(const char *sysfs, const struct wm_rapl_counter *counter,
+                          struct wm_rapl_total *total)
+{
+    double limit = wm_rapl_limit(sysfs, counter);
+
+    if (counter->domain == WM_RAPL_PACKAGE && limit >= LEAST_LIMIT_WATTS)
+        total->most_watts = fmin(total->most_watts, LIMIT_TIMES * limit);
+}
+
+static void make_channel(struct rapl *rapl, const char *sysfs, size_t index)
 {
     const struct wm_rapl_counter *counter = &rapl->set.counters[index];
     struct entry *entry = &rapl->entries[index];
 
     entry->total = wm_rapl_total_of(counter);
+    bound_package(sysfs, counter, &entry->total);
     name_entry(counter, entry);
     rapl->channels[index] = (struct wm_channel) {
         .source = wm_source_rapl.name,
@@ -340,7 +358,7 @@ static int rapl_open(void *state, const struct wm_source_config *config,
     if (!rapl->entries || !rapl->channels)
         return wm_fail_memory(err, "rapl");
     for (size_t i = 0; i < rapl->set.count; i++)
-        make_channel(rapl, i);
+        make_channel(rapl, config->sysfs, i);
     describe(rapl);
     *ret_found = (struct wm_source_found) { .channels = rapl->channels,
                                             .channel_count = rapl->set.count,

@@ -102,6 +102,10 @@ void wm_rapl_read(const struct wm_rapl_way *way, const struct wm_rapl_places *pl
 /* What such a register can have counted at most: fills in all but the state. */
 struct wm_rapl_total wm_rapl_total_of(const struct wm_rapl_counter *counter);
 
+/* The largest power limit of a package, in watts, as powercap shows it to everybody; 0:
+ * none is known. */
+double wm_rapl_limit(const char *sysfs, const struct wm_rapl_counter *package);
+
 void wm_rapl_set_release(struct wm_rapl_set *set);
 
 /* For the ways. Copies the counter into the set, with its descriptor, which is

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,45 @@ static int conclude(const struct class *class, size_t zone_count, struct wm_erro
     if (zone_count > 0)
         return wm_fail(err, WM_ENODEV, "%s has no package with a counter", class->path);
     return wm_fail(err, WM_ENODEV, "%s has no RAPL zone", class->path);
+}
+
+/* Zones that may be packages, and the limits that one has: in the long run, for a moment,
+ * and at the peak. */
+enum { LIMIT_ZONES = 64, LIMITS = 3 };
+
+static double read_limit(int zone, const char *format, unsigned number)
+{
+    char name[64], line[32];
+    const char *end;
+    uint64_t microwatts;
+
+    snprintf(name, sizeof(name), format, number);
+    wm_file_read_line(zone, name, line, sizeof(line));
+    return wm_text_u64(line, &end, &microwatts) && *end == '\0' ? (double)microwatts / 1e6
+                                                                : 0;
+}
+
+double wm_rapl_limit(const char *sysfs, const struct wm_rapl_counter *package)
+{
+    double most = 0;
+    char path[512], wanted[48], title[48];
+
+    snprintf(wanted, sizeof(wanted), "package-%u", package->package);
+    if (package->die != WM_RAPL_NO_DIE)
+        wm_text_list(wanted, sizeof(wanted), "", "-die-%d", package->die);
+    for (unsigned number = 0; number < LIMIT_ZONES; number++) {
+        snprintf(path, sizeof(path), "%s/class/powercap/intel-rapl:%u", sysfs, number);
+        int zone = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (zone < 0)
+            continue;
+        wm_file_read_line(zone, "name", title, sizeof(title));
+        for (unsigned i = 0; i < LIMITS && strcmp(title, wanted) == 0; i++) {
+            most = fmax(most, read_limit(zone, "constraint_%u_max_power_uw", i));
+            most = fmax(most, read_limit(zone, "constraint_%u_power_limit_uw", i));
+        }
+        close(zone);
+    }
+    return most;
 }
 
 static int powercap_find(struct wm_rapl_set *set, const struct wm_rapl_places *places,

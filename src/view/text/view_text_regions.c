@@ -62,11 +62,15 @@ next_top(const struct wm_region_usage *list, size_t count, size_t parent,
 static bool is_shown(const struct table *table, const struct wm_figure_row *row)
 {
     const struct wm_report *report = table->view->report;
+    const struct wm_region_report *regions = &report->regions;
+    bool is_known = !row->region.uncertainty || !wm_figure_place(row, WM_REPORT_RUN);
 
     if (!row->inclusive_heading && !row->exclusive_heading)
         return false;
-    return !row->region.uncertainty || !wm_figure_place(row, WM_REPORT_RUN) ||
-           wm_figure_of(row, WM_REPORT_RUN, report, report).value.known;
+    for (size_t i = 0; i < regions->name_count && !is_known; i++)
+        is_known = wm_figure_of(row, WM_REPORT_REGION, report, &regions->names[i].exclusive)
+                       .value.known;
+    return is_known;
 }
 
 /* The next row that has columns, from number `*at` on; NULL past the last. */
@@ -300,6 +304,16 @@ static void print_tree(struct table *table)
                 regions->path_count - table->lines);
 }
 
+/* That of the whole run may be known where no region's is. */
+static bool has_energies(const struct wm_region_report *regions)
+{
+    for (size_t i = 0; i < regions->name_count; i++) {
+        if (regions->names[i].exclusive.energy.value.known)
+            return true;
+    }
+    return false;
+}
+
 void wm_line_regions(const struct wm_text_view *view)
 {
     const struct wm_region_report *regions = &view->report->regions;
@@ -309,7 +323,7 @@ void wm_line_regions(const struct wm_text_view *view)
 
     if (regions->path_count == 0)
         return;
-    bool has_energy = view->report->energy.energy.known;
+    bool has_energy = has_energies(regions);
     snprintf(count, sizeof(count), "%zu", regions->name_count);
     wm_line_add(&detail, "", "in %zu thread%s", regions->threads,
                 regions->threads == 1 ? "" : "s");

@@ -158,11 +158,13 @@ static const struct row {
 
     { WM_GPU_POWER_INSTANT, DRAWN_MICROWATT, "", "hwmon/power1_input", { NULL } },
     { WM_GPU_POWER_AVERAGE, DRAWN_MICROWATT, "", "hwmon/power1_average", { NULL } },
-    /* What xe calls power1_cap is a limit for milliseconds (PL2). The sustained one
-     * is power1_max, or power2_max where only that of the package can be set. */
+    /* What xe calls power1_cap is a limit for milliseconds (PL2), which counts where there
+     * is no other. The sustained one is power1_max, or power2_max where only that of the
+     * package can be set. */
     { WM_GPU_POWER_LIMIT, LIMIT_MICROWATT, "amdgpu", "hwmon/power1_cap", { NULL } },
     { WM_GPU_POWER_LIMIT, LIMIT_MICROWATT, "", "hwmon/power1_max", { NULL } },
     { WM_GPU_POWER_LIMIT, LIMIT_MICROWATT, "xe", "hwmon/power2_max", { NULL } },
+    { WM_GPU_POWER_LIMIT, LIMIT_MICROWATT, "xe", "hwmon/power1_cap", { NULL } },
     { WM_GPU_POWER_LIMIT_ENFORCED, LIMIT_MICROWATT, "amdgpu", "hwmon/power1_cap", { NULL } }, /* by the firmware */
     { WM_GPU_POWER_LIMIT_DEFAULT, LIMIT_MICROWATT, "amdgpu", "hwmon/power1_cap_default", { NULL } },
     { WM_GPU_POWER_LIMIT_DEFAULT, LIMIT_MICROWATT, "", "hwmon/power1_rated_max", { NULL } },
@@ -201,12 +203,28 @@ static void find_hwmon(struct wm_drm_card *card)
     closedir(folder);
 }
 
+/* Some boards have a counter of the card that stays at 0, beside one of the GPU that moves.
+ * A GPU that is asleep is not woken to tell. */
+static bool is_dead(int dir, const char *input, const struct row *row)
+{
+    char line[32];
+
+    if (row->kind != MICROJOULE)
+        return false;
+    wm_file_read_line(dir, "device/power/runtime_status", line, sizeof(line));
+    if (strcmp(line, "suspended") == 0)
+        return false;
+    wm_file_read_line(dir, input, line, sizeof(line));
+    return strcmp(line, "0") == 0;
+}
+
 /* Of the sensors of a `kind` ("temp") in a folder the number of the one with the best
- * label; 0 where none will do. */
+ * label that is not dead; 0 where none will do. */
 static unsigned find_sensor(int dir, const char *folder, const char *kind,
                             const struct row *row)
 {
-    size_t best = ARRAY_LEN(row->labels);
+    const size_t labels = ARRAY_LEN(row->labels);
+    size_t best = 2 * labels;
     unsigned found = 0;
 
     for (unsigned number = 1; number <= 16; number++) {
@@ -215,11 +233,12 @@ static unsigned find_sensor(int dir, const char *folder, const char *kind,
         snprintf(path, sizeof(path), "%s%s%u_input", folder, kind, number);
         if (faccessat(dir, path, F_OK, 0) != 0)
             continue;
+        size_t rank = is_dead(dir, path, row) ? labels : 0;
         snprintf(path, sizeof(path), "%s%s%u_label", folder, kind, number);
         wm_file_read_line(dir, path, label, sizeof(label));
-        for (size_t i = 0; i < best && row->labels[i]; i++) {
+        for (size_t i = 0; i < labels && row->labels[i] && rank + i < best; i++) {
             if (strcmp(label, row->labels[i]) == 0) {
-                best = i;
+                best = rank + i;
                 found = number;
             }
         }

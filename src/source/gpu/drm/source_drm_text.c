@@ -74,7 +74,7 @@ static void copy_name(char *name, size_t size, const char *from, size_t length)
 static const char hex_digits[] = "0123456789abcdefABCDEF";
 
 /* "1002:744C" */
-static bool parse_ids(const char *text, struct wm_drm_uevent *uevent)
+static bool parse_ids(const char *text, uint16_t *ret_vendor, uint16_t *ret_device)
 {
     size_t vendor = strspn(text, hex_digits);
 
@@ -83,9 +83,19 @@ static bool parse_ids(const char *text, struct wm_drm_uevent *uevent)
     size_t device = strspn(text + vendor + 1, hex_digits);
     if (device == 0 || device > 4 || text[vendor + 1 + device] != '\n')
         return false;
-    uevent->vendor = (uint16_t)strtoul(text, NULL, 16);
-    uevent->device = (uint16_t)strtoul(text + vendor + 1, NULL, 16);
+    *ret_vendor = (uint16_t)strtoul(text, NULL, 16);
+    *ret_device = (uint16_t)strtoul(text + vendor + 1, NULL, 16);
     return true;
+}
+
+/* "60400", of a bridge; 0 for what is none. */
+static uint32_t parse_class(const char *text)
+{
+    size_t digits = strspn(text, hex_digits);
+
+    return digits > 0 && digits <= 6 && text[digits] == '\n'
+               ? (uint32_t)strtoul(text, NULL, 16)
+               : 0;
 }
 
 /* What follows `start` in the line, or NULL. */
@@ -111,7 +121,11 @@ int wm_parse_drm_uevent(const char *text, struct wm_drm_uevent *ret_uevent)
         else if ((value = behind(&lines, "PCI_SLOT_NAME=")) != NULL)
             copy_name(uevent.slot, sizeof(uevent.slot), value, (size_t)(end - value));
         else if ((value = behind(&lines, "PCI_ID=")) != NULL)
-            uevent.has_ids |= parse_ids(value, &uevent);
+            uevent.has_ids |= parse_ids(value, &uevent.vendor, &uevent.device);
+        else if ((value = behind(&lines, "PCI_SUBSYS_ID=")) != NULL)
+            parse_ids(value, &uevent.sub_vendor, &uevent.sub_device);
+        else if ((value = behind(&lines, "PCI_CLASS=")) != NULL)
+            uevent.class = parse_class(value);
     }
     if (!any)
         return WM_EFORMAT;

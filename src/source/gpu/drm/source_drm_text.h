@@ -66,6 +66,8 @@ struct wm_drm_uevent {
     char slot[32];   /* "0000:03:00.0" */
     bool has_ids;
     uint16_t vendor, device; /* 0x1002, 0x744c */
+    uint16_t sub_vendor, sub_device;
+    uint32_t class; /* 0x030000; 0: not known */
 };
 
 int wm_parse_drm_uevent(const char *text, struct wm_drm_uevent *ret_uevent);

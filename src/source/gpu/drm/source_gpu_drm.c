@@ -32,23 +32,39 @@ static bool read_hex(int dir, const char *folder, const char *name, uint64_t *re
            wm_parse_drm_hex(text, ret_value) == WM_OK;
 }
 
+/* The maker of the PCI device in `folder` and what it is; what has no file of its own is in
+ * its uevent. */
+static bool read_pci(int dir, const char *folder, uint64_t *ret_vendor, uint64_t *ret_class)
+{
+    struct wm_drm_uevent uevent = { 0 };
+    char path[64], text[2048];
+
+    snprintf(path, sizeof(path), "%suevent", folder);
+    if (wm_file_read_at(dir, path, text, sizeof(text)) > 0)
+        wm_parse_drm_uevent(text, &uevent);
+    *ret_vendor = uevent.vendor;
+    *ret_class = uevent.class;
+    bool has_vendor = read_hex(dir, folder, "vendor", ret_vendor) || uevent.has_ids;
+    bool has_class = read_hex(dir, folder, "class", ret_class) || uevent.class != 0;
+    return has_vendor || has_class;
+}
+
 /* Whether the PCI device in `folder` is a bridge of that vendor. */
 static bool is_bridge_of(int dir, const char *folder, uint64_t vendor)
 {
     uint64_t maker, class;
 
-    return read_hex(dir, folder, "vendor", &maker) && maker == vendor &&
-           read_hex(dir, folder, "class", &class) && class >> 8 == 0x0604;
+    return read_pci(dir, folder, &maker, &class) && maker == vendor && class >> 8 == 0x0604;
 }
 
 /* Many boards carry a switch, behind which the GPU has a link that is always at its
  * fastest. The board's link to the machine is that of the switch, two up. */
 static void find_link(struct wm_drm_card *card)
 {
-    uint64_t vendor;
+    uint64_t vendor, class;
 
     snprintf(card->link, sizeof(card->link), "device/");
-    if (read_hex(card->dir, "device/", "vendor", &vendor) &&
+    if (read_pci(card->dir, "device/", &vendor, &class) &&
         is_bridge_of(card->dir, "device/../", vendor) &&
         is_bridge_of(card->dir, "device/../../", vendor))
         snprintf(card->link, sizeof(card->link), "device/../../");

@@ -86,7 +86,9 @@ static void tell_fan(struct wm_drm_look *look)
     if (!look->board->card->hwmon[0])
         return;
 
-    /* 0: nobody controls it, which is full speed by the rules of hwmon. */
+    /* 0: nobody controls it, which is full speed by the rules of hwmon. amdgpu also says so
+     * of older chips whose firmware controls it, and its pwm1 is what the fan really gets.
+     */
     enum wm_reading_state state = read_fan(look, name, 0, &control, &err);
     if (state == WM_READING_OK || state == WM_READING_NONE)
         state = read_fan(look, name = "hwmon/pwm1", 0, &speed, &err);
@@ -99,7 +101,11 @@ static void tell_fan(struct wm_drm_look *look)
         wm_drm_look_missing(look, WM_GPU_FAN, WM_READING_FAILED,
                             "it turns faster than it can: %.0f of %.0f", speed, most);
     else
-        wm_drm_look_number(look, WM_GPU_FAN, control == 0 ? 1 : speed / most);
+        wm_drm_look_number(look, WM_GPU_FAN,
+                           control == 0 &&
+                                   !wm_drm_card_has_driver(look->board->card, "amdgpu")
+                               ? 1
+                               : speed / most);
 }
 
 /* The bits of amdgpu_smu.h in the kernel. */

@@ -15,6 +15,24 @@
 #include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_sysfs.h"
 
+/* The same in the device's uevent, which has it where the file is missing. */
+static bool find_id(const struct wm_drm_card *card, const char *path, uint64_t *ret_id)
+{
+    struct wm_drm_uevent uevent = { 0 };
+    char text[WM_DRM_TEXT];
+    struct wm_error err;
+
+    if (wm_drm_card_text(card, "device/uevent", false, text, sizeof(text), &err) !=
+            WM_READING_OK ||
+        wm_parse_drm_uevent(text, &uevent) != WM_OK)
+        return false;
+    *ret_id = strcmp(path, "device/vendor") == 0             ? uevent.vendor
+              : strcmp(path, "device/device") == 0           ? uevent.device
+              : strcmp(path, "device/subsystem_vendor") == 0 ? uevent.sub_vendor
+                                                             : uevent.sub_device;
+    return *ret_id != 0;
+}
+
 /* A 16-bit number that PCI gives to a maker or to what is made. A failure is the
  * reason why there is no `field`. */
 static bool read_id(struct wm_drm_look *look, enum wm_gpu_field field, const char *path,
@@ -29,6 +47,8 @@ static bool read_id(struct wm_drm_look *look, enum wm_gpu_field field, const cha
     if (state == WM_READING_OK &&
         (wm_parse_drm_hex(text, ret_id) != WM_OK || *ret_id > UINT16_MAX))
         state = wm_drm_card_refuse(card, path, text, &err);
+    if (state == WM_READING_NONE && find_id(card, path, ret_id))
+        state = WM_READING_OK;
     if (state != WM_READING_OK)
         wm_drm_look_failed(look, field, state, path, &err);
     return state == WM_READING_OK;

@@ -3,6 +3,7 @@
 #include "source/gpu/nvml/source_nvml_library.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -192,6 +193,8 @@ int nvml_temperature(const struct nvml_api *api, nvml_device device, double *ret
     unsigned celsius = 0;
 
     int status = NVML_ASK(api, temperature, device, NVML_TEMPERATURE_GPU, &celsius);
+    if (status == NVML_SUCCESS && celsius == UINT_MAX)
+        return NVML_IMPOSSIBLE_VALUE; /* "not known", and not -1 */
     if (nvml_lacks_call(status)) {
         status = NVML_ASK(api, temperature_v, device, &newer);
         celsius = (unsigned)newer.celsius;

@@ -26,6 +26,7 @@ struct wm_gpu_lists {
     size_t part_count;
     size_t present;
     char *remark;
+    bool is_short; /* one of the chosen is in no list */
 };
 
 /* The environment of a process. */
@@ -137,6 +138,7 @@ static int leave_out(struct wm_gpu_lists *choice, struct part *part,
     char text[400];
 
     wm_gpus_get_any(gpus, index, WM_GPU_UUID, &identity);
+    choice->is_short = true;
     wm_fail(&part->why, WM_EIO, "GPU %zu does not answer: %s", index, identity.why);
     snprintf(text, sizeof(text), "GPU %zu is not measured, as it does not answer: %s",
              index, identity.why);
@@ -288,4 +290,9 @@ size_t wm_gpu_lists_present(const struct wm_gpu_lists *gpus)
 const char *wm_gpu_lists_remark(const struct wm_gpu_lists *gpus)
 {
     return gpus->remark;
+}
+
+bool wm_gpu_lists_are_short(const struct wm_gpu_lists *gpus)
+{
+    return gpus->is_short;
 }

@@ -7,6 +7,7 @@
 #ifndef WM_SOURCE_GPU_LISTS_H
 #define WM_SOURCE_GPU_LISTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -33,5 +34,8 @@ size_t wm_gpu_lists_present(const struct wm_gpu_lists *gpus);
 
 /* What is to be said about the choice, or NULL; borrowed. */
 const char *wm_gpu_lists_remark(const struct wm_gpu_lists *gpus);
+
+/* Whether a chosen GPU does not answer; the remark says which. */
+bool wm_gpu_lists_are_short(const struct wm_gpu_lists *gpus);
 
 #endif
