@@ -43,9 +43,9 @@ def start(command, **variables):
     """A process on a terminal of its own, and our end of it."""
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
         os.environ.update(TERM="xterm-256color", **variables)
         os.execvp(command[0], command)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
     return pid, terminal
 
 
