@@ -37,6 +37,19 @@ static const double no_gain = 0.005;
 /* A rise of the time by more than this, and the noise, that is not smooth. */
 static const double a_step = 0.05;
 
+/* How far a card is off a smooth curve at each cap: where each was measured once, as in a
+ * table, maybe on another day; and where they were measured to and fro. */
+static const double uneven[] = { 0.01, 0.002 };
+
+/* What was not measured is chosen where it is better by so much at least, and worse by so
+ * much hardly ever. */
+static const double worth_a_guess = 0.002, little_worse = 0.01;
+
+/* A curve that is off by more standard deviations does not fit; so many windows more than
+ * caps say what the noise is. */
+static const double beyond_noise = 3;
+static const size_t repeats_min = 4;
+
 /* Standard deviations from the mean to an end of the 95 % interval. */
 static const double confidence_95 = 1.96;
 
@@ -211,6 +224,11 @@ static struct measured *insert_measured(struct wm_cap_search *search, double cap
     return &search->measured[at];
 }
 
+static struct measured *measured_at(struct wm_cap_search *search, size_t place)
+{
+    return find_measured(search, search->caps_fitted[place]);
+}
+
 static size_t windows_of(const struct measured *measured)
 {
     return measured ? measured->samples[0].count : 0;
@@ -330,6 +348,61 @@ static double level_of(struct wm_cap_search *search)
     return fmin(fmax(place_of(&search->plan, top->joules / top->seconds), 0), 1);
 }
 
+/* The standard deviation of a window, by how those of one cap differ; NAN where few do. */
+static double repeated_noise(const struct wm_cap_search *search, size_t curve)
+{
+    double squares = 0;
+    size_t repeats = 0;
+
+    for (size_t i = 0; i < search->measured_count; i++) {
+        squares += search->measured[i].samples[curve].squares;
+        repeats += search->measured[i].samples[curve].count - 1;
+    }
+    return repeats >= repeats_min ? sqrt(squares / (double)repeats) : NAN;
+}
+
+/* Beside a step no curve is smooth enough: where one is off what was measured by more than
+ * the noise, the measurements count. */
+static void trust_measurements(struct wm_cap_search *search, size_t curve)
+{
+    double noise = repeated_noise(search, curve);
+
+    for (size_t i = 0; i < search->place_count && !isnan(noise); i++) {
+        const struct measured *measured = measured_at(search, i);
+        if (!measured)
+            continue;
+        const struct wm_cap_sample *sample = &measured->samples[curve];
+        double sd = noise / sqrt((double)sample->count);
+        if (fabs(search->curves[curve].mean[i] - sample->mean) < beyond_noise * sd)
+            continue;
+        search->curves[curve].mean[i] = sample->mean;
+        search->curves[curve].sd[i] = sd;
+    }
+}
+
+/* Between two caps that were measured neither time nor power is out of theirs, though a
+ * smooth curve may swing beside a step. */
+static void keep_between(struct wm_cap_search *search, size_t curve)
+{
+    double *mean = search->curves[curve].mean;
+    size_t upper = 0;
+
+    for (size_t i = 0; i < search->place_count; i++) {
+        while (upper < search->measured_count &&
+               search->measured[upper].cap < search->caps_fitted[i])
+            upper++;
+        if (upper == 0 || upper == search->measured_count || measured_at(search, i))
+            continue;
+        const struct measured *low = &search->measured[upper - 1], *high = low + 1;
+        double fast = fmin(low->seconds, high->seconds);
+        double slow = fmax(low->seconds, high->seconds);
+        double weak = fmin(low->joules / low->seconds, high->joules / high->seconds);
+        double strong = fmax(low->joules / low->seconds, high->joules / high->seconds);
+        mean[i] = fmax(mean[i], log_of(&search->plan, curve, fast, weak * fast));
+        mean[i] = fmin(mean[i], log_of(&search->plan, curve, slow, strong * slow));
+    }
+}
+
 static void fit(struct wm_cap_search *search)
 {
     struct wm_cap_sample samples[WM_CAP_MEASURED_MAX];
@@ -340,8 +413,11 @@ static void fit(struct wm_cap_search *search)
     for (size_t curve = 0; curve < CURVES; curve++) {
         for (size_t i = 0; i < search->measured_count; i++)
             samples[i] = search->measured[i].samples[curve];
-        wm_cap_curve_fit(samples, search->measured_count, level_of(search), search->places,
+        wm_cap_curve_fit(samples, search->measured_count, level_of(search),
+                         uneven[search->plan.windows > 1], search->places,
                          search->place_count, &search->curves[curve]);
+        trust_measurements(search, curve);
+        keep_between(search, curve);
     }
     /* Less power never makes a card faster. */
     wm_cap_curve_go_down(search->curves[CURVE_TIME].mean, search->place_count);
@@ -354,17 +430,18 @@ static double above_default(const struct wm_cap_curve *curve, size_t place, size
     return curve->mean[place] - curve->mean[count - 1];
 }
 
-static bool is_fast_enough(const struct wm_cap_search *search, size_t place)
+/* As far as is known; of a cap that was not measured that has to be known well. */
+static bool is_fast_enough(struct wm_cap_search *search, size_t place)
 {
-    double above = above_default(&search->curves[CURVE_TIME], place, search->place_count);
+    const struct wm_cap_curve *time = &search->curves[CURVE_TIME];
+    double above = above_default(time, place, search->place_count);
+    double limit = log1p(search->plan.max_slowdown);
 
-    return search->plan.max_slowdown <= 0 || place == search->place_count - 1 ||
-           above <= log1p(search->plan.max_slowdown);
-}
-
-static struct measured *measured_at(struct wm_cap_search *search, size_t place)
-{
-    return find_measured(search, search->caps_fitted[place]);
+    if (search->plan.max_slowdown <= 0 || place == search->place_count - 1)
+        return true;
+    return above <= limit &&
+           (measured_at(search, place) ||
+            above + confidence_95 * time->sd_to_last[place] <= limit + little_worse);
 }
 
 /* The lowest place of the curve that is fast enough; the default limit always is. */
@@ -381,17 +458,19 @@ static size_t lowest(struct wm_cap_search *search, enum wm_cap_objective objecti
     return best;
 }
 
-/* A cap that was not measured is chosen only when it is better beyond doubt. */
+/* A cap that was not measured is chosen only where there is little to lose. */
 static size_t choose(struct wm_cap_search *search, enum wm_cap_objective objective,
                      enum wm_cap_reason *ret_reason)
 {
     const struct wm_cap_curve *curve = &search->curves[objective];
     size_t best = lowest(search, objective, false);
     size_t safe = lowest(search, objective, true);
+    double better = curve->mean[safe] - curve->mean[best];
 
     *ret_reason = measured_at(search, best) ? WM_CAP_FOUND : WM_CAP_PREDICTED;
     if (*ret_reason == WM_CAP_PREDICTED &&
-        curve->mean[best] + curve->sd[best] > curve->mean[safe]) {
+        (better < worth_a_guess ||
+         confidence_95 * curve->sd[best] > better + little_worse)) {
         *ret_reason = WM_CAP_BEST_MEASURED;
         best = safe;
     }
