@@ -19,15 +19,13 @@ static const double noises[] = { 0.0005, 0.001, 0.002, 0.004, 0.007, 0.01,
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 enum { LEVELS = 4, NATURES = LENGTH(bends) * LENGTH(lengths) * LENGTH(noises) * LEVELS };
 
-/* How far a card is off a smooth curve at each cap, the same whenever it is measured. */
-static const double uneven = 0.01;
-
 /* A nature is not looked at where it is so much less likely than the best. */
 static const double unlikely = 7;
 
 struct fit {
     const struct wm_cap_sample *samples;
     size_t count;
+    double uneven;
     double middle; /* of what was measured; the curve is about it */
     double factor[WM_CAP_MEASURED_MAX][WM_CAP_MEASURED_MAX]; /* of Cholesky, lower left */
     double weights[WM_CAP_MEASURED_MAX];
@@ -71,7 +69,7 @@ static void factorize(struct fit *fit, const struct nature *nature)
         for (size_t j = 0; j <= i; j++) {
             double sum = alike(nature, fit->samples[i].place, fit->samples[j].place);
             if (i == j)
-                sum += uneven * uneven +
+                sum += fit->uneven * fit->uneven +
                        nature->noise * nature->noise / (double)fit->samples[i].count;
             for (size_t k = 0; k < j; k++)
                 sum -= fit->factor[i][k] * fit->factor[j][k];
@@ -149,8 +147,8 @@ static void look_at(const struct fit *fit, const struct nature *nature, double p
         double *seen = &ret_look->seen[i];
         *seen = alike(nature, place, fit->samples[i].place);
         if (is_same_place(place, fit->samples[i].place)) {
-            *seen += uneven * uneven;
-            ret_look->variance += uneven * uneven;
+            *seen += fit->uneven * fit->uneven;
+            ret_look->variance += fit->uneven * fit->uneven;
         }
         ret_look->mean += *seen * fit->weights[i];
     }
@@ -189,10 +187,10 @@ static void add_nature(const struct fit *fit, const struct nature *nature, doubl
 }
 
 void wm_cap_curve_fit(const struct wm_cap_sample *samples, size_t count, double level,
-                      const double *places, size_t place_count,
+                      double uneven, const double *places, size_t place_count,
                       struct wm_cap_curve *ret_curve)
 {
-    struct fit fit = { .samples = samples, .count = count };
+    struct fit fit = { .samples = samples, .count = count, .uneven = uneven };
     double likely[NATURES], best = -INFINITY, total = 0;
 
     *ret_curve = (struct wm_cap_curve) { 0 };

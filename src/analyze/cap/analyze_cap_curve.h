@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 /* Caps that were measured, and caps that the curve is wanted at. */
-enum { WM_CAP_MEASURED_MAX = 64, WM_CAP_PLACES_MAX = 256 };
+enum { WM_CAP_MEASURED_MAX = 64, WM_CAP_PLACES_MAX = 512 };
 
 /* The measurements at one place: how many, their mean, and how they scatter about it. */
 struct wm_cap_sample {
@@ -31,9 +31,11 @@ struct wm_cap_curve {
 };
 
 /* The curve at `places`. `count` is 1 to WM_CAP_MEASURED_MAX. Somewhere between the place
- * `level` and the last one the curve may become level: 1 where nothing is known of that. */
+ * `level` and the last one the curve may become level: 1 where nothing is known of that.
+ * What is measured is off the curve by a ratio of `uneven` at each cap, whenever it is
+ * measured there. */
 void wm_cap_curve_fit(const struct wm_cap_sample *samples, size_t count, double level,
-                      const double *places, size_t place_count,
+                      double uneven, const double *places, size_t place_count,
                       struct wm_cap_curve *ret_curve);
 
 /* Makes mean[0..count) go one way or stay level, changing it as little as that takes. */

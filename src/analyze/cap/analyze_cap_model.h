@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_cap_model.h - what was measured under each cap, and the curves through that: of
+ * the time, and of each objective, over all caps that may be the answer.
+ *
+ * A place is the number of such a cap, from 0, the lowest; the last is the default limit.
+ */
+#ifndef WM_ANALYZE_CAP_MODEL_H
+#define WM_ANALYZE_CAP_MODEL_H
+
+#include "analyze/cap/analyze_cap_curve.h"
+#include "base/base_error.h"
+#include "wattmeter/cap_search.h"
+
+/* A curve of each objective, in their order, and one of the time. */
+enum { WM_CAP_CURVE_TIME = WM_CAP_OBJECTIVES, WM_CAP_CURVES };
+
+/* Standard deviations from the mean to an end of the 95 % interval. */
+#define WM_CAP_CONFIDENCE_95 1.96
+
+struct wm_cap_measured {
+    double cap;
+    double seconds, joules;                      /* means */
+    struct wm_cap_sample samples[WM_CAP_CURVES]; /* of the same windows */
+};
+
+struct wm_cap_model {
+    struct wm_cap_plan plan; /* without zeros that stand for something */
+    double *caps;            /* those of the plan, going up; NULL: any */
+
+    struct wm_cap_measured measured[WM_CAP_MEASURED_MAX]; /* going up */
+    size_t measured_count;
+
+    bool is_fitted;
+    double caps_fitted[WM_CAP_PLACES_MAX]; /* that may be the answer, going up */
+    double places[WM_CAP_PLACES_MAX];      /* the same from 0 to 1 */
+    size_t place_count;
+    struct wm_cap_curve curves[WM_CAP_CURVES];
+};
+
+/* Whether both are the same setting, whatever arithmetic they come from. */
+bool wm_cap_is_same(double one, double other);
+
+/* Sorts, and lets one of each stay. Returns how many. */
+size_t wm_cap_sort(double *caps, size_t count);
+
+/* What was measured at that cap; NULL: nothing. */
+struct wm_cap_measured *wm_cap_model_find(struct wm_cap_model *model, double cap);
+struct wm_cap_measured *wm_cap_model_at(struct wm_cap_model *model, size_t place);
+
+/* How many windows; 0 of NULL. */
+size_t wm_cap_windows(const struct wm_cap_measured *measured);
+
+/* As wm_cap_search_add(). */
+int wm_cap_model_add(struct wm_cap_model *model, double cap, double seconds, double joules,
+                     struct wm_error *err);
+
+/* The logarithm of what a curve is of. */
+double wm_cap_model_log(const struct wm_cap_plan *plan, size_t curve, double seconds,
+                        double joules);
+
+/* Draws the curves through what was measured since the last time. */
+void wm_cap_model_fit(struct wm_cap_model *model);
+
+/* The rest is about a model that is fitted. */
+
+/* The logarithm of the ratio to the default limit. */
+double wm_cap_model_above(const struct wm_cap_model *model, size_t curve, size_t place);
+
+/* The lowest place of the curve that is fast enough; the default limit always is. */
+size_t wm_cap_model_lowest(struct wm_cap_model *model, enum wm_cap_objective objective,
+                           bool only_measured);
+
+/* The place that is the answer, by that objective, and why. */
+size_t wm_cap_model_choose(struct wm_cap_model *model, enum wm_cap_objective objective,
+                           enum wm_cap_reason *ret_reason);
+
+/* Whether no cap has an effect; this one needs no curve. */
+bool wm_cap_model_never_binds(struct wm_cap_model *model);
+
+#endif
