@@ -244,7 +244,7 @@ static int add_baseline(struct wm_run *run, const struct wm_device_stats *device
     baseline->device = strdup(device->channel->device);
     baseline->watts = energy.joules / seconds;
     wm_uncertainty_find(&device->joules, &energy, &off);
-    baseline->off = off.random / seconds;
+    baseline->uncertainty = off.random / seconds;
     baseline->busy = busy;
     baseline->is_refused = busy > WM_BASELINE_MOST_BUSY && !anyway;
     if (!baseline->source || !baseline->device)

@@ -527,7 +527,7 @@ static void test_baseline(void **state)
             .source = (char[]) { "rapl" },
             .device = (char[]) { "package0" },
             .watts = cases[i].watts,
-            .off = cases[i].off,
+            .uncertainty = cases[i].off,
             .busy = cases[i].busy,
             .is_refused = cases[i].is_refused,
         };

@@ -209,7 +209,7 @@ static void take_baseline(const struct wm_run *run, struct wm_device_stats *devi
         device->is_busy_before = baseline->is_refused;
         device->share.idle_watts =
             (struct wm_known) { !baseline->is_refused, baseline->watts };
-        device->share.idle_off = fmax(baseline->off, 0);
+        device->share.idle_off = fmax(baseline->uncertainty, 0);
         return;
     }
 }

@@ -38,7 +38,7 @@ static const struct wm_member baseline_members[] = {
     { BASELINE(source), .type = WM_MEMBER_STRING },
     { BASELINE(device), .type = WM_MEMBER_STRING },
     { BASELINE(watts), .type = WM_MEMBER_DOUBLE },
-    { BASELINE(off), .type = WM_MEMBER_DOUBLE },
+    { BASELINE(uncertainty), .type = WM_MEMBER_DOUBLE },
     { BASELINE(busy), .type = WM_MEMBER_DOUBLE },
     { BASELINE(is_refused), .type = WM_MEMBER_BOOL },
 };

@@ -38,8 +38,8 @@ struct wm_baseline {
     char *source;
     char *device; /* as in its channels */
     double watts;
-    double off;      /* W that this may be off by, at random, at k = 2 */
-    double busy;     /* how busy its CPUs or GPU were then, 0 to 1 */
+    double uncertainty; /* W, random, at k = 2; 0: not known */
+    double busy;        /* how busy its CPUs or GPU were then, 0 to 1 */
     bool is_refused; /* that was too much to be called idle, and nobody said to take it */
 };
 
