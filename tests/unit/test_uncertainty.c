@@ -9,14 +9,9 @@
 #include <string.h>
 
 #include "analyze/energy/analyze_uncertainty.h"
-#include "made_load.h"
+#include "made_sensor.h"
 #include "record/record_channel.h"
 #include "test.h"
-
-static double normal(double deviation)
-{
-    return deviation * sqrt(-2 * log(1 - uniform(0, 1))) * cos(6.283185307 * uniform(0, 1));
-}
 
 enum load_kind {
     CONSTANT,
@@ -155,75 +150,6 @@ static const struct build builds[] = {
 /* NVML's, at best. */
 #define BUSY_PERIOD_S (1.0 / 6)
 
-static struct wm_reading reading(double value, double when)
-{
-    return (struct wm_reading) {
-        .when_ns = (int64_t)((when + 100) * 1e9),
-        .value = value,
-        .state = WM_READING_OK,
-    };
-}
-
-static double mean_watts(const struct load *load, double until, double seconds)
-{
-    return (joules_until(load, until) - joules_until(load, until - seconds)) / seconds;
-}
-
-struct device {
-    const struct build *build;
-    const struct load *load;
-    double busy_watts;
-    double phase, gain, offset;
-    double counted_until, joules; /* of a counter that sees a part of the time */
-};
-
-static double latched(double when, double period, double phase)
-{
-    return floor((when - phase) / period) * period + phase;
-}
-
-static double counter_at(struct device *device, double when)
-{
-    const struct build *build = device->build;
-    double until = latched(when, build->period, device->phase);
-    double joules;
-
-    if (build->window >= build->period) {
-        joules = joules_until(device->load, until) + device->offset * (until + 10);
-        return floor(device->gain * joules * 1e4) / 1e4;
-    }
-    while (device->counted_until < until - build->period / 2) {
-        device->counted_until += build->period;
-        device->joules += build->period *
-                          (mean_watts(device->load, device->counted_until, build->window) +
-                           device->offset);
-    }
-    return floor(device->gain * device->joules * 1e3) / 1e3;
-}
-
-static double power_at(const struct device *device, double when)
-{
-    double until = latched(when, device->build->latch, device->phase);
-    double watts = mean_watts(device->load, until, device->build->window) + device->offset;
-
-    return floor(fmax(device->gain * watts, 0) * 1e3) / 1e3;
-}
-
-/* The part of the last sixth of a second in which there was work. */
-static double busy_at(const struct device *device, double when)
-{
-    const struct load *load = device->load;
-    double until = latched(when, BUSY_PERIOD_S, device->phase), busy = 0;
-    double from = until - BUSY_PERIOD_S;
-
-    for (size_t i = stretch_at(load, from); i < load->count && load->from[i] < until; i++) {
-        double end = i + 1 < load->count ? fmin(load->from[i + 1], until) : until;
-        if (load->watts[i] >= device->busy_watts)
-            busy += end - fmax(load->from[i], from);
-    }
-    return floor(100 * busy / BUSY_PERIOD_S) / 100;
-}
-
 /* As a recording has it that says nothing of sensors. */
 static void find_sensor(const struct wm_channel *channel, const char *detail,
                         struct wm_sensor *ret_sensor)
@@ -259,13 +185,17 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
     find_sensor(&power_channel, build->detail, &energy.power_sensor);
     double busy_watts = make_load(&load, kind, build->period, length);
     struct device device = {
-        .build = build,
         .load = &load,
         .busy_watts = busy_watts,
+        .period = build->period,
+        .window = build->window,
+        .latch = build->latch,
+        .busy_period = BUSY_PERIOD_S,
         .phase = build->period * uniform(-1, 0),
         .gain = 1 + normal(energy.counter_sensor.gain / 2),
         .offset = normal(energy.counter_sensor.offset / 2),
     };
+    device.busy_phase = device.phase;
     device.counted_until = latched(-1, build->period, device.phase);
 
     /* A run has a tick at its start and one at its end. */
@@ -673,6 +603,53 @@ static void test_pace(void **state)
     }
 }
 
+/* A counter that stands still has nothing new, from the first time on; unless it was seen
+ * to move far sooner, and had nothing to count. */
+static void test_standstill(void **state)
+{
+    static const struct {
+        const char *name;
+        double published_ms;
+        double values[12]; /* every 100 ms */
+        size_t count;
+        double period_ms;
+        bool measured;
+    } rows[] = {
+        { "moves at each reading", 1, { 0, 1, 2, 3, 4, 5 }, 6, 1, false },
+        { "has not moved", 1, { 0, 0, 0, 0 }, 4, 1, false },
+        { "moved once", 1, { 0, 0, 0, 0, 9 }, 5, 300, true },
+        { "moved twice", 1, { 0, 0, 9, 9, 9, 9, 9, 18 }, 8, 500, true },
+        { "no two steps alike",
+          1,
+          { 0, 9, 9, 9, 9, 9, 18, 18, 18, 18, 27 },
+          11,
+          500,
+          true },
+        { "had nothing to count", 1, { 0, 0, 0, 0, 0, 1, 2, 3 }, 8, 1, false },
+        { "and later", 1, { 0, 1, 2, 3, 3, 3, 3, 3, 4, 5 }, 10, 1, false },
+        { "as published", 400, { 0, 0, 0, 9, 9, 9, 9, 18 }, 8, 400, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_sensor sensor = {
+            .period_ns = (int64_t)(rows[i].published_ms * 1e6),
+        };
+        struct wm_sensor_pace pace = { 0 };
+
+        for (size_t k = 0; k < rows[i].count; k++) {
+            struct wm_reading now = reading(rows[i].values[k], 0.1 * (double)k);
+            wm_sensor_pace_count(&pace, &now);
+        }
+        double period_ms = 1e3 * wm_sensor_period_s(&sensor, &pace);
+        if (fabs(period_ms - rows[i].period_ms) > 1e-3)
+            fail_msg("%s: %g ms", rows[i].name, period_ms);
+        assert_int_equal(wm_sensor_is_measured(&sensor, &pace), rows[i].measured);
+        assert_true(fabs(1e3 * wm_sensor_beat_s(&sensor, &pace) - rows[i].published_ms) <
+                    1e-9);
+    }
+}
+
 static struct wm_uncertainty told(struct wm_energy *energy)
 {
     struct wm_energy_result result;
@@ -816,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_gains),
         cmocka_unit_test(test_sample_in_step),
         cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_standstill),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_frozen),
     };

@@ -30,6 +30,9 @@
 /* A counter that shows nothing new for so many of its periods had nothing to count. */
 #define LATE_PERIODS 1.5
 
+/* And so has one that shows nothing new for so long, whatever its period. */
+#define LATE_S 5.0
+
 /* But one that has had so many steps, and never so far apart, may be broken. */
 #define LEAST_STEPS 3
 
@@ -232,6 +235,33 @@ static struct wm_energy_edge one_look_edge(const struct wm_energy *energy)
     return edge;
 }
 
+/* A counter that is much slower than it should be, of which one step was seen: how long it
+ * stood still before or after that is a part of its period. */
+static bool is_lone_step(const struct wm_energy *energy)
+{
+    return energy->start.steps == 1 && !energy->start.power.known &&
+           energy->since_covered_s <= 0 &&
+           energy->counter_pace.standstill_s >
+               LATE_PERIODS * (double)energy->counter_sensor.period_ns / 1e9;
+}
+
+/* Where a run is as long as a period and has a step at any time in it, the longer of the
+ * two parts is three quarters of a period on average. */
+static struct wm_energy_edge lone_step_edge(const struct wm_energy *energy, bool is_end)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double before_s = wm_stats_seconds(start->from_ns, start->step_ns);
+    double after_s = wm_stats_seconds(start->step_ns, energy->poll_ns);
+    double period_s = 4 * fmax(before_s, after_s) / 3;
+    double more_s = before_s + after_s - period_s;
+
+    return (struct wm_energy_edge) {
+        .lag_s = fmax(is_end ? more_s : -more_s, 0),
+        .blur_s = is_end ? 0 : (before_s + after_s) / 2,
+        .watts = start->step / period_s,
+    };
+}
+
 /* At the start: the counter stands for a moment of up to a period ago, and its first
  * step is in part of the time before. By the power then, else by that of the step. */
 static struct wm_energy_edge start_edge(const struct wm_energy *energy)
@@ -247,6 +277,8 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
         return smooth_edge(energy);
     if (is_one_look(energy))
         return one_look_edge(energy);
+    if (is_lone_step(energy))
+        return lone_step_edge(energy, false);
     if (start->tick_s < period_s) {
         edge.blur_s = start->tick_s / 2;
         edge.lag_s = fmin(fmax(period_s - (seconds - edge.blur_s), 0), period_s);
@@ -267,6 +299,8 @@ static struct wm_energy_edge end_edge(const struct wm_energy *energy)
         return (struct wm_energy_edge) { 0 };
     if (energy->counter_sensor.kind == WM_SENSOR_MODEL)
         return smooth_edge(energy);
+    if (is_lone_step(energy))
+        return lone_step_edge(energy, true);
     return (struct wm_energy_edge) {
         .lag_s = half_s,
         .blur_s = half_s,
@@ -280,7 +314,7 @@ static double joules_since(const struct wm_energy *energy)
     double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
 
     if (energy->start.steps == 0 || counter_period_s(energy) <= 0 ||
-        energy->counter_sensor.kind == WM_SENSOR_MODEL)
+        energy->counter_sensor.kind == WM_SENSOR_MODEL || is_lone_step(energy))
         return 0;
     if (energy->since_covered_s > 0)
         return energy->since_integral;
@@ -308,9 +342,11 @@ static double edge_joules(const struct wm_energy *energy)
     return end.lag_s * end.watts - start.lag_s * start.watts;
 }
 
-/* What comes after is not joined to what has been counted. */
+/* What comes after is not joined to what has been counted, and that it stood still until
+ * it broke says nothing of its period. */
 static void end_count(struct wm_energy *energy)
 {
+    energy->counter_pace.standstill_s = 0;
     energy->total += edge_joules(energy);
     energy->start.steps = 0;
     fill(energy);
@@ -367,6 +403,7 @@ static void bound_period(struct wm_energy *energy, double joules, double seconds
         bound_s = fmin(bound_s, joules / energy->rate);
 
     energy->bound_s = isfinite(bound_s) ? bound_s : 0;
+    wm_sensor_pace_bound(&energy->counter_pace, energy->bound_s);
     energy->quiet_s =
         fmax(energy->quiet_s, wm_stats_seconds(energy->change_ns, energy->poll_ns));
     energy->longest_s = fmax(energy->longest_s, seconds);
@@ -474,7 +511,7 @@ static void add_change(struct wm_energy *energy, const struct wm_reading *counte
 
 static void add_counter(struct wm_energy *energy, const struct wm_reading *counter)
 {
-    wm_sensor_pace_add(&energy->counter_pace, counter);
+    wm_sensor_pace_count(&energy->counter_pace, counter);
     if (!energy->counted) {
         fill(energy);
         start_count(energy, counter);
@@ -487,11 +524,20 @@ static void add_counter(struct wm_energy *energy, const struct wm_reading *count
     }
 
     double seconds = wm_stats_seconds(energy->change_ns, counter->when_ns);
+    double beat_s = wm_sensor_beat_s(&energy->counter_sensor, &energy->counter_pace);
     if (energy->since_integral > 0 && seconds >= STALL_S &&
-        !is_less_than(seconds, STALL_PERIODS, energy))
+        !is_fewer(seconds, STALL_PERIODS, beat_s))
         energy->stalled = true;
     if (counter->when_ns > energy->poll_ns)
         energy->poll_ns = counter->when_ns;
+}
+
+bool wm_energy_is_late(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
+
+    return energy->present && energy->counter_sensor.kind != WM_SENSOR_MODEL &&
+           seconds < LATE_S && !is_less_than(seconds, LATE_PERIODS, energy);
 }
 
 void wm_energy_set_busy(struct wm_energy *energy, struct wm_known ratio)

@@ -177,6 +177,10 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
  * measured or published; 0: not known. */
 double wm_energy_period_s(const struct wm_energy *energy);
 
+/* Whether its counter should have moved by now, and may be slower than it is known to be:
+ * its next step may be of all the time since the last one. */
+bool wm_energy_is_late(const struct wm_energy *energy);
+
 void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result);
 
 /* Whether there is a figure: one that leaves out nearly all of the time is none. */
