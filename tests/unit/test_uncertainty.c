@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/energy/analyze_uncertainty.h"
+#include "analyze/energy/analyze_unseen.h"
 #include "made_sensor.h"
 #include "record/record_channel.h"
 #include "test.h"
@@ -714,8 +715,8 @@ static void test_parts(void **state)
         struct wm_known busy;
         double least, most;
     } rows[] = {
-        { { true, 1 }, 0, 1e-9 },       { { true, 0 }, 0, 1e-9 },
-        { { true, 0.99 }, 0.01, 0.06 }, { { true, 0.5 }, 0.5, 4.0 },
+        { { true, 1 }, 0, 1e-9 },        { { true, 0 }, 0, 1e-9 },
+        { { true, 0.99 }, 0.001, 0.06 }, { { true, 0.5 }, 0.5, 5.0 },
         { { false, 0 }, 0.7, 0.8 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -727,6 +728,153 @@ static void test_parts(void **state)
         /* No load stays in step for an hour. */
         count(&partly, 15, 3600, rows[i].busy);
         assert_true(told(&partly).unseen / 360000 <= fmax(ratio / 50, 1e-9));
+    }
+}
+
+/* Of readings and a utilization: in what range, of 1000 J that the sensor tells, the truth
+ * may be. */
+static void test_unseen(void **state)
+{
+    static const struct {
+        const char *name;
+        double before;
+        double watts[4]; /* again and again; 0 ends them */
+        size_t count;
+        double busy, limit;
+        double least_low, most_low, least_high, most_high;
+        bool is_open;
+    } rows[] = {
+        { "steady and always busy", 50, { 300 }, 60, 1, 700, 0.99, 1, 1, 1.01, false },
+        { "steady and idle", 50, { 50 }, 60, 0, 700, 0.99, 1, 1, 1.01, false },
+        { "steady, and busy half of the time",
+          300,
+          { 300 },
+          60,
+          0.5,
+          700,
+          0.45,
+          0.6,
+          1.5,
+          1.9,
+          true },
+        { "the same, with a higher limit",
+          300,
+          { 300 },
+          60,
+          0.5,
+          3000,
+          0.45,
+          0.6,
+          4,
+          6.5,
+          true },
+        { "near the limit", 690, { 690 }, 60, 0.5, 700, 0.45, 0.6, 1, 1.01, true },
+        { "an idle power that was seen",
+          200,
+          { 300 },
+          60,
+          0.5,
+          700,
+          0.75,
+          0.9,
+          1.2,
+          1.6,
+          true },
+        { "each other one busy, and busy a tenth of the time",
+          60,
+          { 300, 60 },
+          60,
+          0.1,
+          700,
+          0.1,
+          0.55,
+          1,
+          1.01,
+          true },
+        { "each other one busy, as the driver says",
+          60,
+          { 300, 60 },
+          60,
+          0.5,
+          700,
+          0.5,
+          1,
+          1,
+          2,
+          true },
+        { "out of step, as the driver says",
+          60,
+          { 300, 60, 60, 300 },
+          60,
+          0.5,
+          700,
+          0.95,
+          1,
+          1,
+          1.05,
+          false },
+        { "out of step, and noise",
+          60,
+          { 310, 290, 295, 305 },
+          60,
+          0.5,
+          700,
+          0.97,
+          1,
+          1,
+          1.03,
+          false },
+        { "no readings but the counter's", 0, { 0 }, 0, 0.5, 700, 0.45, 0.6, 1.5, 2, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_energy energy = { .power_sensor = { .period_ns = 100000000 } };
+        size_t cycle = 0;
+        while (cycle < 4 && rows[i].watts[cycle] > 0)
+            cycle++;
+        for (size_t k = 0; k <= rows[i].count && cycle > 0; k++) {
+            double watts = k == 0 ? rows[i].before : rows[i].watts[(k - 1) % cycle];
+            struct wm_reading power =
+                reading(watts + 1e-3 * (double)(k % 2), 0.1 * (double)k);
+            wm_energy_add(&energy, power.when_ns, NULL, &power);
+        }
+        const struct wm_unseen_case what = {
+            .swing = &energy.power_swing,
+            .watts = 300,
+            .seconds = 6,
+            .seen = 0.25,
+            .busy = rows[i].busy,
+            .most_watts = rows[i].limit,
+        };
+        struct wm_unseen unseen;
+        wm_unseen_find(&what, &unseen);
+        double low = 1 - unseen.less, high = 1 + unseen.more;
+        if (!(low >= rows[i].least_low && low <= rows[i].most_low &&
+              high >= rows[i].least_high && high <= rows[i].most_high))
+            fail_msg("%s: %g to %g", rows[i].name, low, high);
+        if (wm_unseen_is_open(&what) != rows[i].is_open)
+            fail_msg("%s: open or not", rows[i].name);
+    }
+}
+
+static void test_between(void **state)
+{
+    static const struct {
+        double joules, systematic, below, above, low, high;
+    } rows[] = {
+        { 100, 3, 4, 4, 95, 105 },
+        { 100, 0, 10, 50, 90, 150 },
+        { 100, 0, 200, 0, 0, 100 },
+        { 0, 0, 1, 1, 0, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_between range = wm_uncertainty_between(
+            rows[i].joules, rows[i].systematic, rows[i].below, rows[i].above);
+        assert_true(fabs(range.low - rows[i].low) < 1e-9);
+        assert_true(fabs(range.high - rows[i].high) < 1e-9);
     }
 }
 
@@ -795,6 +943,8 @@ int main(void)
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_standstill),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_between),
         cmocka_unit_test(test_frozen),
     };
 

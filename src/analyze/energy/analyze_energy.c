@@ -48,8 +48,9 @@
 /* The part of the time that a figure has to cover to be one. */
 #define LEAST_COVERED 0.01
 
-/* A value that stands for most of a period is a new one that equals the last. */
-#define SAME_PERIODS 0.9
+/* A value that stands for so long is a new one, of a period after the last, that equals
+ * it. */
+#define SAME_PERIODS 1.25
 
 static double counter_period_s(const struct wm_energy *energy)
 {
@@ -82,14 +83,40 @@ static bool there(const struct wm_reading *reading)
     return reading && wm_stats_usable(reading) && reading->value >= 0;
 }
 
+/* Sums are of what powers are more than the first, so that no digits are lost. */
+static void add_spread(struct wm_energy_swing *swing, double watts)
+{
+    double more = watts - swing->first;
+    double pair_least = fmin(swing->last, watts), pair_most = fmax(swing->last, watts);
+
+    swing->sum += more;
+    swing->sum_squares += more * more;
+    swing->most = swing->count == 1 ? watts : fmax(swing->most, watts);
+    swing->least = swing->count == 1 ? watts : fmin(swing->least, watts);
+    if (swing->count > 1)
+        swing->squares_of_one += (watts - swing->last) * (watts - swing->last);
+    if (swing->count == 2) {
+        swing->highest_pair = pair_least;
+        swing->lowest_pair = pair_most;
+    } else if (swing->count > 2) {
+        double two = watts - swing->before_last;
+        swing->squares_of_two += two * two;
+        swing->highest_pair = fmax(swing->highest_pair, pair_least);
+        swing->lowest_pair = fmin(swing->lowest_pair, pair_most);
+    }
+    swing->before_last = swing->last;
+}
+
 static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_ns)
 {
     if (swing->started) {
         double difference = watts - swing->last;
         swing->squares += difference * difference;
         swing->count++;
+        add_spread(swing, watts);
+    } else {
+        swing->first = watts;
     }
-    swing->least = swing->started ? fmin(swing->least, watts) : watts;
     swing->started = true;
     swing->last = watts;
     swing->last_ns = when_ns;
@@ -98,11 +125,13 @@ static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_
 static void add_power_swing(struct wm_energy *energy, const struct wm_reading *power)
 {
     struct wm_energy_swing *swing = &energy->power_swing;
+    double period_s = power_period_s(energy);
     double seconds = wm_stats_seconds(swing->last_ns, power->when_ns);
 
-    if (!swing->started || power->value != swing->last ||
-        seconds >= SAME_PERIODS * power_period_s(energy))
+    if (!swing->started || power->value != swing->last)
         add_swing(swing, power->value, power->when_ns);
+    else if (period_s <= 0 || seconds >= SAME_PERIODS * period_s)
+        add_swing(swing, power->value, swing->last_ns + (int64_t)(period_s * 1e9));
 }
 
 /* The integral of power since the last tick, and how much time it covers. */
@@ -524,9 +553,9 @@ static void add_counter(struct wm_energy *energy, const struct wm_reading *count
     }
 
     double seconds = wm_stats_seconds(energy->change_ns, counter->when_ns);
-    double beat_s = wm_sensor_beat_s(&energy->counter_sensor, &energy->counter_pace);
     if (energy->since_integral > 0 && seconds >= STALL_S &&
-        !is_fewer(seconds, STALL_PERIODS, beat_s))
+        !is_fewer(seconds, STALL_PERIODS,
+                  wm_sensor_beat_s(&energy->counter_sensor, &energy->counter_pace)))
         energy->stalled = true;
     if (counter->when_ns > energy->poll_ns)
         energy->poll_ns = counter->when_ns;
@@ -537,7 +566,7 @@ bool wm_energy_is_late(const struct wm_energy *energy)
     double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
 
     return energy->present && energy->counter_sensor.kind != WM_SENSOR_MODEL &&
-           seconds < LATE_S && !is_less_than(seconds, LATE_PERIODS, energy);
+           seconds > 0 && seconds < LATE_S && !is_less_than(seconds, LATE_PERIODS, energy);
 }
 
 void wm_energy_set_busy(struct wm_energy *energy, struct wm_known ratio)
@@ -552,31 +581,19 @@ void wm_energy_set_beside(struct wm_energy *energy, struct wm_known watts)
         watts.number >= 0 && energy->power_sensor.window_s <= counter_period_s(energy);
 }
 
-/* A sensor that sees a part of the time shows that as the whole. The utilization says
- * how much busier or idler than the rest that part may have been. */
-static void add_unseen(struct wm_energy *energy, double tick_s)
+double wm_energy_partly_busy(double busy)
 {
-    const struct wm_sensor *sensor =
-        energy->counted ? &energy->counter_sensor : &energy->power_sensor;
-    double watts = energy->powered ? energy->power : energy->rate;
-    double period_s = wm_energy_period_s(energy);
+    return fmin(10 * busy * (1 - busy), 1);
+}
 
+static void add_busy(struct wm_energy *energy, double tick_s)
+{
     if (!energy->busy.known)
         return;
-    if (sensor->is_sample)
-        period_s = fmax(period_s, wm_sensor_pace_poll_s(&energy->power_pace));
-    double seen = wm_sensor_seen(sensor, period_s);
-    double busy = energy->busy.number;
-    double work_missed = fmin(busy, (1 - busy) * (1 - seen) / seen);
-    double rest_missed = fmin(1 - busy, busy * (1 - seen) / seen);
-
     tick_s = fmin(tick_s, BUSY_S);
-    /* What it draws at work is in what the sensor did see of that. */
-    double times = fmin(1 / fmax(busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);
     energy->busy_known_s += tick_s;
-    energy->unseen += tick_s * work_missed * times * watts;
-    energy->unseen_s += tick_s * work_missed;
-    energy->unspent += tick_s * rest_missed * watts;
+    energy->busy_s += tick_s * energy->busy.number;
+    energy->partly_busy_s += tick_s * wm_energy_partly_busy(energy->busy.number);
 }
 
 static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)
@@ -616,13 +633,23 @@ static double power_lag_s(const struct wm_energy *energy)
     return (period_s + (window_s > 0 ? window_s : period_s)) / 2;
 }
 
+/* The most that was drawn. What has not lasted for a window yet is in its mean for as much
+ * of it. */
+static double most_power(const struct wm_energy *energy)
+{
+    double window_s = energy->power_sensor.window_s;
+    double times = energy->covered_s > 0 ? fmax(window_s / energy->covered_s, 1) : 1;
+
+    return energy->first_power + (energy->max_power - energy->first_power) * times;
+}
+
 /* The integral of power is that of a time which began and ended earlier. */
 static double shifted_integral(const struct wm_energy *energy)
 {
     double lag_s = power_lag_s(energy);
     double joules = energy->integral + lag_s * (energy->power - energy->first_power);
 
-    return fmin(fmax(joules, 0), energy->max_power * energy->covered_s);
+    return fmin(fmax(joules, 0), most_power(energy) * energy->covered_s);
 }
 
 static void use_integral(const struct wm_energy *energy, struct wm_energy_result *result)
@@ -712,7 +739,7 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
     energy->last_ns = when_ns;
 
     add_power(energy, tick_s, power);
-    add_unseen(energy, tick_s);
+    add_busy(energy, tick_s);
     energy->present = there(counter);
     if (energy->present)
         add_counter(energy, counter);

@@ -66,18 +66,18 @@ void wm_sensor_pace_bound(struct wm_sensor_pace *pace, double most_s)
 
 void wm_sensor_pace_count(struct wm_sensor_pace *pace, const struct wm_reading *reading)
 {
-    const struct wm_sensor_pace before = *pace;
-    int64_t since_ns = before.changes > 0 ? before.change_ns : before.first_ns;
+    uint64_t changes = pace->changes;
+    int64_t since_ns = changes > 0 ? pace->change_ns : pace->first_ns;
+    int64_t last_ns = pace->last_ns;
 
     wm_sensor_pace_add(pace, reading);
-    if (!before.started || pace->changes == before.changes)
+    if (pace->changes == changes)
         return;
-    pace->standstill_s =
-        fmax(pace->standstill_s, wm_stats_seconds(since_ns, before.last_ns));
-    if (before.changes > 0)
+    pace->standstill_s = fmax(pace->standstill_s, wm_stats_seconds(since_ns, last_ns));
+    if (changes > 0)
         wm_sensor_pace_bound(pace, wm_stats_seconds(since_ns, pace->change_ns) +
-                                       before.change_poll_s);
-    pace->change_poll_s = wm_stats_seconds(before.last_ns, pace->change_ns);
+                                       pace->change_poll_s);
+    pace->change_poll_s = wm_stats_seconds(last_ns, pace->change_ns);
 }
 
 /* Fewer readings for each change, fewer changes, or changes farther from a beat than
@@ -106,8 +106,8 @@ static bool has_beat(const struct wm_sensor_pace *pace)
         return false;
 
     double mean = mean_s(pace);
-    double variance = fmax(pace->square_s / (double)(pace->changes - 1) - mean * mean, 0);
-    return sqrt(variance) <= MOST_SPREAD * mean;
+    double variance = pace->square_s / (double)(pace->changes - 1) - mean * mean;
+    return variance <= MOST_SPREAD * MOST_SPREAD * mean * mean;
 }
 
 static bool is_faster(const struct wm_sensor_pace *pace, double period_s)
