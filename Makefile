@@ -5,7 +5,8 @@
 #   make demo               what it does, in ten seconds
 #   make check              build and test everything
 #   make bench              what it costs, beside others
-#   make bench-truth        what must be true of every report, of a thousand random trees
+#   make bench-truth        what must be true of every report, of a thousand random trees,
+#                           and whether joules are as exact as is said
 #   make install PREFIX=    default /usr/local; DESTDIR is honoured
 #   make wheel              dist/wattmeter-*.whl, for Python's pip
 #   make format             clang-format over all C files
@@ -40,6 +41,7 @@ bench: all
 bench-truth: all
 	@ninja -C build test-programs
 	@WM_TREES=1000 python3 tests/system/test_truth.py
+	@WM_RUNS=1000 build/tests/unit/test_coverage
 
 # The prefix is known to what is built only after ninja has run again.
 install: build/build.ninja

@@ -97,8 +97,10 @@ WM_API const char *wm_meter_method_name(enum wm_meter_method method);
 /* The energy of a device, or of several together. */
 struct wm_meter_energy {
     enum wm_reading_state state;
-    double joules;      /* this and the next four: in WM_READING_OK alone */
-    double uncertainty; /* J: the truth lies within it with 95 % confidence */
+    double joules; /* this and the next six: in WM_READING_OK alone */
+    double
+        uncertainty;  /* J: the truth lies within it with 95 % confidence; and so it does */
+    double low, high; /* between these, which need not be as far from the joules */
     enum wm_meter_method method;
     enum wm_origin origin; /* of a sum: the worst of its parts' */
     bool is_short;         /* fewer than three new values of the sensor */

@@ -16,6 +16,8 @@ static PyStructSequence_Field energy_fields[] = {
     { "is_short", "fewer than three new values of the sensor: a rough figure" },
     { "state", "\"ok\", or how the figure is missing: \"unsupported\", \"denied\", ..." },
     { "why", "why there is no figure; None where there is" },
+    { "low", "J: the truth lies between this and high with 95 % confidence" },
+    { "high", "None as above" },
     { NULL, NULL },
 };
 
@@ -23,7 +25,7 @@ static PyStructSequence_Desc energy_desc = {
     .name = "wattmeter._core.Energy",
     .doc = "The energy of a device, or of several together.",
     .fields = energy_fields,
-    .n_in_sequence = 7,
+    .n_in_sequence = 9,
 };
 
 static PyStructSequence_Field reading_fields[] = {
@@ -137,6 +139,8 @@ static PyObject *energy_new(const struct wm_meter_energy *energy)
     core_struct_add(&fill, PyBool_FromLong(energy->is_short));
     core_struct_add(&fill, core_text(core_reading_states[energy->state]));
     core_struct_add(&fill, core_text(energy->why[0] ? energy->why : NULL));
+    core_struct_add(&fill, is_ok ? PyFloat_FromDouble(energy->low) : none());
+    core_struct_add(&fill, is_ok ? PyFloat_FromDouble(energy->high) : none());
     return core_struct_end(&fill);
 }
 

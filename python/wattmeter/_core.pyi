@@ -249,6 +249,8 @@ class Energy(NamedTuple):
     is_short: bool
     state: str
     why: Optional[str]
+    low: Optional[float]
+    high: Optional[float]
 
 class MeterReading(NamedTuple):
     elapsed: float

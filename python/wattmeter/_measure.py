@@ -42,11 +42,10 @@ os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _figure(key: str, energy: _core.Energy) -> Figure:
-    if energy.joules is None or energy.uncertainty is None:
+    if energy.joules is None:
         return Figure(key, None, "J", state="missing", why=energy.why)
-    low, high = energy.joules - energy.uncertainty, energy.joules + energy.uncertainty
     return Figure(
-        key, energy.joules, "J", max(low, 0.0), high, "known", str(energy.origin)
+        key, energy.joules, "J", energy.low, energy.high, "known", str(energy.origin)
     )
 
 

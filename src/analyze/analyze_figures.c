@@ -76,11 +76,13 @@ static struct wm_value region_time(const void *of)
     return ((const struct wm_region_spending *)of)->time;
 }
 
+#define BETWEEN(type, inside)                                                              \
+    .uncertainty = offsetof(type, inside uncertainty), .low = offsetof(type, inside low),  \
+    .high = offsetof(type, inside high)
 #define RUN(member) .value = offsetof(struct wm_report, member)
 #define RUN_ORIGIN(member) .origin = offsetof(struct wm_report, member)
 #define RUN_SUM(member)                                                                    \
-    RUN(member.energy), .uncertainty = offsetof(struct wm_report, member.uncertainty),     \
-                        RUN_ORIGIN(member.origin)
+    RUN(member.energy), BETWEEN(struct wm_report, member.), RUN_ORIGIN(member.origin)
 #define NUMBER(kind_, member) .kind = kind_, .number = offsetof(struct wm_report, member)
 #define OF_RESULT(member) NUMBER(WM_FIGURE_UINT64, result.member), .needs_result = true
 #define REGION(member)                                                                     \
@@ -192,10 +194,8 @@ static const struct wm_figure_row rows[] = {
                RUN_SUM(energy) },
       .region = { "energy.total", "uncertainty_percent", .tells_origin = true,
                   REGION(energy) },
-      .gpu = { GPU(figure.energy),
-               .uncertainty = offsetof(struct wm_gpu_usage, figure.uncertainty) },
-      .device = { DEVICE(figure.energy),
-                  .uncertainty = offsetof(struct wm_device_energy, figure.uncertainty) },
+      .gpu = { GPU(figure.energy), BETWEEN(struct wm_gpu_usage, figure.) },
+      .device = { DEVICE(figure.energy), BETWEEN(struct wm_device_energy, figure.) },
       .inclusive_heading = "incl. J", .exclusive_heading = "J",
       .is_compared = true },
     { .key = "cpu_energy", .unit = WM_UNIT_JOULES, .label = "CPU energy",

@@ -39,7 +39,7 @@ struct wm_figure_place {
 
     /* Offsets of struct wm_value in what it is of, and of its enum wm_origin; 0: none. */
     size_t value, uncertainty, origin;
-    size_t low, high; /* in place of the uncertainty: between which it lies */
+    size_t low, high; /* between which it lies: beside the uncertainty, or in its place */
     struct wm_value (*compute)(const void *of); /* in place of `value` */
 
     /* In place of both: a number of that kind, and what has to be known for it. */

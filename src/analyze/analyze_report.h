@@ -54,7 +54,9 @@ struct wm_energy_figure {
     char method[64];             /* "counter", "integral of power", ... */
     struct wm_value uncertainty; /* ratio: the truth lies within it with 95 % confidence */
     double systematic, random;   /* what it is made of, where it is known: the sensor's */
-                                 /* own error, and all that is another in each run */
+                                 /* own error, and all that is another in each run: */
+    double below, above;         /* how much less the truth may be by that, or more */
+    struct wm_value low, high;   /* J: between which the truth lies with that confidence */
     char sensor[128];            /* what is known of it: "H100: 25 of each 100 ms; ..." */
     struct wm_value check;       /* relative gap between counter and integral */
 };
@@ -104,7 +106,8 @@ struct wm_energy_sum {
     struct wm_value energy;
     double watts; /* on average while it was known */
     struct wm_value uncertainty;
-    double systematic, random; /* as of a figure */
+    double systematic, random, below, above; /* as of a figure, and so are */
+    struct wm_value low, high;
     struct wm_energy_split split;
     enum wm_origin origin; /* measured: all of it was */
 };

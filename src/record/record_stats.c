@@ -91,17 +91,34 @@ struct wm_known wm_stride_rate(struct wm_stride *stride, int64_t when_ns, double
     return (struct wm_known) { true, is_too_much ? stride->most : rate };
 }
 
+/* Periods that are measured differ by some percent. */
+#define MUCH_LONGER 1.5
+
+static void join_windows(struct wm_window_max *windows)
+{
+    windows->sum += windows->all_sum;
+    windows->seconds += windows->all_seconds;
+    windows->all_sum = windows->all_seconds = 0;
+    windows->last_sum = windows->last_seconds = 0;
+}
+
 void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,
                        double shortest_s)
 {
     if (!isfinite(value) || seconds <= 0)
         return;
 
+    if (isfinite(shortest_s) && shortest_s > MUCH_LONGER * windows->shortest_s)
+        join_windows(windows);
+    if (isfinite(shortest_s))
+        windows->shortest_s = fmax(windows->shortest_s, shortest_s);
     windows->sum += value * seconds;
     windows->seconds += seconds;
     if (windows->seconds < shortest_s)
         return;
 
+    windows->all_sum += windows->sum;
+    windows->all_seconds += windows->seconds;
     double mean = windows->sum / windows->seconds;
     windows->max = windows->last_seconds > 0 ? fmax(windows->max, mean) : mean;
     windows->last_sum = windows->sum;

@@ -96,9 +96,12 @@ struct wm_window_max {
     double sum, seconds;           /* of the windows still too short */
     double last_sum, last_seconds; /* of the last one that was long enough */
     double max; /* the highest such mean; meaningful when last_seconds > 0 */
+    double all_sum, all_seconds; /* of those that were long enough, */
+    double shortest_s;           /* as it was known then */
 };
 
-/* What is beyond a number is left out. */
+/* What is beyond a number is left out. Once windows have to be much longer than was known
+ * before, those that were too short are one; infinite says no more than not yet. */
 void wm_window_max_add(struct wm_window_max *windows, double value, double seconds,
                        double shortest_s);
 

@@ -135,6 +135,20 @@ def _(folder):
     assert not [x for x in r["remarks"] if "package" in x], r["remarks"]
 
 
+@case("a counter in steps of 0.7 s, as virtual machines have: joules, and no peak that is none")
+def _(folder):
+    zone = Zone(folder / "sys", 0, "package-0", lambda t: 70.0 * (t // 0.7))
+    with machine(folder, zone) as (_, env):
+        r, first, last = measure(folder, env, "sleep", "2")
+    package, power = r["energy"]["cpu"]["packages"][0], r["energy"]["power"]
+    print(f"# {last - first:.2f} s: {package}, {power}")
+    near(package["energy"], 100 * (last - first), package["uncertainty_percent"] / 100 * package["energy"])
+    near(package["energy"], 100 * (last - first), 12)
+    assert package["uncertainty_percent"] < 50, package
+    assert power["max"] <= 120, power
+    assert "as measured" in package["sensor"], package
+
+
 @case("a counter that is set back: no negative and no huge joule, and the report says so")
 def _(folder):
     zone = Zone(folder / "sys", 0, "package-0", CURVES["constant"], first=5000.0)

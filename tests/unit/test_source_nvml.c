@@ -755,14 +755,16 @@ static void test_sensors(void **state)
 {
     static const char gpus[] =
         "{\"gpus\": [{\"name\": \"NVIDIA H100\", \"power_instant_scopes\": []},"
-        " {\"name\": \"NVIDIA H100\"}, {\"name\": \"NVIDIA A100\","
-        " \"power_instant_scopes\": []}, {\"name\": \"Tesla V100\"}, {\"name\": \"X\"},"
+        " {\"name\": \"NVIDIA H100\", \"power_limit_max\": 350}, {\"name\":"
+        " \"NVIDIA A100\", \"power_limit_max\": 1e9, \"power_instant_scopes\": []},"
+        " {\"name\": \"Tesla V100\"}, {\"name\": \"X\"},"
         " {}]}";
     static const struct {
         double counter_s, power_s, period_s; /* windows of both, and their period */
+        double most_watts;
     } expected[] = {
-        { 0.025, 1, 0.1 },      { 0.025, 0.025, 0.1 }, { 0.025, 0.025, 0.1 },
-        { 0.010, 0.010, 0.02 }, { 0.025, 0.025, 0.1 }, { 0, 0, 0.1 },
+        { 0.025, 1, 0.1, 700 },      { 0.025, 0.025, 0.1, 350 }, { 0.025, 0.025, 0.1, 0 },
+        { 0.010, 0.010, 0.02, 700 }, { 0.025, 0.025, 0.1, 700 }, { 0, 0, 0.1, 0 },
     };
 
     use_scenario(*state, gpus);
@@ -776,6 +778,8 @@ static void test_sensors(void **state)
         assert_described(power, wm_source_detail(source));
         assert_true(counter->sensor.window_s == expected[i].counter_s);
         assert_true(power->sensor.window_s == expected[i].power_s);
+        assert_true(counter->sensor.range == expected[i].most_watts);
+        assert_true(power->sensor.range == expected[i].most_watts);
         assert_int_equal(power->period_ns, (int64_t)(expected[i].period_s * 1e9));
     }
     wm_source_close(source);

@@ -161,6 +161,26 @@ static void test_window_max(void **state)
     }
 }
 
+/* How long a window has to be shows in the course of time. */
+static void test_window_that_grows(void **state)
+{
+    static const struct {
+        double value, shortest, max;
+    } rows[] = {
+        { 700, 0.1, 700 },  { 0, 0.1, 700 },       { 0, INFINITY, 700 },
+        { 100, 0.14, 700 }, { 120, 2, 920 / 5.0 }, { 90, 2.1, 920 / 5.0 },
+    };
+    struct wm_window_max windows = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        wm_window_max_add(&windows, rows[i].value, 1, rows[i].shortest);
+        const struct wm_known max = wm_window_max_value(&windows);
+        assert_true(max.known);
+        assert_near("maximum", "after one more", max.number, rows[i].max);
+    }
+}
+
 static void test_seconds(void **state)
 {
     (void)state;
@@ -175,9 +195,8 @@ static void test_seconds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gauge),
-        cmocka_unit_test(test_counter),
-        cmocka_unit_test(test_window_max),
+        cmocka_unit_test(test_gauge),      cmocka_unit_test(test_counter),
+        cmocka_unit_test(test_window_max), cmocka_unit_test(test_window_that_grows),
         cmocka_unit_test(test_seconds),
     };
 

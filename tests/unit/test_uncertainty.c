@@ -9,14 +9,10 @@
 #include <string.h>
 
 #include "analyze/energy/analyze_uncertainty.h"
-#include "made_load.h"
+#include "analyze/energy/analyze_unseen.h"
+#include "made_sensor.h"
 #include "record/record_channel.h"
 #include "test.h"
-
-static double normal(double deviation)
-{
-    return deviation * sqrt(-2 * log(1 - uniform(0, 1))) * cos(6.283185307 * uniform(0, 1));
-}
 
 enum load_kind {
     CONSTANT,
@@ -155,75 +151,6 @@ static const struct build builds[] = {
 /* NVML's, at best. */
 #define BUSY_PERIOD_S (1.0 / 6)
 
-static struct wm_reading reading(double value, double when)
-{
-    return (struct wm_reading) {
-        .when_ns = (int64_t)((when + 100) * 1e9),
-        .value = value,
-        .state = WM_READING_OK,
-    };
-}
-
-static double mean_watts(const struct load *load, double until, double seconds)
-{
-    return (joules_until(load, until) - joules_until(load, until - seconds)) / seconds;
-}
-
-struct device {
-    const struct build *build;
-    const struct load *load;
-    double busy_watts;
-    double phase, gain, offset;
-    double counted_until, joules; /* of a counter that sees a part of the time */
-};
-
-static double latched(double when, double period, double phase)
-{
-    return floor((when - phase) / period) * period + phase;
-}
-
-static double counter_at(struct device *device, double when)
-{
-    const struct build *build = device->build;
-    double until = latched(when, build->period, device->phase);
-    double joules;
-
-    if (build->window >= build->period) {
-        joules = joules_until(device->load, until) + device->offset * (until + 10);
-        return floor(device->gain * joules * 1e4) / 1e4;
-    }
-    while (device->counted_until < until - build->period / 2) {
-        device->counted_until += build->period;
-        device->joules += build->period *
-                          (mean_watts(device->load, device->counted_until, build->window) +
-                           device->offset);
-    }
-    return floor(device->gain * device->joules * 1e3) / 1e3;
-}
-
-static double power_at(const struct device *device, double when)
-{
-    double until = latched(when, device->build->latch, device->phase);
-    double watts = mean_watts(device->load, until, device->build->window) + device->offset;
-
-    return floor(fmax(device->gain * watts, 0) * 1e3) / 1e3;
-}
-
-/* The part of the last sixth of a second in which there was work. */
-static double busy_at(const struct device *device, double when)
-{
-    const struct load *load = device->load;
-    double until = latched(when, BUSY_PERIOD_S, device->phase), busy = 0;
-    double from = until - BUSY_PERIOD_S;
-
-    for (size_t i = stretch_at(load, from); i < load->count && load->from[i] < until; i++) {
-        double end = i + 1 < load->count ? fmin(load->from[i + 1], until) : until;
-        if (load->watts[i] >= device->busy_watts)
-            busy += end - fmax(load->from[i], from);
-    }
-    return floor(100 * busy / BUSY_PERIOD_S) / 100;
-}
-
 /* As a recording has it that says nothing of sensors. */
 static void find_sensor(const struct wm_channel *channel, const char *detail,
                         struct wm_sensor *ret_sensor)
@@ -259,13 +186,17 @@ static struct outcome measure(const struct build *build, enum load_kind kind,
     find_sensor(&power_channel, build->detail, &energy.power_sensor);
     double busy_watts = make_load(&load, kind, build->period, length);
     struct device device = {
-        .build = build,
         .load = &load,
         .busy_watts = busy_watts,
+        .period = build->period,
+        .window = build->window,
+        .latch = build->latch,
+        .busy_period = BUSY_PERIOD_S,
         .phase = build->period * uniform(-1, 0),
         .gain = 1 + normal(energy.counter_sensor.gain / 2),
         .offset = normal(energy.counter_sensor.offset / 2),
     };
+    device.busy_phase = device.phase;
     device.counted_until = latched(-1, build->period, device.phase);
 
     /* A run has a tick at its start and one at its end. */
@@ -673,6 +604,53 @@ static void test_pace(void **state)
     }
 }
 
+/* A counter that stands still has nothing new, from the first time on; unless it was seen
+ * to move far sooner, and had nothing to count. */
+static void test_standstill(void **state)
+{
+    static const struct {
+        const char *name;
+        double published_ms;
+        double values[12]; /* every 100 ms */
+        size_t count;
+        double period_ms;
+        bool measured;
+    } rows[] = {
+        { "moves at each reading", 1, { 0, 1, 2, 3, 4, 5 }, 6, 1, false },
+        { "has not moved", 1, { 0, 0, 0, 0 }, 4, 1, false },
+        { "moved once", 1, { 0, 0, 0, 0, 9 }, 5, 300, true },
+        { "moved twice", 1, { 0, 0, 9, 9, 9, 9, 9, 18 }, 8, 500, true },
+        { "no two steps alike",
+          1,
+          { 0, 9, 9, 9, 9, 9, 18, 18, 18, 18, 27 },
+          11,
+          500,
+          true },
+        { "had nothing to count", 1, { 0, 0, 0, 0, 0, 1, 2, 3 }, 8, 1, false },
+        { "and later", 1, { 0, 1, 2, 3, 3, 3, 3, 3, 4, 5 }, 10, 1, false },
+        { "as published", 400, { 0, 0, 0, 9, 9, 9, 9, 18 }, 8, 400, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_sensor sensor = {
+            .period_ns = (int64_t)(rows[i].published_ms * 1e6),
+        };
+        struct wm_sensor_pace pace = { 0 };
+
+        for (size_t k = 0; k < rows[i].count; k++) {
+            struct wm_reading now = reading(rows[i].values[k], 0.1 * (double)k);
+            wm_sensor_pace_count(&pace, &now);
+        }
+        double period_ms = 1e3 * wm_sensor_period_s(&sensor, &pace);
+        if (fabs(period_ms - rows[i].period_ms) > 1e-3)
+            fail_msg("%s: %g ms", rows[i].name, period_ms);
+        assert_int_equal(wm_sensor_is_measured(&sensor, &pace), rows[i].measured);
+        assert_true(fabs(1e3 * wm_sensor_beat_s(&sensor, &pace) - rows[i].published_ms) <
+                    1e-9);
+    }
+}
+
 static struct wm_uncertainty told(struct wm_energy *energy)
 {
     struct wm_energy_result result;
@@ -737,8 +715,8 @@ static void test_parts(void **state)
         struct wm_known busy;
         double least, most;
     } rows[] = {
-        { { true, 1 }, 0, 1e-9 },       { { true, 0 }, 0, 1e-9 },
-        { { true, 0.99 }, 0.01, 0.06 }, { { true, 0.5 }, 0.5, 4.0 },
+        { { true, 1 }, 0, 1e-9 },        { { true, 0 }, 0, 1e-9 },
+        { { true, 0.99 }, 0.001, 0.06 }, { { true, 0.5 }, 0.5, 5.0 },
         { { false, 0 }, 0.7, 0.8 },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -750,6 +728,153 @@ static void test_parts(void **state)
         /* No load stays in step for an hour. */
         count(&partly, 15, 3600, rows[i].busy);
         assert_true(told(&partly).unseen / 360000 <= fmax(ratio / 50, 1e-9));
+    }
+}
+
+/* Of readings and a utilization: in what range, of 1000 J that the sensor tells, the truth
+ * may be. */
+static void test_unseen(void **state)
+{
+    static const struct {
+        const char *name;
+        double before;
+        double watts[4]; /* again and again; 0 ends them */
+        size_t count;
+        double busy, limit;
+        double least_low, most_low, least_high, most_high;
+        bool is_open;
+    } rows[] = {
+        { "steady and always busy", 50, { 300 }, 60, 1, 700, 0.99, 1, 1, 1.01, false },
+        { "steady and idle", 50, { 50 }, 60, 0, 700, 0.99, 1, 1, 1.01, false },
+        { "steady, and busy half of the time",
+          300,
+          { 300 },
+          60,
+          0.5,
+          700,
+          0.45,
+          0.6,
+          1.5,
+          1.9,
+          true },
+        { "the same, with a higher limit",
+          300,
+          { 300 },
+          60,
+          0.5,
+          3000,
+          0.45,
+          0.6,
+          4,
+          6.5,
+          true },
+        { "near the limit", 690, { 690 }, 60, 0.5, 700, 0.45, 0.6, 1, 1.01, true },
+        { "an idle power that was seen",
+          200,
+          { 300 },
+          60,
+          0.5,
+          700,
+          0.75,
+          0.9,
+          1.2,
+          1.6,
+          true },
+        { "each other one busy, and busy a tenth of the time",
+          60,
+          { 300, 60 },
+          60,
+          0.1,
+          700,
+          0.1,
+          0.55,
+          1,
+          1.01,
+          true },
+        { "each other one busy, as the driver says",
+          60,
+          { 300, 60 },
+          60,
+          0.5,
+          700,
+          0.5,
+          1,
+          1,
+          2,
+          true },
+        { "out of step, as the driver says",
+          60,
+          { 300, 60, 60, 300 },
+          60,
+          0.5,
+          700,
+          0.95,
+          1,
+          1,
+          1.05,
+          false },
+        { "out of step, and noise",
+          60,
+          { 310, 290, 295, 305 },
+          60,
+          0.5,
+          700,
+          0.97,
+          1,
+          1,
+          1.03,
+          false },
+        { "no readings but the counter's", 0, { 0 }, 0, 0.5, 700, 0.45, 0.6, 1.5, 2, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_energy energy = { .power_sensor = { .period_ns = 100000000 } };
+        size_t cycle = 0;
+        while (cycle < 4 && rows[i].watts[cycle] > 0)
+            cycle++;
+        for (size_t k = 0; k <= rows[i].count && cycle > 0; k++) {
+            double watts = k == 0 ? rows[i].before : rows[i].watts[(k - 1) % cycle];
+            struct wm_reading power =
+                reading(watts + 1e-3 * (double)(k % 2), 0.1 * (double)k);
+            wm_energy_add(&energy, power.when_ns, NULL, &power);
+        }
+        const struct wm_unseen_case what = {
+            .swing = &energy.power_swing,
+            .watts = 300,
+            .seconds = 6,
+            .seen = 0.25,
+            .busy = rows[i].busy,
+            .most_watts = rows[i].limit,
+        };
+        struct wm_unseen unseen;
+        wm_unseen_find(&what, &unseen);
+        double low = 1 - unseen.less, high = 1 + unseen.more;
+        if (!(low >= rows[i].least_low && low <= rows[i].most_low &&
+              high >= rows[i].least_high && high <= rows[i].most_high))
+            fail_msg("%s: %g to %g", rows[i].name, low, high);
+        if (wm_unseen_is_open(&what) != rows[i].is_open)
+            fail_msg("%s: open or not", rows[i].name);
+    }
+}
+
+static void test_between(void **state)
+{
+    static const struct {
+        double joules, systematic, below, above, low, high;
+    } rows[] = {
+        { 100, 3, 4, 4, 95, 105 },
+        { 100, 0, 10, 50, 90, 150 },
+        { 100, 0, 200, 0, 0, 100 },
+        { 0, 0, 1, 1, 0, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_between range = wm_uncertainty_between(
+            rows[i].joules, rows[i].systematic, rows[i].below, rows[i].above);
+        assert_true(fabs(range.low - rows[i].low) < 1e-9);
+        assert_true(fabs(range.high - rows[i].high) < 1e-9);
     }
 }
 
@@ -816,7 +941,10 @@ int main(void)
         cmocka_unit_test(test_gains),
         cmocka_unit_test(test_sample_in_step),
         cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_standstill),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_between),
         cmocka_unit_test(test_frozen),
     };
 

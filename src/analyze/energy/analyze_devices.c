@@ -417,6 +417,7 @@ struct whole {
     double joules;
     double shortest_s; /* in which each sensor had something new a few times */
     bool is_told; /* none has made us wait for its joules, which come in one heap then */
+    bool is_late; /* one does */
 };
 
 static struct whole whole_of(const struct wm_analysis *analysis)
@@ -439,6 +440,7 @@ static struct whole whole_of(const struct wm_analysis *analysis)
         whole.joules += device->share.joules_now;
         whole.shortest_s =
             fmax(whole.shortest_s, WM_SENSOR_PERIODS * wm_energy_period_s(energy));
+        whole.is_late |= wm_energy_is_late(energy);
         if (has_told)
             whole.is_told &= energy->counted ? energy->present : energy->powered;
     }
@@ -459,7 +461,7 @@ static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
         wm_stride_next(&analysis->whole, tick->when_ns, whole.joules, &joules, &seconds) &&
         seconds > 0)
         wm_window_max_add(&analysis->power_max, joules / seconds, seconds,
-                          whole.shortest_s);
+                          whole.is_late ? INFINITY : whole.shortest_s);
 }
 
 /* A tick that comes a little early still ends a period. */

@@ -30,6 +30,9 @@
 /* A counter that shows nothing new for so many of its periods had nothing to count. */
 #define LATE_PERIODS 1.5
 
+/* And so has one that shows nothing new for so long, whatever its period. */
+#define LATE_S 5.0
+
 /* But one that has had so many steps, and never so far apart, may be broken. */
 #define LEAST_STEPS 3
 
@@ -51,8 +54,9 @@
 /* Points nearer to each other than this part of a period make no straight line. */
 #define LINE_PERIODS 1e-3
 
-/* A value that stands for most of a period is a new one that equals the last. */
-#define SAME_PERIODS 0.9
+/* A value that stands for so long is a new one, of a period after the last, that equals
+ * it. */
+#define SAME_PERIODS 1.25
 
 static double counter_period_s(const struct wm_energy *energy)
 {
@@ -85,14 +89,40 @@ static bool there(const struct wm_reading *reading)
     return reading && wm_stats_usable(reading) && reading->value >= 0;
 }
 
+/* Sums are of what powers are more than the first, so that no digits are lost. */
+static void add_spread(struct wm_energy_swing *swing, double watts)
+{
+    double more = watts - swing->first;
+    double pair_least = fmin(swing->last, watts), pair_most = fmax(swing->last, watts);
+
+    swing->sum += more;
+    swing->sum_squares += more * more;
+    swing->most = swing->count == 1 ? watts : fmax(swing->most, watts);
+    swing->least = swing->count == 1 ? watts : fmin(swing->least, watts);
+    if (swing->count > 1)
+        swing->squares_of_one += (watts - swing->last) * (watts - swing->last);
+    if (swing->count == 2) {
+        swing->highest_pair = pair_least;
+        swing->lowest_pair = pair_most;
+    } else if (swing->count > 2) {
+        double two = watts - swing->before_last;
+        swing->squares_of_two += two * two;
+        swing->highest_pair = fmax(swing->highest_pair, pair_least);
+        swing->lowest_pair = fmin(swing->lowest_pair, pair_most);
+    }
+    swing->before_last = swing->last;
+}
+
 static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_ns)
 {
     if (swing->started) {
         double difference = watts - swing->last;
         swing->squares += difference * difference;
         swing->count++;
+        add_spread(swing, watts);
+    } else {
+        swing->first = watts;
     }
-    swing->least = swing->started ? fmin(swing->least, watts) : watts;
     swing->started = true;
     swing->last = watts;
     swing->last_ns = when_ns;
@@ -101,11 +131,13 @@ static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_
 static void add_power_swing(struct wm_energy *energy, const struct wm_reading *power)
 {
     struct wm_energy_swing *swing = &energy->power_swing;
+    double period_s = power_period_s(energy);
     double seconds = wm_stats_seconds(swing->last_ns, power->when_ns);
 
-    if (!swing->started || power->value != swing->last ||
-        seconds >= SAME_PERIODS * power_period_s(energy))
+    if (!swing->started || power->value != swing->last)
         add_swing(swing, power->value, power->when_ns);
+    else if (period_s <= 0 || seconds >= SAME_PERIODS * period_s)
+        add_swing(swing, power->value, swing->last_ns + (int64_t)(period_s * 1e9));
 }
 
 /* Of a sensor whose readings carry their own time. */
@@ -268,6 +300,33 @@ static struct wm_energy_edge one_look_edge(const struct wm_energy *energy)
     return edge;
 }
 
+/* A counter that is much slower than it should be, of which one step was seen: how long it
+ * stood still before or after that is a part of its period. */
+static bool is_lone_step(const struct wm_energy *energy)
+{
+    return energy->start.steps == 1 && !energy->start.power.known &&
+           energy->since_covered_s <= 0 &&
+           energy->counter_pace.standstill_s >
+               LATE_PERIODS * (double)energy->counter_sensor.period_ns / 1e9;
+}
+
+/* Where a run is as long as a period and has a step at any time in it, the longer of the
+ * two parts is three quarters of a period on average. */
+static struct wm_energy_edge lone_step_edge(const struct wm_energy *energy, bool is_end)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double before_s = wm_stats_seconds(start->from_ns, start->step_ns);
+    double after_s = wm_stats_seconds(start->step_ns, energy->poll_ns);
+    double period_s = 4 * fmax(before_s, after_s) / 3;
+    double more_s = before_s + after_s - period_s;
+
+    return (struct wm_energy_edge) {
+        .lag_s = fmax(is_end ? more_s : -more_s, 0),
+        .blur_s = is_end ? 0 : (before_s + after_s) / 2,
+        .watts = start->step / period_s,
+    };
+}
+
 /* At the start: the counter stands for a moment of up to a period ago, and its first
  * step is in part of the time before. By the power then, else by that of the step. */
 static struct wm_energy_edge start_edge(const struct wm_energy *energy)
@@ -283,6 +342,8 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
         return smooth_edge(energy);
     if (is_one_look(energy))
         return one_look_edge(energy);
+    if (is_lone_step(energy))
+        return lone_step_edge(energy, false);
     if (start->tick_s < period_s) {
         edge.blur_s = start->tick_s / 2;
         edge.lag_s = fmin(fmax(period_s - (seconds - edge.blur_s), 0), period_s);
@@ -303,6 +364,8 @@ static struct wm_energy_edge end_edge(const struct wm_energy *energy)
         return (struct wm_energy_edge) { 0 };
     if (energy->counter_sensor.kind == WM_SENSOR_MODEL)
         return smooth_edge(energy);
+    if (is_lone_step(energy))
+        return lone_step_edge(energy, true);
     return (struct wm_energy_edge) {
         .lag_s = half_s,
         .blur_s = half_s,
@@ -316,7 +379,7 @@ static double joules_since(const struct wm_energy *energy)
     double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
 
     if (energy->start.steps == 0 || counter_period_s(energy) <= 0 ||
-        energy->counter_sensor.kind == WM_SENSOR_MODEL)
+        energy->counter_sensor.kind == WM_SENSOR_MODEL || is_lone_step(energy))
         return 0;
     if (energy->since_covered_s > 0)
         return energy->since_integral;
@@ -344,9 +407,11 @@ static double edge_joules(const struct wm_energy *energy)
     return end.lag_s * end.watts - start.lag_s * start.watts;
 }
 
-/* What comes after is not joined to what has been counted. */
+/* What comes after is not joined to what has been counted, and that it stood still until
+ * it broke says nothing of its period. */
 static void end_count(struct wm_energy *energy)
 {
+    energy->counter_pace.standstill_s = 0;
     energy->total += edge_joules(energy);
     energy->start.steps = 0;
     fill(energy);
@@ -403,6 +468,7 @@ static void bound_period(struct wm_energy *energy, double joules, double seconds
         bound_s = fmin(bound_s, joules / energy->rate);
 
     energy->bound_s = isfinite(bound_s) ? bound_s : 0;
+    wm_sensor_pace_bound(&energy->counter_pace, energy->bound_s);
     energy->quiet_s =
         fmax(energy->quiet_s, wm_stats_seconds(energy->change_ns, energy->poll_ns));
     energy->longest_s = fmax(energy->longest_s, seconds);
@@ -510,7 +576,7 @@ static void add_change(struct wm_energy *energy, const struct wm_reading *counte
 
 static void add_counter(struct wm_energy *energy, const struct wm_reading *counter)
 {
-    wm_sensor_pace_add(&energy->counter_pace, counter);
+    wm_sensor_pace_count(&energy->counter_pace, counter);
     if (!energy->counted) {
         fill(energy);
         start_count(energy, counter);
@@ -524,10 +590,19 @@ static void add_counter(struct wm_energy *energy, const struct wm_reading *count
 
     double seconds = wm_stats_seconds(energy->change_ns, counter->when_ns);
     if (energy->since_integral > 0 && seconds >= STALL_S &&
-        !is_less_than(seconds, STALL_PERIODS, energy))
+        !is_fewer(seconds, STALL_PERIODS,
+                  wm_sensor_beat_s(&energy->counter_sensor, &energy->counter_pace)))
         energy->stalled = true;
     if (counter->when_ns > energy->poll_ns)
         energy->poll_ns = counter->when_ns;
+}
+
+bool wm_energy_is_late(const struct wm_energy *energy)
+{
+    double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
+
+    return energy->present && energy->counter_sensor.kind != WM_SENSOR_MODEL &&
+           seconds > 0 && seconds < LATE_S && !is_less_than(seconds, LATE_PERIODS, energy);
 }
 
 void wm_energy_set_busy(struct wm_energy *energy, struct wm_known ratio)
@@ -542,31 +617,19 @@ void wm_energy_set_beside(struct wm_energy *energy, struct wm_known watts)
         watts.number >= 0 && energy->power_sensor.window_s <= counter_period_s(energy);
 }
 
-/* A sensor that sees a part of the time shows that as the whole. The utilization says
- * how much busier or idler than the rest that part may have been. */
-static void add_unseen(struct wm_energy *energy, double tick_s)
+double wm_energy_partly_busy(double busy)
 {
-    const struct wm_sensor *sensor =
-        energy->counted ? &energy->counter_sensor : &energy->power_sensor;
-    double watts = energy->powered ? energy->power : energy->rate;
-    double period_s = wm_energy_period_s(energy);
+    return fmin(10 * busy * (1 - busy), 1);
+}
 
+static void add_busy(struct wm_energy *energy, double tick_s)
+{
     if (!energy->busy.known)
         return;
-    if (sensor->is_sample)
-        period_s = fmax(period_s, wm_sensor_pace_poll_s(&energy->power_pace));
-    double seen = wm_sensor_seen(sensor, period_s);
-    double busy = energy->busy.number;
-    double work_missed = fmin(busy, (1 - busy) * (1 - seen) / seen);
-    double rest_missed = fmin(1 - busy, busy * (1 - seen) / seen);
-
     tick_s = fmin(tick_s, BUSY_S);
-    /* What it draws at work is in what the sensor did see of that. */
-    double times = fmin(1 / fmax(busy - work_missed, 1e-9), WM_ENERGY_UNSEEN_TIMES);
     energy->busy_known_s += tick_s;
-    energy->unseen += tick_s * work_missed * times * watts;
-    energy->unseen_s += tick_s * work_missed;
-    energy->unspent += tick_s * rest_missed * watts;
+    energy->busy_s += tick_s * energy->busy.number;
+    energy->partly_busy_s += tick_s * wm_energy_partly_busy(energy->busy.number);
 }
 
 static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)
@@ -608,13 +671,23 @@ static double power_lag_s(const struct wm_energy *energy)
     return (period_s + (window_s > 0 ? window_s : period_s)) / 2;
 }
 
+/* The most that was drawn. What has not lasted for a window yet is in its mean for as much
+ * of it. */
+static double most_power(const struct wm_energy *energy)
+{
+    double window_s = energy->power_sensor.window_s;
+    double times = energy->covered_s > 0 ? fmax(window_s / energy->covered_s, 1) : 1;
+
+    return energy->first_power + (energy->max_power - energy->first_power) * times;
+}
+
 /* The integral of power is that of a time which began and ended earlier. */
 static double shifted_integral(const struct wm_energy *energy)
 {
     double lag_s = power_lag_s(energy);
     double joules = energy->integral + lag_s * (energy->power - energy->first_power);
 
-    return fmin(fmax(joules, 0), energy->max_power * energy->covered_s);
+    return fmin(fmax(joules, 0), most_power(energy) * energy->covered_s);
 }
 
 /* By how much power changes at an end of the run. What is shown for the very end lies on
@@ -735,7 +808,7 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
     energy->last_ns = when_ns;
 
     add_power(energy, tick_s, power);
-    add_unseen(energy, tick_s);
+    add_busy(energy, tick_s);
     energy->present = there(counter);
     if (energy->present)
         add_counter(energy, counter);

@@ -35,9 +35,6 @@
  * sensor of power may lag behind a rising load, so they are judged later. */
 #define WM_ENERGY_SUSPECTS 16
 
-/* How many times what it draws with nothing to do a device may draw when it is busy. */
-#define WM_ENERGY_UNSEEN_TIMES 6.0
-
 struct wm_energy_suspect {
     double watts;     /* the power that the jump implies */
     double joules;    /* of the jump */
@@ -79,7 +76,15 @@ struct wm_energy_swing {
     int64_t last_ns;
     uint64_t count; /* of differences */
     double squares; /* sum of theirs */
-    double least;   /* of the powers */
+
+    /* Of the powers but for the first, which is of the time before: how much that was more
+     * or less, how they are spread, how those differ that follow each other, or are two
+     * apart, and what two in a row were at most, and at least. */
+    double first;
+    double sum, sum_squares;
+    double least, most;
+    double before_last, squares_of_one, squares_of_two;
+    double highest_pair, lowest_pair;
 };
 
 /* All zero, but for the sensors, is the right start. */
@@ -135,12 +140,11 @@ struct wm_energy {
     struct wm_energy_suspect suspects[WM_ENERGY_SUSPECTS];
     size_t suspect_count;
 
-    /* The utilization of the device, where that is known. The most that a sensor that
-     * sees a part of the time may have missed, if the load is in step with it: joules
-     * that were drawn, for how much of the time, and joules that were not. */
+    /* The utilization of the device: for how much of the time it is known, and how much of
+     * that the device was busy. */
     struct wm_known busy;
-    double busy_known_s;
-    double unseen, unseen_s, unspent;
+    double busy_known_s, busy_s;
+    double partly_busy_s; /* and for how much it was neither always busy nor never */
 };
 
 /* What the figure rests on. */
@@ -173,6 +177,10 @@ struct wm_energy_result {
     double gap;               /* how far the two differ, relative to the counter */
 };
 
+/* How sure it is that a device was busy for a part of the time only, 0 to 1: what is told
+ * in percent may be one beside none, or beside all. */
+double wm_energy_partly_busy(double busy);
+
 /* The part of the time in which the device had something to do; from the next
  * wm_energy_add() on. It is taken to be of the last second before a tick at most. */
 void wm_energy_set_busy(struct wm_energy *energy, struct wm_known ratio);
@@ -189,6 +197,10 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
 /* Of the sensor that the joules come from: how often it has something new, as it was
  * measured or published; 0: not known. */
 double wm_energy_period_s(const struct wm_energy *energy);
+
+/* Whether its counter should have moved by now, and may be slower than it is known to be:
+ * its next step may be of all the time since the last one. */
+bool wm_energy_is_late(const struct wm_energy *energy);
 
 void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result);
 

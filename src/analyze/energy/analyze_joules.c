@@ -178,19 +178,31 @@ static void describe_sensor(const struct wm_energy *joules, enum wm_energy_metho
     wm_text_utf8(figure->sensor, sizeof(figure->sensor), text, strlen(text));
 }
 
+static void miss_uncertainty(struct wm_energy_figure *figure, const char *why)
+{
+    figure->uncertainty = figure->low = figure->high = wm_value_missing(why);
+}
+
 static void build_uncertainty(const struct wm_energy_result *energy,
                               const struct wm_uncertainty *uncertainty,
                               struct wm_energy_figure *figure)
 {
+    const struct wm_between range = wm_uncertainty_between(
+        energy->joules, uncertainty->systematic, uncertainty->below, uncertainty->above);
+
     /* Of nothing at all there is no ratio. */
     if (energy->joules <= 0) {
-        figure->uncertainty = wm_value_missing("no energy was seen to be used");
+        miss_uncertainty(figure, "no energy was seen to be used");
         return;
     }
     if (energy->missing_s > MOST_MISSING * energy->span_s) {
-        figure->uncertainty = wm_value_missing("the figure leaves out a part of the time");
+        miss_uncertainty(figure, "the figure leaves out a part of the time");
         return;
     }
+    figure->low = wm_value_known(range.low);
+    figure->high = wm_value_known(range.high);
+    figure->below = uncertainty->below / energy->joules;
+    figure->above = uncertainty->above / energy->joules;
     figure->systematic = uncertainty->systematic / energy->joules;
     figure->random = uncertainty->random / energy->joules;
     figure->uncertainty =
@@ -216,7 +228,7 @@ static void build_figure(struct wm_report_builder *builder,
         bool is_seen = energy.method != WM_ENERGY_UNKNOWN;
         if (is_seen)
             figure->method[0] = '\0';
-        figure->uncertainty = wm_value_missing("there is no figure");
+        miss_uncertainty(figure, "there is no figure");
         figure->energy =
             wm_value_missing(is_seen ? why_not_covered(builder, channel)
                                      : why_no_energy(builder, device, channel));
@@ -376,6 +388,8 @@ struct wm_energy_sum wm_build_sum_of(const struct wm_energy_figure *figure,
         .uncertainty = figure->uncertainty,
         .systematic = figure->systematic,
         .random = figure->random,
+        .below = figure->below,
+        .above = figure->above,
         .watts = figure->energy.known && figure->covered_s > 0
                      ? figure->energy.number / figure->covered_s
                      : 0,
@@ -391,8 +405,15 @@ void wm_build_sum_start(struct wm_energy_sum *sum)
     *sum = (struct wm_energy_sum) {
         .energy = zero,
         .uncertainty = zero,
+        .low = zero,
+        .high = zero,
         .split = { zero, zero, zero, zero, 0 },
     };
+}
+
+static double square(double value)
+{
+    return value * value;
 }
 
 /* Sensors of one design err in one direction, so that their own errors add up; what
@@ -400,10 +421,12 @@ void wm_build_sum_start(struct wm_energy_sum *sum)
  * joules. */
 void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *part)
 {
-    double random = part->random * part->energy.number;
+    double joules = part->energy.number;
 
-    sum->systematic += part->systematic * part->energy.number;
-    sum->random += random * random;
+    sum->systematic += part->systematic * joules;
+    sum->random += square(part->random * joules);
+    sum->below += square(part->below * joules);
+    sum->above += square(part->above * joules);
     sum->watts += part->watts;
     wm_value_add(&sum->energy, &part->energy);
     if (!part->energy.known || part->energy.number > 0)
@@ -424,9 +447,16 @@ void wm_build_sum_end(struct wm_energy_sum *sum)
         sum->uncertainty = sum->energy;
     else if (sum->uncertainty.known && joules <= 0)
         sum->uncertainty = wm_value_missing("no energy was seen to be used");
+    sum->low = sum->high = sum->uncertainty;
     if (sum->uncertainty.known) {
+        const struct wm_between range = wm_uncertainty_between(
+            joules, sum->systematic, sqrt(sum->below), sqrt(sum->above));
+        sum->low.number = range.low;
+        sum->high.number = range.high;
         sum->systematic /= joules;
         sum->random = sqrt(sum->random) / joules;
+        sum->below = sqrt(sum->below) / joules;
+        sum->above = sqrt(sum->above) / joules;
         sum->uncertainty.number = hypot(sum->systematic, sum->random);
     }
     sum->split.tree_uncertainty = tree_uncertainty(&sum->split, &sum->uncertainty);
@@ -445,6 +475,8 @@ void wm_build_sum_miss(struct wm_energy_sum *sum, const char *why)
 {
     struct wm_value missing = wm_value_missing(why);
 
-    *sum = (struct wm_energy_sum) { .energy = missing, .uncertainty = missing };
+    *sum = (struct wm_energy_sum) {
+        .energy = missing, .uncertainty = missing, .low = missing, .high = missing
+    };
     miss_split(&sum->split, &missing);
 }

@@ -58,11 +58,37 @@ void wm_sensor_pace_add(struct wm_sensor_pace *pace, const struct wm_reading *re
     pace->last_ns = reading->when_ns;
 }
 
+void wm_sensor_pace_bound(struct wm_sensor_pace *pace, double most_s)
+{
+    if (most_s > 0)
+        pace->most_s = pace->most_s > 0 ? fmin(pace->most_s, most_s) : most_s;
+}
+
+void wm_sensor_pace_count(struct wm_sensor_pace *pace, const struct wm_reading *reading)
+{
+    uint64_t changes = pace->changes;
+    int64_t since_ns = changes > 0 ? pace->change_ns : pace->first_ns;
+    int64_t last_ns = pace->last_ns;
+
+    wm_sensor_pace_add(pace, reading);
+    if (pace->changes == changes)
+        return;
+    pace->standstill_s = fmax(pace->standstill_s, wm_stats_seconds(since_ns, last_ns));
+    if (changes > 0)
+        wm_sensor_pace_bound(pace, wm_stats_seconds(since_ns, pace->change_ns) +
+                                       pace->change_poll_s);
+    pace->change_poll_s = wm_stats_seconds(last_ns, pace->change_ns);
+}
+
 /* Fewer readings for each change, fewer changes, or changes farther from a beat than
  * readings at a third of the period make them, say nothing. */
 #define LEAST_POLLS 3
 #define LEAST_CHANGES 9
 #define MOST_SPREAD 0.35
+
+/* Steps do not come on the dot; but a counter that stood still for longer than so many
+ * times what a period can be had nothing to count. */
+#define IDLE_TIMES 1.25
 
 /* But a few changes that come much sooner than they should are enough to know that
  * the sensor is faster; it may be faster yet, where each reading is another. */
@@ -80,8 +106,8 @@ static bool has_beat(const struct wm_sensor_pace *pace)
         return false;
 
     double mean = mean_s(pace);
-    double variance = fmax(pace->square_s / (double)(pace->changes - 1) - mean * mean, 0);
-    return sqrt(variance) <= MOST_SPREAD * mean;
+    double variance = pace->square_s / (double)(pace->changes - 1) - mean * mean;
+    return variance <= MOST_SPREAD * MOST_SPREAD * mean * mean;
 }
 
 static bool is_faster(const struct wm_sensor_pace *pace, double period_s)
@@ -96,15 +122,39 @@ double wm_sensor_pace_poll_s(const struct wm_sensor_pace *pace)
     return wm_stats_seconds(pace->first_ns, pace->last_ns) / (double)pace->polls;
 }
 
+static bool is_slower(const struct wm_sensor_pace *pace, double period_s)
+{
+    return pace->standstill_s > period_s &&
+           (pace->most_s <= 0 || pace->standstill_s <= IDLE_TIMES * pace->most_s);
+}
+
 bool wm_sensor_is_measured(const struct wm_sensor *sensor,
                            const struct wm_sensor_pace *pace)
 {
+    double period_s = (double)sensor->period_ns / 1e9;
+
     return sensor->kind != WM_SENSOR_MODEL && !wm_sensor_is_dated(sensor) &&
-           (has_beat(pace) || is_faster(pace, (double)sensor->period_ns / 1e9));
+           (has_beat(pace) || is_faster(pace, period_s) || is_slower(pace, period_s));
+}
+
+double wm_sensor_beat_s(const struct wm_sensor *sensor, const struct wm_sensor_pace *pace)
+{
+    double period_s = (double)sensor->period_ns / 1e9;
+
+    if (sensor->kind != WM_SENSOR_MODEL && !wm_sensor_is_dated(sensor) &&
+        (has_beat(pace) || is_faster(pace, period_s)))
+        return mean_s(pace);
+    return period_s;
 }
 
 double wm_sensor_period_s(const struct wm_sensor *sensor, const struct wm_sensor_pace *pace)
 {
-    return wm_sensor_is_measured(sensor, pace) ? mean_s(pace)
-                                               : (double)sensor->period_ns / 1e9;
+    double period_s = wm_sensor_beat_s(sensor, pace);
+
+    if (sensor->kind == WM_SENSOR_MODEL || !is_slower(pace, period_s))
+        return period_s;
+    /* It moved on at any time between two readings. */
+    if (pace->most_s > 0)
+        return fmin(pace->standstill_s + pace->change_poll_s, pace->most_s);
+    return pace->standstill_s;
 }

@@ -36,21 +36,36 @@ struct wm_sensor_pace {
     int64_t first_ns, last_ns, change_ns;
     uint64_t polls, changes;
     double sum_s, square_s; /* of the times from one change to the next */
+
+    /* Of a counter: the longest that it stood still before it moved on, and the most that
+     * a period can be, as two changes followed each other so soon; 0: not known. */
+    double standstill_s, most_s;
+    double change_poll_s; /* time from the reading before the last change to it */
 };
 
 /* Readings that have no value, or that stand for an earlier one, are left out. */
 void wm_sensor_pace_add(struct wm_sensor_pace *pace, const struct wm_reading *reading);
 
+/* The same of a counter. One that stands still has nothing new, whatever the load is: its
+ * period is no shorter than that. */
+void wm_sensor_pace_count(struct wm_sensor_pace *pace, const struct wm_reading *reading);
+
+/* Its period was seen to be no longer than that; 0: it was not. */
+void wm_sensor_pace_bound(struct wm_sensor_pace *pace, double most_s);
+
 /* Time between two readings of it; 0: there were not two. */
 double wm_sensor_pace_poll_s(const struct wm_sensor_pace *pace);
 
 /* Whether readings came often enough to see the period, and showed it clearly, or
- * showed that it is shorter than published. */
+ * showed that it is shorter than published, or longer. */
 bool wm_sensor_is_measured(const struct wm_sensor *sensor,
                            const struct wm_sensor_pace *pace);
 
 /* What was measured, else what was published; 0: neither. */
 double wm_sensor_period_s(const struct wm_sensor *sensor,
                           const struct wm_sensor_pace *pace);
+
+/* The same, however long a counter has stood still meanwhile. */
+double wm_sensor_beat_s(const struct wm_sensor *sensor, const struct wm_sensor_pace *pace);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "analyze/energy/analyze_unseen.h"
+
 /* What is called random is taken twice: k = 2. */
 #define K 2.0
 
@@ -15,9 +17,14 @@
  * it did for the 128 that were tried. */
 #define IN_STEP 200.0
 
-/* What differs from reading to reading by so much of what a load that is not in step
- * would show is taken not to be. */
-#define OUT_OF_STEP 0.25
+/* What differs from reading to reading is in part a rhythm that a sensor follows, and does
+ * not miss. */
+#define MISSED 0.5
+
+/* The utilization is that of a second at most. A device that was busy for a part of the
+ * time in one of so many of its readings may have been so in all. */
+#define BUSY_S 1.0
+#define PARTLY 3.0
 
 /* Counter and power that differ by more are at odds. */
 #define MOST_GAP 0.05
@@ -41,8 +48,11 @@ struct figure {
     double period_s;
     double spacing_s; /* from one value that was seen to the next */
     double seconds;
-    double watts, most_watts;
-    double difference; /* between values that follow each other, root mean square */
+    double watts;
+    double difference;  /* between values that follow each other, root mean square */
+    double known, busy; /* the part of the time of which the utilization is known, and */
+                        /* that utilization */
+    double doubt;       /* 0 to 1: whether the device may have been on and off unseen */
 };
 
 static double square(double value)
@@ -71,7 +81,11 @@ static struct figure make_figure(const struct wm_energy *energy,
     if (figure.sensor->is_sample)
         figure.period_s = figure.spacing_s;
     figure.watts = figure.seconds > 0 ? result->joules / figure.seconds : 0;
-    figure.most_watts = fmax(figure.watts, energy->max_power);
+    if (result->span_s > 0)
+        figure.known = fmin(energy->busy_known_s / result->span_s, 1);
+    if (energy->busy_known_s > 0)
+        figure.busy = energy->busy_s / energy->busy_known_s;
+    figure.doubt = 1 - figure.known * (1 - 4 * figure.busy * (1 - figure.busy));
     if (figure.swing->count > 0)
         figure.difference = sqrt(figure.swing->squares / (double)figure.swing->count);
     return figure;
@@ -95,7 +109,7 @@ static double unsteadiness(const struct figure *figure)
     double steps = reach_s > 0 ? figure->seconds / reach_s : STEADY_STEPS;
 
     return hypot(K * figure->difference * times,
-                 figure->watts * fmax(1 - steps / STEADY_STEPS, 0));
+                 figure->watts * figure->doubt * fmax(1 - steps / STEADY_STEPS, 0));
 }
 
 /* Of readings that carry their own time: what their line leaves out at the ends, where
@@ -112,29 +126,50 @@ static double dated_ends(const struct figure *figure)
 }
 
 /* Within a period nothing is known of when its joules were drawn. */
-static double edge_squares(const struct figure *figure, const struct wm_energy_edge *edge)
+static double period_edge_s(const struct figure *figure, const struct wm_energy_edge *edge)
 {
-    double watts = fmax(figure->watts, edge->watts);
-    double reach_s = fmax(figure->period_s, figure->is_integral ? window_s(figure) : 0);
-    double inside_s = reach_s / 4;
+    double reach_s = figure->period_s;
 
     if (wm_sensor_is_dated(figure->sensor))
         return 0;
     if (!figure->is_integral && reach_s > 0 && edge->lag_s < reach_s &&
         edge->blur_s < reach_s / 2)
-        inside_s = fmin(edge->lag_s * (reach_s - edge->lag_s) / reach_s + edge->blur_s / 2,
-                        reach_s / 4);
+        return fmin(edge->lag_s * (reach_s - edge->lag_s) / reach_s + edge->blur_s / 2,
+                    reach_s / 4);
+    return reach_s / 4;
+}
+
+/* What a mean of longer than a period does not show is when in its window joules were
+ * drawn; all of them are known. */
+static double mean_edge_s(const struct figure *figure)
+{
+    return figure->is_integral && window_s(figure) > figure->period_s
+               ? window_s(figure) / 12
+               : 0;
+}
+
+static double edge_squares(const struct figure *figure, const struct wm_energy_edge *edge)
+{
+    double watts = fmax(figure->watts, edge->watts);
+    double mean_s = mean_edge_s(figure);
+    double inside_s = fmax(period_edge_s(figure, edge), mean_s);
+    double lag_s = mean_s > 0 ? edge->lag_s - 5 * mean_s : edge->lag_s;
+
     return square(watts * edge->blur_s) +
-           square((edge->lag_s + edge->blur_s / 2) * unsteadiness(figure)) +
+           square((lag_s + edge->blur_s / 2) * unsteadiness(figure)) +
            square(watts * inside_s);
 }
 
 /* How far values differ, as a square: as they did, and before a few of them have been
- * seen in part as if the device had been on and off by chance. */
+ * seen in part as if the device had been on and off by chance, but for what is allowed
+ * for as unseen. */
 static double difference_squares(const struct figure *figure)
 {
     double count = (double)figure->swing->count;
-    double doubt = fmax(1 - count / STEADY_STEPS, 0);
+    double seen = wm_sensor_seen(figure->sensor, figure->period_s);
+    double doubt = seen < 1 ? 1 - figure->known : figure->doubt;
+
+    doubt *= fmax(1 - count / STEADY_STEPS, 0);
 
     return (figure->swing->squares + doubt * 2 * square(figure->watts)) /
            fmax(count + doubt, 1);
@@ -149,35 +184,48 @@ static double sampling_squares(const struct figure *figure)
 
     if (figure->is_integral)
         seen = fmin(window_s(figure) / fmax(figure->spacing_s, 1e-9), 1);
-    return square(K) * (1 - seen) * difference_squares(figure) / 2 * figure->seconds *
-           spacing_s;
+    return square(K) * MISSED * (1 - seen) * difference_squares(figure) / 2 *
+           figure->seconds * spacing_s;
+}
+
+static struct wm_unseen_case unseen_case(const struct figure *figure)
+{
+    return (struct wm_unseen_case) {
+        .swing = figure->swing,
+        .watts = figure->watts,
+        .seconds = figure->seconds,
+        .seen = wm_sensor_seen(figure->sensor, figure->period_s),
+        .busy = figure->busy,
+        .most_watts = figure->sensor->range,
+    };
+}
+
+/* A device that was always busy or never, whenever it was asked, hides nothing; it was
+ * asked of the time before where a run is short. */
+static double partly_busy(const struct figure *figure)
+{
+    const struct wm_energy *energy = figure->energy;
+
+    if (figure->seconds < BUSY_S || energy->busy_known_s <= 0)
+        return 1;
+    return fmin(PARTLY * energy->partly_busy_s / energy->busy_known_s, 1);
 }
 
 /* What was drawn besides what the sensor saw, or was not drawn though it seemed so, if
  * the load is in step with it. While nobody knows how busy the device was, it may have
  * been as at other times, or idle in the time that is not seen. */
-static double most_unseen(const struct figure *figure)
+static struct wm_unseen unseen_joules(const struct figure *figure)
 {
-    const struct wm_energy *energy = figure->energy;
-    double most = fmax(figure->most_watts, WM_ENERGY_UNSEEN_TIMES * figure->swing->least);
-    double joules = fmax(fmin(energy->unseen, energy->unseen_s * most), energy->unspent);
-    double seen = wm_sensor_seen(figure->sensor, figure->period_s);
-    double known = figure->result->span_s > 0
-                       ? fmin(energy->busy_known_s / figure->result->span_s, 1)
-                       : 0;
-    double idle = (1 - known) * (1 - seen) * figure->result->joules;
-
-    return known > 0 ? fmax(joules / known, joules + idle) : idle;
-}
-
-/* Values that differ as they would by chance say that it is not in step. */
-static double unseen_joules(const struct figure *figure)
-{
-    double chance = OUT_OF_STEP * square(figure->most_watts) / 2;
-    double doubt = fmax(1 - square(figure->difference) / fmax(chance, 1e-9), 0);
+    const struct wm_unseen_case what = unseen_case(figure);
     double steps = figure->spacing_s > 0 ? figure->seconds / figure->spacing_s : 1;
+    double times = figure->result->joules / fmax(steps / IN_STEP, 1);
+    double partly = partly_busy(figure);
+    double idle = (1 - figure->known) * (1 - what.seen);
+    struct wm_unseen unseen;
 
-    return most_unseen(figure) * doubt / fmax(steps / IN_STEP, 1);
+    wm_unseen_find(&what, &unseen);
+    return (struct wm_unseen) { times * (partly * unseen.less + idle),
+                                times * (partly * unseen.more + idle) };
 }
 
 static double gap_squares(const struct figure *figure)
@@ -191,11 +239,12 @@ static double gap_squares(const struct figure *figure)
            square(result->raised) + breaks * square(figure->period_s * figure->watts);
 }
 
-/* Whether counter and power differ by more than runs of that length may. */
+/* Whether counter and power differ by more than runs of that length may, of which each is
+ * off by as much. */
 static bool are_at_odds(const struct wm_energy_result *result, double random)
 {
     return result->checked && !result->is_short && result->gap > MOST_GAP &&
-           result->gap * result->joules > random;
+           result->gap * result->joules > sqrt(2) * random;
 }
 
 void wm_uncertainty_find(const struct wm_energy *energy,
@@ -210,10 +259,16 @@ void wm_uncertainty_find(const struct wm_energy *energy,
     }
     struct figure figure = make_figure(energy, result);
     double gain = figure.sensor->gain;
-    uncertainty.unseen = unseen_joules(&figure);
-    uncertainty.random =
+    const struct wm_unseen_case what = unseen_case(&figure);
+    const struct wm_unseen unseen = unseen_joules(&figure);
+    double other =
         sqrt(edge_squares(&figure, &result->start) + edge_squares(&figure, &result->end) +
-             sampling_squares(&figure) + square(uncertainty.unseen) + gap_squares(&figure));
+             sampling_squares(&figure) + gap_squares(&figure));
+    uncertainty.is_open = wm_unseen_is_open(&what);
+    uncertainty.unseen = fmax(unseen.less, unseen.more);
+    uncertainty.below = hypot(other, unseen.less);
+    uncertainty.above = hypot(other, unseen.more);
+    uncertainty.random = fmax(uncertainty.below, uncertainty.above);
     uncertainty.at_odds = are_at_odds(result, uncertainty.random);
     /* One of the two is wrong by as much. */
     if (uncertainty.at_odds)
@@ -224,6 +279,15 @@ void wm_uncertainty_find(const struct wm_energy *energy,
         hypot(gain * result->joules, figure.sensor->offset * figure.seconds) +
         uncertainty.ends;
     *ret_uncertainty = uncertainty;
+}
+
+struct wm_between wm_uncertainty_between(double joules, double systematic, double below,
+                                         double above)
+{
+    return (struct wm_between) {
+        .low = fmax(joules - hypot(systematic, below), 0),
+        .high = joules + hypot(systematic, above),
+    };
 }
 
 double wm_uncertainty_total(const struct wm_uncertainty *uncertainty)

@@ -14,11 +14,21 @@
 #include "analyze/energy/analyze_energy.h"
 
 struct wm_uncertainty {
-    double systematic, random; /* J */
+    double systematic, random; /* J; the latter: `below` or `above`, whichever is more */
+    double below, above; /* the random part: how much less the truth may be, or more */
     double unseen; /* of the random part: what a load in step with the sensor may hide */
     double ends;   /* of the systematic part: what dated readings leave out at the ends */
+    bool is_open;  /* whether the load is in step with it is not known */
     bool at_odds;  /* counter and power are, by more than the random part */
 };
+
+/* Between which joules the truth lies: none are negative. */
+struct wm_between {
+    double low, high;
+};
+
+struct wm_between wm_uncertainty_between(double joules, double systematic, double below,
+                                         double above);
 
 /* All zero for a figure that is not known. */
 void wm_uncertainty_find(const struct wm_energy *energy,

@@ -287,7 +287,7 @@ static void watch_counter(struct wm_meter_input *input)
 
     if (!reading)
         return;
-    wm_sensor_pace_add(&input->pace, reading);
+    wm_sensor_pace_count(&input->pace, reading);
     if (!wm_stats_usable(reading)) {
         /* After a pause in which it may have run over a counter fails once. */
         input->has_worked = input->has_worked && input->is_counted;

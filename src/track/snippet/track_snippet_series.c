@@ -185,6 +185,7 @@ static void keep_up(struct wm_meter_energy *energy, struct wm_meter_energy *befo
     if (energy->origin == before->origin && energy->joules < before->joules) {
         energy->uncertainty += before->joules - energy->joules;
         energy->joules = before->joules;
+        energy->high = fmax(energy->high, energy->joules);
     }
     *before = *energy;
 }

@@ -151,10 +151,15 @@ static void tell_device(struct wm_meter_span *span, const struct wm_meter_inputs
     } else {
         bool is_model = input->told.origin == WM_ESTIMATED;
         wm_uncertainty_find(energy, &result, &span->uncertainty);
+        const struct wm_between range =
+            wm_uncertainty_between(result.joules, span->uncertainty.systematic,
+                                   span->uncertainty.below, span->uncertainty.above);
         span->told = (struct wm_meter_energy) {
             .state = WM_READING_OK,
             .joules = result.joules,
             .uncertainty = wm_uncertainty_total(&span->uncertainty),
+            .low = range.low,
+            .high = range.high,
             .method = is_model ? WM_METER_MODEL : (enum wm_meter_method)result.method,
             .origin = input->told.origin,
             .is_short = result.is_short,
@@ -177,7 +182,7 @@ const char *wm_meter_method_name(enum wm_meter_method method)
  * errors add up; what is random cancels out in part. */
 struct sum {
     struct wm_meter_energy energy;
-    double systematic, random_squares;
+    double systematic, random_squares, below_squares, above_squares;
 };
 
 static void add(struct sum *sum, const struct wm_meter_span *span)
@@ -195,7 +200,14 @@ static void add(struct sum *sum, const struct wm_meter_span *span)
     energy->joules += part->joules;
     sum->systematic += uncertainty->systematic;
     sum->random_squares += uncertainty->random * uncertainty->random;
+    sum->below_squares += uncertainty->below * uncertainty->below;
+    sum->above_squares += uncertainty->above * uncertainty->above;
+    const struct wm_between range =
+        wm_uncertainty_between(energy->joules, sum->systematic, sqrt(sum->below_squares),
+                               sqrt(sum->above_squares));
     energy->uncertainty = sqrt(sum->systematic * sum->systematic + sum->random_squares);
+    energy->low = range.low;
+    energy->high = range.high;
     energy->is_short |= part->is_short;
     if (energy->method == WM_METER_NO_METHOD)
         energy->method = part->method;

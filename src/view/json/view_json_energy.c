@@ -26,6 +26,7 @@ static void put_figure(const struct wm_json_node *node,
     if (figure->uncertainty.known) {
         wm_json_put(node, "systematic_percent", json_real(100 * figure->systematic));
         wm_json_put(node, "random_percent", json_real(100 * figure->random));
+        wm_json_between(node, &figure->low, &figure->high);
     }
     if (figure->sensor[0])
         wm_json_text(node, "sensor", figure->sensor);

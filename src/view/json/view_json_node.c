@@ -135,6 +135,15 @@ void wm_json_percent(const struct wm_json_node *node, const char *key,
     wm_json_value(node, key, &percent);
 }
 
+void wm_json_between(const struct wm_json_node *node, const struct wm_value *low,
+                     const struct wm_value *high)
+{
+    if (!low->known || !high->known)
+        return;
+    wm_json_value(node, "low", low);
+    wm_json_value(node, "high", high);
+}
+
 void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin)
 {
     if (origin == WM_MEASURED)
@@ -190,8 +199,10 @@ static void put_leaf(const struct wm_json_node *node, const struct putting *putt
         value.number /= putting->unit->size;
     put_value(node, key, &value,
               is_whole(putting->row, putting->unit) ? wm_json_number : json_real);
-    if (putting->place->uncertainty_key)
+    if (putting->place->uncertainty_key) {
         wm_json_percent(node, putting->place->uncertainty_key, &putting->found.uncertainty);
+        wm_json_between(node, &putting->found.low, &putting->found.high);
+    }
     if (putting->tells_origin)
         wm_json_origin(node, putting->found.origin);
 }

@@ -71,6 +71,10 @@ void wm_json_value(const struct wm_json_node *node, const char *key,
 void wm_json_percent(const struct wm_json_node *node, const char *key,
                      const struct wm_value *ratio);
 
+/* Between which joules the truth lies, where that is known. */
+void wm_json_between(const struct wm_json_node *node, const struct wm_value *low,
+                     const struct wm_value *high);
+
 /* Beside each figure that was not measured. */
 void wm_json_origin(const struct wm_json_node *node, enum wm_origin origin);
 

@@ -182,7 +182,10 @@ static void print_line(const struct wm_text_view *view, const struct wm_figure_r
         wm_line_missing(view, row->label, found.value.why);
         return;
     }
-    if (found.uncertainty.known)
+    if (wm_line_is_lopsided(&found.value, &found.low, &found.high))
+        wm_line_add(&detail, "", "%s to %s", wm_line_joules(&found.low).text,
+                    wm_line_joules(&found.high).text);
+    else if (found.uncertainty.known)
         wm_line_add(&detail, "", "±%s", wm_line_number(&found.uncertainty, 100, " %").text);
     if (row->unit == WM_UNIT_JOULES)
         wm_line_add(&detail, "; ", "%s",

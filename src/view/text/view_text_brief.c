@@ -46,10 +46,17 @@ static void add_watts(struct wm_detail *detail, const struct wm_value *watts,
                     wm_view_approximate(watts->number, ratio_of(uncertainty), "W").text);
 }
 
-static void add_uncertainty(struct wm_detail *detail, const struct wm_value *uncertainty)
+/* A range whose ends are as rough as the figure. */
+static void add_uncertainty(struct wm_detail *detail, const struct wm_energy_sum *sum)
 {
-    if (uncertainty->known)
-        wm_line_add(detail, "; ", "± %s", wm_view_percent(uncertainty->number).text);
+    double ratio = ratio_of(&sum->uncertainty);
+
+    if (wm_line_is_lopsided(&sum->energy, &sum->low, &sum->high))
+        wm_line_add(detail, "; ", "%s to %s",
+                    wm_view_approximate(sum->low.number, ratio, "J").text,
+                    wm_view_approximate(sum->high.number, ratio, "J").text);
+    else if (sum->uncertainty.known)
+        wm_line_add(detail, "; ", "± %s", wm_view_percent(ratio).text);
 }
 
 static void add_origin(struct wm_detail *detail, enum wm_origin origin)
@@ -318,7 +325,7 @@ static void print_folded(const struct wm_text_view *view)
     char label[32], name[64];
 
     snprintf(label, sizeof(label), "%zu GPUs", report->gpu_count);
-    add_uncertainty(&detail, &sum->uncertainty);
+    add_uncertainty(&detail, sum);
     wm_line_clean(name, sizeof(name), model_of(report->gpus[0].name));
     wm_line_add(&detail, "; ", "%s", has_one_model(report) ? name : "several models");
     add_origin(&detail, sum->origin);
@@ -352,7 +359,7 @@ static void print_sum(const struct wm_text_view *view, const char *label,
 
     if (!sum->energy.known)
         return;
-    add_uncertainty(&detail, &sum->uncertainty);
+    add_uncertainty(&detail, sum);
     add_watts(&detail, &mean, &sum->uncertainty);
     if (what[0])
         wm_line_add(&detail, "; ", "%s", what);

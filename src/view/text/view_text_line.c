@@ -260,6 +260,18 @@ struct wm_quantity wm_line_number(const struct wm_value *value, double scale,
     return quantity;
 }
 
+/* Beyond that a range says more than half of its width. */
+#define LOPSIDED 1.25
+
+bool wm_line_is_lopsided(const struct wm_value *value, const struct wm_value *low,
+                         const struct wm_value *high)
+{
+    double below = value->number - low->number, above = high->number - value->number;
+
+    return value->known && low->known && high->known &&
+           (below > LOPSIDED * above || above > LOPSIDED * below);
+}
+
 struct wm_quantity wm_line_percent(const struct wm_value *value)
 {
     return wm_line_number(value, 1, " %");

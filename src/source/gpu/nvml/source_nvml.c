@@ -32,8 +32,10 @@ struct gpu {
     nvml_device handle;
     const char *id;
     char label[16];
-    bool has_details; /* else it hung when it was asked for its name and power */
-    const char *name; /* empty where it has none */
+    bool has_details;
+    double most_watts;
+    /* 0: not known */ /* else it hung when it was asked for its name and power */
+    const char *name;  /* empty where it has none */
 
     int gone; /* what NVML said when it was lost; NVML_SUCCESS: it is not */
     int64_t searched_ns;
@@ -215,6 +217,7 @@ static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
     if (channel->origin == WM_SIMULATED)
         return;
     channel->sensor = nvml_sensor(gpu->name, is_usage);
+    channel->sensor.range = gpu->most_watts;
     channel->period_ns = channel->sensor.period_ns;
 }
 
@@ -231,6 +234,7 @@ static int add_gpu(struct nvml *nvml, unsigned index)
     gpu->name = details ? details->name : "";
     if (details)
         gpu->power = details->power; /* what is supported; readings begin later */
+    gpu->most_watts = details ? details->most_watts : 0;
 
     for (size_t m = 0; m < METRIC_COUNT; m++) {
         struct wm_channel *channel =

@@ -8,6 +8,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_guard.h"
+#include "source/gpu/nvml/source_gpu_nvml.h"
 
 /* A GPU that sleeps takes a second or two to wake up for the first call, and the
  * driver may wake one at a time. The doctor waits for four seconds in all. */
@@ -103,12 +104,27 @@ static void identify(const struct nvml_api *api, unsigned index, struct nvml_boa
     nvml_clean_text(id, sizeof(board->id.text));
 }
 
+/* No board comes near; what says so does not know. */
+#define IMPOSSIBLE_WATTS 100e3
+
+/* Not the limit that is set, which somebody may raise in the middle of a run. */
+static double most_watts(const struct nvml_api *api, nvml_device device)
+{
+    double watts = 0;
+
+    if (nvml_number(api, device, WM_GPU_POWER_LIMIT_MAX, &watts) != NVML_SUCCESS ||
+        !(watts > 0 && watts < IMPOSSIBLE_WATTS))
+        return 0;
+    return watts;
+}
+
 static void describe(const struct nvml_api *api, struct nvml_board *board)
 {
     if (api->name && api->name(board->handle, board->name, sizeof(board->name)) != 0)
         board->name[0] = '\0';
     nvml_clean_text(board->name, sizeof(board->name));
     nvml_power_read(&board->power, api, board->handle);
+    board->most_watts = most_watts(api, board->handle);
 }
 
 static void ask(void *context, size_t unit)

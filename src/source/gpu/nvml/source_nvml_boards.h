@@ -36,6 +36,7 @@ struct nvml_board {
     /* NVML_DETAILS, of a board that has one. */
     char name[NVML_NAME_SIZE]; /* empty where it has none */
     struct nvml_power power;
+    double most_watts; /* the highest limit that it can be set to; 0: not known */
 };
 
 /* Starts the library `name`, or the loader's where that is NULL, and counts the

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyze_unseen.h - what a load can hide from a sensor that sees a part of the time only,
+ * by keeping step with it.
+ *
+ *     const struct wm_unseen_case what = { .swing = swing, .watts = 240, .seconds = 3,
+ *                                          .seen = 0.25, .busy = 0.4, .most_watts = 700 };
+ *     struct wm_unseen unseen;
+ *     wm_unseen_find(&what, &unseen);
+ *
+ * Three things are held against each other: the readings, whose levels are those of a
+ * device that is idle and busy, if the sensor saw each of them whole; their structure, as
+ * readings that swing many times between the two are not in step; and the utilization,
+ * which says for how much of the time the device was busy.
+ */
+#ifndef WM_ANALYZE_UNSEEN_H
+#define WM_ANALYZE_UNSEEN_H
+
+#include "analyze/energy/analyze_energy.h"
+
+struct wm_unseen_case {
+    const struct wm_energy_swing *swing; /* of the readings */
+    double watts;                        /* on average, where there are no readings */
+    double seconds;                      /* of the run */
+    double seen;                         /* the part of the time that the sensor sees */
+    double busy;                         /* the part of the time with work */
+    double most_watts;                   /* the board's limit; 0: not known */
+};
+
+/* Of the mean power, how much less and how much more the true one may be. */
+struct wm_unseen {
+    double less, more;
+};
+
+void wm_unseen_find(const struct wm_unseen_case *what, struct wm_unseen *ret_unseen);
+
+/* Whether readings and utilization leave open if the load is in step: it was busy for a
+ * part of the time, and readings have not swung often enough. */
+bool wm_unseen_is_open(const struct wm_unseen_case *what);
+
+#endif
