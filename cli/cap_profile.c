@@ -47,7 +47,7 @@ struct profile {
     struct wm_cap_session *session;
     struct wm_cap_wish *wishes; /* the settings that are changed */
     size_t count;
-    char gpus[1024]; /* their identities, for the tracker */
+    char gpus[16384]; /* their identities, for the tracker: more than GPUs fit a node */
     struct wm_cap_plan plan;
     double *list;
     struct wm_cap_search *search;
