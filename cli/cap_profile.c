@@ -47,7 +47,7 @@ struct profile {
     struct wm_cap_session *session;
     struct wm_cap_wish *wishes; /* the settings that are changed */
     size_t count;
-    char gpus[1024]; /* their identities, for the tracker */
+    char gpus[16384]; /* their identities, for the tracker: more than GPUs fit a node */
     struct wm_cap_plan plan;
     double *list;
     struct wm_cap_search *search;
@@ -285,9 +285,12 @@ static int look(struct profile *profile, struct wm_tracker *tracker,
 
 /* Windows of a command that runs all the time. */
 
-static int command_ended(struct profile *profile, struct wm_error *err)
+/* `moment` has all that it has done. */
+static int command_ended(struct profile *profile, struct moment *moment,
+                         struct wm_error *err)
 {
     wm_tracker_stop(profile->tracker, NULL);
+    look(profile, profile->tracker, moment, NULL);
     int code = wm_tracker_exit_code(profile->tracker);
     wm_tracker_free(profile->tracker);
     profile->tracker = NULL;
@@ -312,7 +315,7 @@ static int wait_for_unit(struct profile *profile, double until_s, struct moment 
         if (state < 0)
             return state;
         if (state != WM_TRACKER_RUNNING)
-            return command_ended(profile, err);
+            return command_ended(profile, moment, err);
         status = look(profile, profile->tracker, moment, err);
     }
     return status;

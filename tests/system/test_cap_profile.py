@@ -3,7 +3,7 @@
 """cap profile and cap fit: the best cap of a card whose best cap is known, and what goes wrong.
 
 The card is one that is not there; what it draws and how fast it is follows from its cap
-(tests/unit/made_card.h), and cap_work does units of work at that speed.
+(bench/made_card.h), and cap_work does units of work at that speed.
 """
 
 import json

@@ -8,8 +8,8 @@
  * A40 draws more than its lowest cap, and that the clocks of all of them fall to a floor,
  * is from published measurements.
  */
-#ifndef WM_TESTS_MADE_SWEEP_H
-#define WM_TESTS_MADE_SWEEP_H
+#ifndef WM_BENCH_MADE_SWEEP_H
+#define WM_BENCH_MADE_SWEEP_H
 
 #include "made_card.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* made_search.h - searches on cards and sweeps whose best cap is known, and how far off
  * their answers are. For the unit test, and in full for the benchmark. */
-#ifndef WM_TESTS_MADE_SEARCH_H
-#define WM_TESTS_MADE_SEARCH_H
+#ifndef WM_BENCH_MADE_SEARCH_H
+#define WM_BENCH_MADE_SEARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

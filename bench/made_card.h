@@ -7,8 +7,8 @@
  * which is what is taken for granted of processors (docs/cap-profile.md). The noise is of
  * each window; the card warms up meanwhile and then leaks a little more.
  */
-#ifndef WM_TESTS_MADE_CARD_H
-#define WM_TESTS_MADE_CARD_H
+#ifndef WM_BENCH_MADE_CARD_H
+#define WM_BENCH_MADE_CARD_H
 
 #include <math.h>
 #include <stdint.h>
