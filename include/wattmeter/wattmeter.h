@@ -4,9 +4,9 @@
 #define WATTMETER_WATTMETER_H
 
 #include "wattmeter/analysis.h"
-#include "wattmeter/cap_search.h"
 #include "wattmeter/axis.h"
 #include "wattmeter/cap.h"
+#include "wattmeter/cap_search.h"
 #include "wattmeter/comparison.h"
 #include "wattmeter/doctor.h"
 #include "wattmeter/energy.h"

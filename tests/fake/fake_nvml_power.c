@@ -109,8 +109,7 @@ static int put_nvlink(const struct nvmlDevice_st *gpu, double bytes,
     return put_whole(bytes / 1024, &value->value.unsigned_long_long);
 }
 
-static int put_field(struct nvmlDevice_st *gpu, double time,
-                     struct nvml_field_value *value)
+static int put_field(struct nvmlDevice_st *gpu, double time, struct nvml_field_value *value)
 {
     switch (value->field) {
     case NVML_FIELD_MEMORY_TEMPERATURE:

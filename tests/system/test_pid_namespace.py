@@ -213,7 +213,8 @@ def _(folder):
                    stdin=subprocess.DEVNULL, env=tap.environment())
     r = json.loads(output.read_text())
     assert 0 < r["cpu_time"]["total"] < 1.1 * os.cpu_count() * r["compute_time"]["time"], r["cpu_time"]
-    assert r["cpu_time"]["descendants"] == 0, r["cpu_time"]
+    # Two clocks: without /proc it is not known that there were none.
+    assert r["cpu_time"]["descendants"] < 0.01 * r["cpu_time"]["total"], r["cpu_time"]
     assert r["processes"]["seen"] is None and r["processes"]["peaks"] == [], r["processes"]
     assert r["max_ram"]["main"]["private_rss"] is None, r["max_ram"]
     assert "another pid namespace" in r["why"]["max_ram.main.private_rss"], r["why"]
