@@ -211,8 +211,7 @@ def _(folder):
             (2, "--window: is for films", [TREE, "-o", out, "--window", "10s"]),
             (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
-            (1, "energy is not known", [RECORDINGS / "v1.sqlite", "-o", out, "--kind",
-                                        "energy"])]:
+            (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"])]:
         said = refused(*arguments, status=status)
         assert words in said, (words, said)
         assert sorted(folder.iterdir()) == before, said
