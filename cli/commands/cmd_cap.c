@@ -301,8 +301,7 @@ const struct cmd cmd_cap = {
         "access to a file in /sys; root has both. The status is 0, 1 where something could "
         "not be done, 2 for caps that are wrong or out of range; of profile also 1 where "
         "the command failed or ended too early, 127 when there is no such command, and "
-        "that of "
-        "the signal after Ctrl-C, as of any program.",
+        "that of the signal after Ctrl-C, as of any program.",
     .example = "sudo wattmeter cap set 0=200W,1=80%",
     .verbs = verbs,
     .operands = "VERB [CAPS|DEVICES|TABLE|-- COMMAND]",
