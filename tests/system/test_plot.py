@@ -195,7 +195,7 @@ def _(folder):
             (2, "third axis", [TREE, "-o", out, "--layout", "power+memory+temperature"]),
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.bmp"]),
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out"]),
-            (2, "no html yet", [TREE, "-o", folder / "out.html"]),
+            (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.html"]),
             (1, "exists already", [TREE, "-o", there]),
             (1, "No such file", [TREE, "-o", folder / "none/out.svg"]),
             (2, "is what is to be read", [no_samples, "-o", no_samples, "--overwrite",
