@@ -154,8 +154,10 @@ QUESTIONS = {
     "interpolate": "interpolate {0} {1} accuracy energy",
 }
 
+# A /proc that is there and empty: with none at all, processes are looked up in that of the
+# machine, which may have some of the same numbers.
 GPUS = {name: f"WATTMETER_NVML=./nvml.so FAKE_NVML_SCENARIO=scenarios/{name}.json"
-              " WATTMETER_SYSFS=none WATTMETER_PROCFS=none"
+              " WATTMETER_SYSFS=none WATTMETER_PROCFS=made/empty"
         for name in ("everything", "igpu", "lost", "errors", "constant", "no_energy")}
 GPUS |= {name: f"WATTMETER_NVML=none WATTMETER_SYSFS=sys-drm/{name}"
               f" WATTMETER_PROCFS=proc-drm/{name}"

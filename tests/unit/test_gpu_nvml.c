@@ -673,6 +673,16 @@ static void test_text_is_cleaned(void **state)
     inventory_close(&inventory);
 }
 
+/* What a recording calls it, too. */
+static void test_without_uuid(void **state)
+{
+    use_gpu(*state, "\"uuid\": \"\", \"pci_bus_id\": \"0000:3b:00.0\"", "");
+    struct inventory inventory = inventory_open();
+    refresh(&inventory, QUICK);
+    expect_text(&inventory, 0, WM_GPU_UUID, "0000:3B:00.0");
+    inventory_close(&inventory);
+}
+
 /* Processes. */
 
 /* A share or a memory below zero: none is known. */
@@ -1626,6 +1636,7 @@ int main(void)
         TEST(test_words),
         TEST(test_missing),
         TEST(test_one_field_by_number),
+        TEST(test_without_uuid),
         TEST(test_text_is_cleaned),
         TEST(test_processes),
         TEST(test_process_entries),

@@ -162,6 +162,9 @@ static void test_identity(void **state)
           "GPU-00000000-51a1-4ed0-8000-000000000000", "H?100?[31m\xc3\xa9", WM_MEASURED },
         { "an identity that would", "{\"name\": \"x\", \"uuid\": \"GPU\\t1\"}", "GPU?1",
           "x", WM_MEASURED },
+        { "no identity but the place",
+          "{\"name\": \"x\", \"uuid\": \"\", \"pci_bus_id\": \"0000:3b:00.0\"}",
+          "0000:3B:00.0", "x", WM_MEASURED },
         { "the longest name",
           "{\"name\": \"0123456789012345678901234567890123456789012345678901234567890123456"
           "7890123456789012345678901234\"}",
@@ -193,7 +196,8 @@ static void test_choice(void **state)
 {
     static const char scenario[] =
         "{\"gpus\": [{\"uuid\": \"GPU-aaaa1111\"}, {\"uuid\": \"GPU-aaaa2222\"},"
-        " {\"uuid\": \"GPU-bb33\"}, {\"uuid\": \"GPU-bb\"}, {}],"
+        " {\"uuid\": \"GPU-bb33\"}, {\"uuid\": \"GPU-bb\"}, {},"
+        " {\"uuid\": \"\", \"pci_bus_id\": \"0000:3b:00.0\"}],"
         " \"faults\": [{\"call\": \"nvmlDeviceGetUUID\", \"gpu\": 4, \"error\": "
         "\"UNKNOWN\"}]}";
     static const struct {
@@ -201,8 +205,11 @@ static void test_choice(void **state)
         int status;
         const char *result; /* labels, or what the error must say */
     } cases[] = {
-        { NULL, WM_OK, "gpu0 gpu1 gpu2 gpu3 " },
-        { "all", WM_OK, "gpu0 gpu1 gpu2 gpu3 " },
+        { NULL, WM_OK, "gpu0 gpu1 gpu2 gpu3 gpu5 " },
+        { "all", WM_OK, "gpu0 gpu1 gpu2 gpu3 gpu5 " },
+        { "0000:3B:00.0", WM_OK, "gpu5 " },
+        { "5=0000:3B:00.0,0", WM_OK, "gpu0 gpu5 " },
+        { "4=0000:3B:00.1,0000:3C:00.0", WM_EINVAL, "'0000:3C:00.0' is no GPU" },
         { "0", WM_OK, "gpu0 " },
         { "3", WM_OK, "gpu3 " },
         { "2,0", WM_OK, "gpu0 gpu2 " },
@@ -225,9 +232,10 @@ static void test_choice(void **state)
         { "5=GPU-bb", WM_EINVAL, "'5=GPU-bb' is no GPU of this machine" },
         { "0=", WM_EINVAL, "'0=' is no GPU of this machine" },
         { "=GPU-bb", WM_EINVAL, "'=GPU-bb' is no GPU of this machine" },
-        { "5", WM_EINVAL,
-          "'5' is not the number of a GPU; GPUs here: 0 (GPU-aaaa1111), "
-          "1 (GPU-aaaa2222), 2 (GPU-bb33), 3 (GPU-bb), 4 (does not answer)" },
+        { "6", WM_EINVAL,
+          "'6' is not the number of a GPU; GPUs here: 0 (GPU-aaaa1111), "
+          "1 (GPU-aaaa2222), 2 (GPU-bb33), 3 (GPU-bb), 4 (does not answer), 5 "
+          "(0000:3B:00.0)" },
         { "0,7", WM_EINVAL, "'7' is not the number" },
         { "4294967296", WM_EINVAL, "'4294967296' is not the number" },
         { "99999999999999999999999", WM_EINVAL,
@@ -275,7 +283,7 @@ static void test_choice(void **state)
             strncat(labels, " ", 2);
         }
         assert_string_equal(labels, cases[i].result);
-        assert_int_equal(wm_source_device_count(source), 5);
+        assert_int_equal(wm_source_device_count(source), 6);
         wm_source_close(source);
     }
 }
@@ -370,7 +378,8 @@ static void test_cannot_start(void **state)
           "no permission" },
         { "{\"count\": 3}, {\"uuid\": \"\"}", "nvmlDeviceGetUUID", "UNKNOWN", WM_EIO,
           "none of 4 GPUs" },
-        { "{\"uuid\": \"\"}", "-", "UNKNOWN", WM_EIO, "none of 1 GPUs" },
+        { "{\"uuid\": \"\"}", "nvmlDeviceGetPciInfo_v3", "UNKNOWN", WM_EIO,
+          "none of 1 GPUs" },
         { "{\"lost_at\": 0}", "-", "UNKNOWN", WM_EIO, "none of 1 GPUs" },
         { "{\"count\": 1025}", "-", "UNKNOWN", WM_EFORMAT, "claims to see 1025 GPUs" },
     };
@@ -813,20 +822,22 @@ static const char *condition(struct wm_source *source, size_t gpu, const char *w
     return ok ? "ok" : "lost";
 }
 
-/* GPUs 0 to 3 are there, lost in four ways, and there again; GPU 4 is there all
- * the time. */
+/* GPUs 0 to 4 are there, lost in several ways, and there again, the last of them without a
+ * UUID; GPU 5 is there all the time. */
 static void test_lost_and_found(void **state)
 {
 #define AWAY "\"from\": 100.5, \"to\": 101.1"
-    static const char *const whys[] = { "GPU is lost", "GPU requires restart",
-                                        "Invalid Argument", "Uninitialized", "" };
+    static const char *const whys[] = { "GPU is lost",      "GPU requires restart",
+                                        "Invalid Argument", "Uninitialized",
+                                        "Invalid Argument", "" };
     enum { GPUS = ARRAY_LEN(whys) };
     char json[2048];
     size_t lost = 0, found = 0, ticks = 0;
 
     snprintf(
         json, sizeof(json),
-        "{\"start_monotonic_ns\": %" PRId64 ", \"gpus\": [{\"count\": 5}],"
+        "{\"start_monotonic_ns\": %" PRId64
+        ", \"gpus\": [{\"count\": 4}, {\"uuid\": \"\"}, {}],"
         " \"faults\": ["
         " {\"call\": \"nvmlDevice*\", \"gpu\": 0, \"error\": \"GPU_IS_LOST\", " AWAY "},"
         " {\"call\": \"nvmlDeviceGet[!H]*\", \"gpu\": 1,"
@@ -835,7 +846,8 @@ static void test_lost_and_found(void **state)
         "  \"error\": \"FUNCTION_NOT_FOUND\"},"
         " {\"call\": \"nvmlDevice*\", \"gpu\": 2, \"error\": \"INVALID_ARGUMENT\", " AWAY
         "},"
-        " {\"call\": \"nvmlDevice*\", \"gpu\": 3, \"error\": \"UNINITIALIZED\", " AWAY
+        " {\"call\": \"nvmlDevice*\", \"gpu\": 3, \"error\": \"UNINITIALIZED\", " AWAY "},"
+        " {\"call\": \"nvmlDevice*\", \"gpu\": 4, \"error\": \"INVALID_ARGUMENT\", " AWAY
         "}]}",
         wm_clock_monotonic_ns() - 100 * WM_NS_PER_S);
     use_scenario(*state, json);

@@ -141,18 +141,18 @@ static void add_power_swing(struct wm_energy *energy, const struct wm_reading *p
 }
 
 /* Of a sensor whose readings carry their own time. */
-static void add_look(struct wm_energy *energy, const struct wm_reading *power)
+static void add_dated_reading(struct wm_energy *energy, const struct wm_reading *power)
 {
-    struct wm_energy_look *last = energy->last_looks;
+    struct wm_energy_reading *last = energy->last_readings;
 
     if (!wm_sensor_is_dated(&energy->power_sensor) ||
-        (energy->look_count > 0 && power->when_ns <= last[0].when_ns))
+        (energy->reading_count > 0 && power->when_ns <= last[0].when_ns))
         return;
-    for (size_t i = WM_ENERGY_LOOKS - 1; i > 0; i--)
+    for (size_t i = WM_ENERGY_READINGS - 1; i > 0; i--)
         last[i] = last[i - 1];
-    last[0] = (struct wm_energy_look) { power->when_ns, power->value };
-    if (energy->look_count < WM_ENERGY_LOOKS)
-        energy->first_looks[energy->look_count++] = last[0];
+    last[0] = (struct wm_energy_reading) { power->when_ns, power->value };
+    if (energy->reading_count < WM_ENERGY_READINGS)
+        energy->first_readings[energy->reading_count++] = last[0];
 }
 
 /* The straight line over a gap in such readings is a guess for all but a period of it. */
@@ -190,7 +190,7 @@ static void add_power(struct wm_energy *energy, double tick_s,
         double late_s = wm_stats_seconds(power->when_ns, energy->last_ns);
         energy->hole_s += fmin(fmax(tick_s - late_s, 0), tick_s);
     }
-    add_look(energy, power);
+    add_dated_reading(energy, power);
     if (!energy->power_pace.started)
         energy->first_power = power->value;
     wm_sensor_pace_add(&energy->power_pace, power);
@@ -268,7 +268,7 @@ static double step_rate(const struct wm_energy *energy, double joules, double se
 
 /* The counter was seen twice only, at the ends of less than a period, and power too. Its
  * period is then not known: it may be as long as assumed, or the counter may run on. */
-static bool is_one_look(const struct wm_energy *energy)
+static bool is_read_twice(const struct wm_energy *energy)
 {
     const struct wm_energy_start *start = &energy->start;
 
@@ -284,7 +284,7 @@ static bool is_one_look(const struct wm_energy *energy)
  * with a steady load that comes to the power in between, whatever the period is. One that
  * moves by less than one half of that can only be seen to by a counter that knows better,
  * and it never was fewer than both power and the counter say. */
-static struct wm_energy_edge one_look_edge(const struct wm_energy *energy)
+static struct wm_energy_edge read_twice_edge(const struct wm_energy *energy)
 {
     const struct wm_energy_start *start = &energy->start;
     double half_s = start->tick_s / 2;
@@ -340,8 +340,8 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
         return (struct wm_energy_edge) { 0 };
     if (energy->counter_sensor.kind == WM_SENSOR_MODEL)
         return smooth_edge(energy);
-    if (is_one_look(energy))
-        return one_look_edge(energy);
+    if (is_read_twice(energy))
+        return read_twice_edge(energy);
     if (is_lone_step(energy))
         return lone_step_edge(energy, false);
     if (start->tick_s < period_s) {
@@ -357,7 +357,8 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
 /* At the end: from the counter's last step to when it was last seen to change. */
 static struct wm_energy_edge end_edge(const struct wm_energy *energy)
 {
-    double period_s = is_one_look(energy) ? counter_period_s(energy) : lag_period_s(energy);
+    double period_s =
+        is_read_twice(energy) ? counter_period_s(energy) : lag_period_s(energy);
     double half_s = fmin(energy->change_tick_s, period_s) / 2;
 
     if (energy->start.steps == 0)
@@ -692,20 +693,21 @@ static double shifted_integral(const struct wm_energy *energy)
 
 /* By how much power changes at an end of the run. What is shown for the very end lies on
  * the straight line between two readings, so that the one beyond the end is known, too. */
-static double step_at(const struct wm_energy_look *looks, size_t count, double period_s)
+static double step_at(const struct wm_energy_reading *readings, size_t count,
+                      double period_s)
 {
     double least = INFINITY, most = 0;
 
     for (size_t i = 0; i < count; i++) {
-        least = fmin(least, looks[i].watts);
-        most = fmax(most, looks[i].watts);
+        least = fmin(least, readings[i].watts);
+        most = fmax(most, readings[i].watts);
     }
     if (count < 2)
         return 0;
-    double seconds = fabs(wm_stats_seconds(looks[0].when_ns, looks[1].when_ns));
+    double seconds = fabs(wm_stats_seconds(readings[0].when_ns, readings[1].when_ns));
     if (seconds > LINE_PERIODS * period_s && seconds < period_s) {
-        double slope = (looks[0].watts - looks[1].watts) / seconds;
-        double beyond = fmax(looks[1].watts + slope * period_s, 0);
+        double slope = (readings[0].watts - readings[1].watts) / seconds;
+        double beyond = fmax(readings[1].watts + slope * period_s, 0);
         least = fmin(least, beyond);
         most = fmax(most, beyond);
     }
@@ -715,18 +717,18 @@ static double step_at(const struct wm_energy_look *looks, size_t count, double p
 static void use_integral(const struct wm_energy *energy, struct wm_energy_result *result)
 {
     double lag_s = power_lag_s(energy), period_s = power_period_s(energy);
-    size_t looks = energy->look_count;
+    size_t readings = energy->reading_count;
 
     result->method = WM_ENERGY_INTEGRAL;
     result->start = (struct wm_energy_edge) {
         .lag_s = lag_s,
         .watts = energy->first_power,
-        .step = step_at(energy->first_looks, looks, period_s),
+        .step = step_at(energy->first_readings, readings, period_s),
     };
     result->end = (struct wm_energy_edge) {
         .lag_s = lag_s,
         .watts = energy->power,
-        .step = step_at(energy->last_looks, looks, period_s),
+        .step = step_at(energy->last_readings, readings, period_s),
     };
     result->joules = shifted_integral(energy);
     result->told = energy->integral;

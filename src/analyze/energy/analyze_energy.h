@@ -63,8 +63,8 @@ struct wm_energy_edge {
 
 /* Readings that carry the time that they are of: those at an end of a run, the outermost
  * first. */
-enum { WM_ENERGY_LOOKS = 3 };
-struct wm_energy_look {
+enum { WM_ENERGY_READINGS = 3 };
+struct wm_energy_reading {
     int64_t when_ns;
     double watts;
 };
@@ -104,8 +104,9 @@ struct wm_energy {
     double hole_s;    /* the rest of the time */
     double bridged_s; /* of the covered time, what gaps between dated readings are */
 
-    struct wm_energy_look first_looks[WM_ENERGY_LOOKS], last_looks[WM_ENERGY_LOOKS];
-    size_t look_count; /* as many as that at most */
+    struct wm_energy_reading first_readings[WM_ENERGY_READINGS],
+        last_readings[WM_ENERGY_READINGS];
+    size_t reading_count; /* as many as that at most */
 
     /* The counter, and what was filled in for it. */
     bool counted; /* it has been seen */

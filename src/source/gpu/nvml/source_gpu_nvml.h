@@ -60,6 +60,10 @@ struct wm_gpu_value gpu_nvml_instance(int instance);
 int gpu_nvml_ask_text(int (*call)(nvml_device device, char *text, unsigned size),
                       nvml_device device, char *text, size_t size);
 
+/* Who it is, the same after a reboot: its UUID, or its PCI address if the driver has no
+ * UUID of it. One that only fails to say it now has none, as it may have a UUID. */
+int nvml_identity(const struct nvml_api *api, nvml_device device, char *text, size_t size);
+
 /* One number of a GPU or of a part of one in our unit, by the call that this driver has;
  * NVML's status. `field` has a line in the table of source_gpu_nvml_numbers.c. */
 int nvml_number(const struct nvml_api *api, nvml_device device, enum wm_gpu_field field,

@@ -290,12 +290,37 @@ static const struct {
     { WM_GPU_ECC_MODE, tell_ecc_mode },
 };
 
+int nvml_identity(const struct nvml_api *api, nvml_device device, char *text, size_t size)
+{
+    struct nvml_pci pci;
+    int status = gpu_nvml_ask_text(api->uuid, device, text, size);
+
+    if (status == NVML_SUCCESS && !text[0])
+        status = NVML_IMPOSSIBLE_VALUE;
+    if ((status == NVML_IMPOSSIBLE_VALUE || nvml_state(status) == WM_READING_UNSUPPORTED) &&
+        ask_pci(api, device, &pci) == NVML_SUCCESS && pci.bus_id[0]) {
+        status = NVML_SUCCESS;
+        snprintf(text, size, "%s", short_bus_id(pci.bus_id));
+    }
+    nvml_clean_text(text, size);
+    return status;
+}
+
+static void tell_uuid(struct gpu_nvml_gpu *gpu)
+{
+    char text[NVML_UUID_SIZE];
+    int status = nvml_identity(gpu->api, gpu->device, text, sizeof(text));
+
+    gpu_nvml_tell_text(gpu, WM_GPU_UUID, status, text);
+}
+
 void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu)
 {
     if (gpu_nvml_wants(gpu, WM_GPU_NAME))
         tell_name(gpu);
     tell_text(gpu, WM_GPU_SERIAL, gpu->api->serial);
-    tell_text(gpu, WM_GPU_UUID, gpu->api->uuid);
+    if (gpu_nvml_wants(gpu, WM_GPU_UUID))
+        tell_uuid(gpu);
     tell_text(gpu, WM_GPU_BIOS, gpu->api->vbios_version);
 }
 

@@ -24,6 +24,7 @@
 #include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/select/source_gpu_choice.h"
+#include "source/gpu/source_gpu_pci.h"
 
 /* How often GPUs are counted, and a lost one is searched for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S
@@ -409,17 +410,19 @@ static bool has_id(const struct nvml_api *api, nvml_device handle, const char *i
 {
     char text[sizeof(((struct wm_gpu_id *)NULL)->text)] = "";
 
-    if (api->uuid(handle, text, sizeof(text)) != NVML_SUCCESS)
-        return false;
-    nvml_clean_text(text, sizeof(text));
-    return strcmp(text, id) == 0;
+    return nvml_identity(api, handle, text, sizeof(text)) == NVML_SUCCESS &&
+           strcmp(text, id) == 0;
 }
 
 static int find_handle(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
 {
     unsigned count = 0;
 
-    int status = NVML_ASK(api, device_by_uuid, id, ret_handle);
+    bool is_address = wm_pci_rank(id) != UINT64_MAX;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (!is_address)
+        status = NVML_ASK(api, device_by_uuid, id, ret_handle);
     if (!nvml_lacks_call(status))
         return status;
 

@@ -96,12 +96,9 @@ static void identify(const struct nvml_api *api, unsigned index, struct nvml_boa
 
     board->status = api->device_at(index, &board->handle);
     if (board->status == NVML_SUCCESS)
-        board->status = api->uuid(board->handle, id, sizeof(board->id.text));
+        board->status = nvml_identity(api, board->handle, id, sizeof(board->id.text));
     if (board->status != NVML_SUCCESS)
         id[0] = '\0';
-    else if (id[0] == '\0')
-        board->status = NVML_IMPOSSIBLE_VALUE;
-    nvml_clean_text(id, sizeof(board->id.text));
 }
 
 /* No board comes near; what says so does not know. */
