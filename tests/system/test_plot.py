@@ -198,6 +198,7 @@ def _(folder):
             (2, "no html yet", [TREE, "-o", folder / "out.html"]),
             (1, "exists already", [TREE, "-o", there]),
             (1, "No such file", [TREE, "-o", folder / "none/out.svg"]),
+            (1, "No space left", [TREE, "-o", "/dev/full", "--format", "svg"]),
             (2, "is what is to be read", [no_samples, "-o", no_samples, "--overwrite",
                                             "--format", "svg"]),
             (2, "neither a number", [TREE, "-o", out, "--from", "noon"]),
