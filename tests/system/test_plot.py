@@ -218,6 +218,12 @@ def _(folder):
         assert words in said, (words, said)
         assert sorted(folder.iterdir()) == before, said
     assert there.read_text() == "mine"
+    # A list that is too long for a message ends behind a whole name.
+    said = refused(TREE, "-o", out, "--channels", "gpu7", status=2)
+    names = said.split("there are: ")[1].split(", ")
+    columns = sqlite3.connect(TREE).execute("SELECT * FROM sample").description
+    known = {"power", "utilization", "memory", "temperature", "clock", "..."}
+    assert names[-1] == "..." and set(names) <= known | {column[0] for column in columns}, said
 
 
 @case("the command alone, without what draws, says what is missing")
