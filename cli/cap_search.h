@@ -11,7 +11,8 @@
 struct cap_search_args {
     struct output_args output;
     const char *format, *objective, *replay;
-    double max_slowdown, price, hourly;
+    const char *max_slowdown;
+    double price, hourly;
     struct cmd_count probes;
     const char *caps, *devices, *knob, *unit; /* these of `profile` alone */
     int64_t window_ns;

@@ -140,6 +140,9 @@ bool cmd_parse_duration(const char *word, int64_t *ret_ns);
 /* A decimal number without sign, exponent and blanks. */
 bool cmd_parse_number(const char *word, double *ret_number);
 
+/* Such a number with a percent sign behind it: "5%" is 5. */
+bool cmd_parse_percent(const char *word, double *ret_percent);
+
 bool cmd_parse_count(const char *word, uint64_t *ret_count);
 
 /* Puts `word` into the slot of `option` in `args`; its list has room. False when

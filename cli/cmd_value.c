@@ -58,6 +58,17 @@ bool cmd_parse_number(const char *word, double *ret_number)
     return true;
 }
 
+bool cmd_parse_percent(const char *word, double *ret_percent)
+{
+    double number;
+    const char *end = scan_number(word, &number);
+
+    if (!end || strcmp(end, "%") != 0)
+        return false;
+    *ret_percent = number;
+    return true;
+}
+
 bool cmd_parse_duration(const char *word, int64_t *ret_ns)
 {
     static const struct {

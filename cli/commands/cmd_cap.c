@@ -145,7 +145,7 @@ static const char *const outcomes[] = {
     [WM_CAP_BY_ANOTHER] = "somebody else has set it since; it is left alone",
 };
 
-/* What is in the journal of devices that are not here. */
+/* What is in the journal of devices that are not here, or of another user. */
 static int check_rest(struct wm_error *err)
 {
     char text[160];
@@ -153,7 +153,8 @@ static int check_rest(struct wm_error *err)
     if (wm_caps_left_behind(text, sizeof(text)) == 0)
         return WM_OK;
     snprintf(err->text, sizeof(err->text),
-             "not here any more, and still in the journal: %s", text);
+             "still in the journal: %s: not here any more, or another user's to put back",
+             text);
     return err->status = WM_ENODEV;
 }
 
@@ -279,14 +280,12 @@ const struct cmd cmd_cap = {
         "CAPS is 250W (all GPUs), 80% or 0.8 (of the default), default, or one for each "
         "device: 0=200W,1=80%,cpu=120W. A GPU is called by its number, identity, label or "
         "PCI address; cpu is all CPU packages, cpu_package0 one. With MHz it is the "
-        "highest "
-        "clock of a GPU: 0=1200MHz.\n"
+        "highest clock of a GPU: 0=1200MHz.\n"
         "\n"
         "The earlier value is kept in a journal before anything is changed, and restore "
         "puts it back: after set, or where a session (run --cap) was killed together with "
         "its guardian, or the power failed. What somebody else has set since is left "
-        "alone. "
-        "Each device has one writer at a time; a second one is told who that is.\n"
+        "alone. Each device has one writer at a time; a second one is told who that is.\n"
         "\n"
         "profile runs a command under one cap after the other, a few of them, and says "
         "which is best by the objective: GPU energy and time of a unit of work, which is a "
@@ -301,9 +300,8 @@ const struct cmd cmd_cap = {
         "Setting a cap of NVIDIA's takes the capability CAP_SYS_ADMIN, the others write "
         "access to a file in /sys; root has both. The status is 0, 1 where something could "
         "not be done, 2 for caps that are wrong or out of range; of profile also 1 where "
-        "the "
-        "command failed or ended too early, 127 when there is no such command, and that of "
-        "the signal after Ctrl-C, as of any program.",
+        "the command failed or ended too early, 127 when there is no such command, and "
+        "that of the signal after Ctrl-C, as of any program.",
     .example = "sudo wattmeter cap set 0=200W,1=80%",
     .verbs = verbs,
     .operands = "VERB [CAPS|DEVICES|TABLE|-- COMMAND]",

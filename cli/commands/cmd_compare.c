@@ -95,17 +95,12 @@ static int find_format(struct request *request)
 static int find_threshold(struct request *request)
 {
     const char *word = request->args->fail_above;
-    size_t length = word ? strlen(word) : 0;
     double percent;
-    char digits[32];
 
     request->fail_above = -1;
     if (!word)
         return CMD_DONE;
-    bool fits = length > 1 && length <= sizeof(digits) && word[length - 1] == '%';
-    if (fits)
-        snprintf(digits, sizeof(digits), "%.*s", (int)length - 1, word);
-    if (!fits || !cmd_parse_number(digits, &percent))
+    if (!cmd_parse_percent(word, &percent))
         return misuse(request, "--fail-above", word, "is no percentage, such as 5%");
     if (strcmp(request->statistic, "mean") != 0 && strcmp(request->statistic, "total") != 0)
         return misuse(request, "--fail-above", word,

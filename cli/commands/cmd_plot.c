@@ -171,9 +171,6 @@ static int find_format(const struct plot_args *args, struct wm_plot_request *req
     const char *word = args->format ? args->format : dot ? dot + 1 : "";
     int format = find_word(FORMATS, word);
 
-    if (strcmp(word, "html") == 0)
-        return output_misused(
-            "plot", io, "there is no html yet: it comes with the page; there are " FORMATS);
     if (format < 0 && args->format)
         return output_misused("plot", io, "--format: '%s' is none of " FORMATS,
                               cmd_shown(args->format));
@@ -408,20 +405,17 @@ const struct cmd cmd_plot = {
         "far as RECORDING has them, a colour for each device, and the outermost regions of "
         "the program as bands. What lasted for one sample is seen at every width. Several "
         "recordings are laid over each other, each from its start; NAME=RECORDING says "
-        "what "
-        "one is called.\n"
+        "what one is called.\n"
         "\n"
         "--kind energy shows energy over time, a point for each recording, and arrows from "
         "each to the next. --kind regions has a bar for each region, with the energy that "
-        "it "
-        "took without the regions inside, or its time where no energy is known.\n"
+        "it took without the regions inside, or its time where no energy is known.\n"
         "\n"
         "A film follows the newest sample: it shows the last 20 seconds of its own time, "
         "with axes that go with them. ffmpeg makes it of the pictures.\n"
         "\n"
         "cairo and pango are needed (Debian's libcairo2 and libpangocairo-1.0-0), and for "
-        "a "
-        "film ffmpeg.",
+        "a film ffmpeg.",
     .example = "wattmeter plot run.sqlite -o run.svg",
     .operands = "[NAME=]RECORDING...",
     .operands_slot = PLOT(recordings),

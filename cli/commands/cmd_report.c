@@ -92,7 +92,6 @@ static int check(const struct report_args *args, const struct cmd_streams *io)
 
     if (code == CMD_DONE)
         code = check_offset(args, io);
-
     for (size_t i = 0; i < args->recordings.count && code == CMD_DONE; i++)
         code = output_check_input("report", &args->output, args->recordings.words[i], io);
     if (code == CMD_DONE && args->meter)

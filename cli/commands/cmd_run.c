@@ -157,10 +157,9 @@ const struct cmd cmd_run = {
     .summary = "Measure a command and what it starts.",
     .details =
         "The command runs as if wattmeter were not there: its input and output, its "
-        "terminal, "
-        "signals and exit status are its own. When it ends, a report is printed on "
-        "standard "
-        "error: time, CPU time, memory, GPU use and energy.\n"
+        "terminal, signals and exit status are its own. When it ends, a report is printed "
+        "on "
+        "standard error: time, CPU time, memory, GPU use and energy.\n"
         "\n"
         "A signal that is sent to wattmeter goes on to the command, and the report "
         "comes all the same. One that is sent to the whole process group, other "
@@ -172,8 +171,7 @@ const struct cmd cmd_run = {
         "\n"
         "With --cap the caps hold while the command runs, and what was there before is put "
         "back at its end, and within a second where wattmeter is killed; see "
-        "wattmeter-cap(1). "
-        "Where a cap cannot be set the command is not started.\n"
+        "wattmeter-cap(1). Where a cap cannot be set the command is not started.\n"
         "\n"
         "The status is that of the command, or 128 plus the number of the signal "
         "that ended "

@@ -98,9 +98,13 @@ WM_API const char *wm_meter_method_name(enum wm_meter_method method);
 struct wm_meter_energy {
     enum wm_reading_state state;
     double joules; /* this and the next six: in WM_READING_OK alone */
-    double
-        uncertainty;  /* J: the truth lies within it with 95 % confidence; and so it does */
-    double low, high; /* between these, which need not be as far from the joules */
+
+    /* J: the truth lies within the uncertainty with 95 % confidence, and with the same
+     * confidence between `low` and `high`, which need not be equally far from the joules.
+     */
+    double uncertainty;
+    double low, high;
+
     enum wm_meter_method method;
     enum wm_origin origin; /* of a sum: the worst of its parts' */
     bool is_short;         /* fewer than three new values of the sensor */

@@ -84,10 +84,11 @@ def test_killed_while_a_forked_child_lives_on(capped):
 
 
 def test_the_end_in_a_forked_child_changes_nothing(capped):
-    capped.run(
+    said = capped.run(
         HELD.format("pid = os.fork(); pid or sys.exit(); os.waitpid(pid, 0); time.sleep(0.1)\n"
                     "        held._core.refresh(); print(held.settings[0].value)")
     )
+    assert said == "200.0\n200.0\n"
     assert capped.watts() == EARLIER
 
 

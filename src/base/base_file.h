@@ -92,7 +92,8 @@ int wm_file_set(int dir, const char *path, const char *shown, const char *text,
  * there is none to speak of, or no memory. */
 char *wm_file_state_folder(void);
 
-/* With the folders above it. What is wrong with one of them shows at the last. */
+/* Makes a folder with those above it. What is wrong with one of them shows when the folder
+ * is used. */
 void wm_file_make_folders(char *folder, unsigned mode);
 
 /* The value of an environment variable, or `otherwise` where it is unset or

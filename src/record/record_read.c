@@ -190,8 +190,11 @@ int wm_recording_open_again(const struct wm_recording *recording,
 
     if (!recording->is_one)
         return wm_fail(err, WM_ENODEV, "it cannot be read twice");
-    return open_as(recording->ops, recording->path, &info, recording->run, ret_recording,
-                   err);
+    int status =
+        open_as(recording->ops, recording->path, &info, recording->run, ret_recording, err);
+    if (status == WM_OK)
+        (*ret_recording)->stop = recording->stop;
+    return status;
 }
 
 int wm_recording_count_runs(const char *path, size_t *ret_count, struct wm_error *err)

@@ -16,7 +16,8 @@ struct wm_timepoint;
 int wm_recording_open_any(const char *path, size_t run, struct wm_recording **ret_recording,
                           struct wm_error *err);
 
-/* The same run once more, at its start. WM_ENODEV: it is put together of several files. */
+/* The same run once more, at its start, ended by the same stop. WM_ENODEV: it is put
+ * together of several files. */
 int wm_recording_open_again(const struct wm_recording *recording,
                             struct wm_recording **ret_recording, struct wm_error *err);
 

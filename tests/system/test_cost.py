@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run cost in money and CO2e, and CodeCarbon's emissions.csv."""
 
+import contextlib
 import csv
 import datetime
 import fcntl
 import os
+import shutil
+import sqlite3
 import subprocess
 import time
 
@@ -86,7 +89,10 @@ def _(folder):
 
 @case("without energy there is no cost, and the reason is said")
 def _(folder):
-    path, target = tap.SOURCE / "tests/data/recordings/v1.csv", folder / "emissions.csv"
+    path, target = folder / "without.sqlite", folder / "emissions.csv"
+    shutil.copy(tap.SOURCE / "tests/data/recordings/v1.sqlite", path)
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute('UPDATE sample SET "gpu0_power_W" = NULL')
     found = report(path, *FACTORS)
     for part in ("cost", "co2e"):
         assert found["energy"][part]["amount"] is None, found["energy"]

@@ -291,7 +291,8 @@ BAD_FILES = {
     "url": "postgresq://user:sesame@host/db", "dash": "-",
 }
 MISUSES = {
-    "cap": ("cap", "cap raise", "cap set", "cap set 250W 300W", "cap show 0", "cap reset 0 1"),
+    "cap": ("cap", "cap raise", "cap set", "cap set 250W 300W", "cap show 0", "cap reset 0 1",
+            "cap fit t.csv --max-slowdown 0.05", "cap fit t.csv --max-slowdown 5.5.5%"),
     "command": ("", "none", "--none", "--verson", "help none", "help run extra", "-h extra"),
     "report": ("report", "report --none x", "report a b", "report --run", "report --run x a",
                "report --run -1 recordings/v1.csv", "report --run 9 recordings/v1.csv",

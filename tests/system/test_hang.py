@@ -71,6 +71,11 @@ def gpu_remarks(report):
     return [r for r in report["remarks"] if not r.startswith("CPU energy")]
 
 
+def drew(gpu, watts):
+    """A peak is what the counter says where that is more, and a busy machine reads that late."""
+    near(gpu["power"]["max"], watts, 0.03 * watts)
+
+
 @case("one GPU of two hangs for 3 s: no tick waits, the other one goes on, all joules are there", tries=3)
 def _(folder):
     recording = folder / "r.sqlite"
@@ -160,7 +165,7 @@ def _(folder):
         env = environment(folder, hang(8, gpu=1, call=call))
         r, seconds = measure(folder, env, "sleep", "0.3", options=["--gpu", words])
         assert seconds < 0.3 + 1, (call, words, seconds)
-        near(r["gpus"][0]["power"]["max"], FIRST_WATTS, 1)
+        drew(r["gpus"][0], FIRST_WATTS)
         assert len(r["gpus"]) == 1, r["gpus"]
 
 
@@ -185,21 +190,22 @@ def _(folder):
         assert seconds < 5.5, (call, seconds)
         assert r["tool"]["cpu_seconds"] < 0.3, r["tool"]
         assert len(r["gpus"]) == 1, r["gpus"]
-        near(r["gpus"][0]["power"]["max"], FIRST_WATTS, 1)
+        drew(r["gpus"][0], FIRST_WATTS)
         assert "gpu1 does not answer (the driver did not answer)" in json.dumps(r), r["remarks"]
         r, seconds = measure(folder, env, "sleep", "0.3", options=["--gpu", "0"])
         assert seconds < 0.3 + 0.3, (call, seconds)
-        near(r["gpus"][0]["power"]["max"], FIRST_WATTS, 1)
+        drew(r["gpus"][0], FIRST_WATTS)
     env = environment(folder, hang(20, gpu=0, call="nvmlDeviceGet*"))
     r, seconds = measure(folder, env, "sleep", "0.3", options=["--gpu", "1"])
     assert seconds < 0.3 + 0.3, seconds
-    near(r["gpus"][0]["power"]["max"], SECOND_WATTS, 1)
+    drew(r["gpus"][0], SECOND_WATTS)
     assert "does not answer" not in json.dumps(r), r
     for gpu in 0, 1:
         env = environment(folder, hang(20, gpu=gpu, call="nvmlDeviceGetName"))
         r, seconds = measure(folder, env, "sleep", "2.5")
         assert seconds < 4, seconds
-        assert [gpu["power"]["max"] for gpu in r["gpus"]] == [FIRST_WATTS, SECOND_WATTS], r["gpus"]
+        drew(r["gpus"][0], FIRST_WATTS)
+        drew(r["gpus"][1], SECOND_WATTS)
 
 
 def starts(seconds):
@@ -304,7 +310,8 @@ def _(folder):
                              options=["--record", recording, *options])
         calls = {row["name"]: row["calls"] for row in r["regions"]["by_name"]}
         assert calls == {"outer": 80002, "inner": 80008}, calls
-        assert [gpu["power"]["max"] for gpu in r["gpus"]] == [FIRST_WATTS, SECOND_WATTS], r["gpus"]
+        drew(r["gpus"][0], FIRST_WATTS)
+        drew(r["gpus"][1], SECOND_WATTS)
         check_recording(recording, r)
         recording.unlink()
 
@@ -314,7 +321,7 @@ def _(folder):
     r, seconds = measure(folder, environment(folder, starts(2)), "sleep", "0.3",
                          options=["--baseline", "200ms"])
     near(seconds, 2.5, 0.4)
-    near(r["gpus"][0]["power"]["max"], FIRST_WATTS, 1)
+    drew(r["gpus"][0], FIRST_WATTS)
     assert "still starting" not in json.dumps(r), r["remarks"]
 
 
@@ -324,7 +331,7 @@ def _(folder):
     place.mkdir()
     r, _ = measure(folder, environment(folder, starts(1.5)), "sh", "-c", f"rmdir {place}; sleep 1.5",
                    options=["--record", place / "r.sqlite"])
-    near(r["gpus"][0]["power"]["max"], FIRST_WATTS, 1)
+    drew(r["gpus"][0], FIRST_WATTS)
     assert any(str(place) in remark for remark in r["remarks"]), r["remarks"]
 
 

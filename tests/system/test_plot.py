@@ -195,7 +195,7 @@ def _(folder):
             (2, "third axis", [TREE, "-o", out, "--layout", "power+memory+temperature"]),
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.bmp"]),
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out"]),
-            (2, "no html yet", [TREE, "-o", folder / "out.html"]),
+            (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.html"]),
             (1, "exists already", [TREE, "-o", there]),
             (1, "No such file", [TREE, "-o", folder / "none/out.svg"]),
             (1, "No space left", [TREE, "-o", "/dev/full", "--format", "svg"]),
@@ -212,8 +212,7 @@ def _(folder):
             (2, "--window: is for films", [TREE, "-o", out, "--window", "10s"]),
             (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
-            (1, "energy is not known", [RECORDINGS / "v1.sqlite", "-o", out, "--kind",
-                                        "energy"])]:
+            (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"])]:
         said = refused(*arguments, status=status)
         assert words in said, (words, said)
         assert sorted(folder.iterdir()) == before, said

@@ -4,7 +4,8 @@
  * is wider than it has to be, class by class: sensors whose gain, offset and window are
  * drawn for each board, loads of all rhythms, runs of 0.3 to 10 s; in virtual time.
  *
- * WM_RUNS says how many runs of each class; `make bench-truth` takes 200.
+ * WM_RUNS says how many runs of each class, 200 unless it does; `make bench-truth` takes
+ * 1,000.
  */
 #include <math.h>
 #include <stdlib.h>

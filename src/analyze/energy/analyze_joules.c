@@ -35,6 +35,8 @@ static const char *why_no_energy(struct wm_report_builder *builder,
 {
     const struct wm_energy *energy = &device->joules;
 
+    if (channel == WM_NO_CHANNEL)
+        return wm_build_why(builder, channel, device->channel->source);
     const char *why = builder->analysis->stats[channel].why;
     const char *colon = why[0] ? ": " : "";
 

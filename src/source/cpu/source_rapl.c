@@ -46,7 +46,8 @@ enum { WAY_COUNT = sizeof(ways) / sizeof(ways[0]) };
  * A register of 2^32 units of 2^-16 J, AMD's, takes it for 65 s. */
 #define PACKAGE_WATTS 1e3
 
-/* Less is no limit that a package can have. */
+/* A package draws more than its largest limit for moments, but never so many times that.
+ * Less than a watt is no limit that a package can have. */
 #define LIMIT_TIMES 10.0
 #define LEAST_LIMIT_WATTS 1.0
 
@@ -267,8 +268,7 @@ static struct wm_sensor sensor_of(const struct wm_rapl_counter *counter,
     };
 }
 
-/* A package draws more than its limits for milliseconds only, and none draws ten times the
- * largest of them. How soon a register can wrap is not made of that. */
+/* How soon a register can wrap is not made of that. */
 static void bound_package(const char *sysfs, const struct wm_rapl_counter *counter,
                           struct wm_rapl_total *total)
 {

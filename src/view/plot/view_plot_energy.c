@@ -111,7 +111,9 @@ static void tell_point(const struct wm_plot_canvas *canvas, const struct point *
     wm_plot_text(canvas, x, y, &style, name);
     style.is_bold = false;
     style.colour = wm_plot_faint;
-    snprintf(text, sizeof(text), "%s, %s%s", wm_view_prefixed(energy->value, "J").text,
+    snprintf(text, sizeof(text), "%s%s, %s%s",
+             energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
+             wm_view_prefixed(energy->value, "J").text,
              wm_view_duration(point->time.value, NULL).text,
              energy->origin == WM_ESTIMATED   ? " (estimated)"
              : energy->origin == WM_SIMULATED ? " (simulated)"

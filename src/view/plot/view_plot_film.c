@@ -24,9 +24,9 @@
 #define PIXELS_PER_INCH 96.0
 
 #define FPS_MOST 240.0
-#define GIF_FPS_MOST                                                                       \
-    50.0 /* what is shorter is shown for a tenth of a second by browsers                   \
-          */
+
+/* Browsers show a shorter picture of a GIF for a tenth of a second. */
+#define GIF_FPS_MOST 50.0
 #define SECONDS_MOST 600.0
 
 enum { LOWEST_PRIORITY = 19, PAINTERS_MOST = 16, PAPERS_EACH = 2, PAPERS_MOST = 32 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_caps.c - what is capped and how, for people and for programs. */
-#include <stdlib.h>
-
-#include "base/base_error.h"
 #include "base/text/base_json.h"
+#include "view/view.h"
 #include "wattmeter/cap.h"
 
 static const char *const kinds[] = {
@@ -122,7 +120,7 @@ static json_t *setting_json(const struct wm_cap_setting *setting)
     return json;
 }
 
-static int print_json(const struct wm_caps *caps, FILE *out, struct wm_error *err)
+static json_t *caps_json(const struct wm_caps *caps)
 {
     json_t *json = json_object(), *list = json_array();
     struct wm_cap_setting setting;
@@ -132,12 +130,7 @@ static int print_json(const struct wm_caps *caps, FILE *out, struct wm_error *er
         wm_json_add(&list, setting_json(&setting));
     }
     wm_json_set(&json, "caps", list);
-    char *text = wm_json_dump(json, JSON_INDENT(2));
-    if (!text)
-        return wm_fail_memory(err, "caps");
-    fprintf(out, "%s\n", text);
-    free(text);
-    return WM_OK;
+    return json;
 }
 
 int wm_caps_print(const struct wm_caps *caps, enum wm_caps_format format, FILE *out,
@@ -146,10 +139,8 @@ int wm_caps_print(const struct wm_caps *caps, enum wm_caps_format format, FILE *
     int status = WM_OK;
 
     if (format == WM_CAPS_JSON)
-        status = print_json(caps, out, err);
+        status = wm_view_dump(caps_json(caps), JSON_INDENT(2), out, err);
     else
         print_text(caps, out);
-    if (status == WM_OK && (fflush(out) != 0 || ferror(out)))
-        return wm_fail(err, WM_EIO, "the caps could not be written");
-    return status;
+    return status == WM_OK ? wm_view_flush(out, "the caps", err) : status;
 }

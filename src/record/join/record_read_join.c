@@ -15,8 +15,8 @@
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
+#include "record/join/record_meter_clock.h"
 #include "record/record_column.h"
-#include "record/record_meter_clock.h"
 #include "record/record_ops.h"
 #include "record/record_read.h"
 

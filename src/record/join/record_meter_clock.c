@@ -7,7 +7,7 @@
  * the machine then worked more or less than on average. Of all offsets the one counts at
  * which these explain the most, if no other explains nearly as much.
  */
-#include "record/record_meter_clock.h"
+#include "record/join/record_meter_clock.h"
 
 #include <math.h>
 #include <stdlib.h>
