@@ -346,9 +346,10 @@ int output_to_file(const struct output_args *args, output_printer *print, const 
     FILE *file = open_output(args, &made);
     if (file) {
         status = print(found, file, err);
-        is_written = !ferror(file);
+        is_written = !ferror(file) && fflush(file) == 0;
     }
-    if (!file || (fclose(file) != 0 && status >= 0)) {
+    /* Closing does not tell of what an earlier write did not take. */
+    if (!file || ((fclose(file) != 0 || !is_written) && status >= 0)) {
         snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
         status = err->status = WM_EIO;
         is_written = false;

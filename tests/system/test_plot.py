@@ -198,6 +198,7 @@ def _(folder):
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.html"]),
             (1, "exists already", [TREE, "-o", there]),
             (1, "No such file", [TREE, "-o", folder / "none/out.svg"]),
+            (1, "No space left", [TREE, "-o", "/dev/full", "--format", "svg"]),
             (2, "is what is to be read", [no_samples, "-o", no_samples, "--overwrite",
                                             "--format", "svg"]),
             (2, "neither a number", [TREE, "-o", out, "--from", "noon"]),
@@ -216,6 +217,12 @@ def _(folder):
         assert words in said, (words, said)
         assert sorted(folder.iterdir()) == before, said
     assert there.read_text() == "mine"
+    # A list that is too long for a message ends behind a whole name.
+    said = refused(TREE, "-o", out, "--channels", "gpu7", status=2)
+    names = said.split("there are: ")[1].split(", ")
+    columns = sqlite3.connect(TREE).execute("SELECT * FROM sample").description
+    known = {"power", "utilization", "memory", "temperature", "clock", "..."}
+    assert names[-1] == "..." and set(names) <= known | {column[0] for column in columns}, said
 
 
 @case("the command alone, without what draws, says what is missing")

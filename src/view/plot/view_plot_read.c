@@ -437,11 +437,24 @@ static int read_input(struct wm_plot_data *data, size_t index, size_t fine_colum
     return status;
 }
 
+/* Adds a name to the list that a message has room for; behind the last one that fits it
+ * says that there are more. */
+static void add_name(char *list, size_t size, const char *name)
+{
+    static const char more[] = ", ...";
+    size_t length = strlen(list);
+
+    if (length >= sizeof(more) && strcmp(list + length - strlen(more), more) == 0)
+        return;
+    bool fits = length + strlen(", ") + strlen(name) + sizeof(more) <= size;
+    wm_text_list(list, size, ", ", "%s", fits ? name : "...");
+}
+
 /* WM_EINVAL where a word of the request means nothing. */
 static int check_word(const struct wm_plot_data *data, const char *option, const char *word,
                       struct wm_error *err)
 {
-    char list[400] = "";
+    char list[sizeof(err->text) - 112] = ""; /* what the longest word leaves of a message */
 
     for (size_t i = 0; i < data->series_count; i++) {
         if (wm_plot_is_meant(data, &data->series[i], word))
@@ -450,11 +463,11 @@ static int check_word(const struct wm_plot_data *data, const char *option, const
     for (size_t i = 0; i < data->series_count; i++) {
         const char *panel = data->series[i].feed.panel;
         if (panel && !strstr(list, panel))
-            wm_text_list(list, sizeof(list), ", ", "%s", panel);
+            add_name(list, sizeof(list), panel);
     }
     for (size_t i = 0; i < data->series_count; i++) {
         if (!data->series[i].feed.panel)
-            wm_text_list(list, sizeof(list), ", ", "%s", data->series[i].column);
+            add_name(list, sizeof(list), data->series[i].column);
     }
     return wm_fail(err, WM_EINVAL, "%s: there is no channel '%.60s'; there are: %s", option,
                    word, list);
