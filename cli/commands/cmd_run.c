@@ -142,6 +142,8 @@ static int run_run(const void *opaque, const struct cmd_streams *io)
     struct wm_tracker *tracker;
     int signal_number = 0;
 
+    if (args->measure.baseline_anyway && args->measure.baseline_ns == 0)
+        return output_misused("run", io, "--baseline-anyway needs --baseline");
     int code = args->nvtx ? inject_nvtx(io) : CMD_DONE;
     if (code == CMD_DONE)
         code = measure_prepare("run", &args->measure, 0, io, &tracker);

@@ -253,6 +253,9 @@ def _(folder):
 
     refused = wattmeter("run", "--baseline", "2h", "--", "true", env=env)
     assert refused.returncode == 2 and "baseline" in refused.stderr, refused
+    refused = wattmeter("run", "--baseline-anyway", "--", "touch", folder / "ran", env=env)
+    assert refused.returncode == 2 and not (folder / "ran").exists(), refused
+    assert refused.stderr == "wattmeter run: --baseline-anyway needs --baseline\n", refused
 
 
 @case("a baseline of a busy machine is not used, unless that is asked for")
