@@ -536,4 +536,4 @@ def _(folder):
 
 
 if __name__ == "__main__":
-    tap.main()
+    tap.main(jobs=3)

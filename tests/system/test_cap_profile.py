@@ -80,7 +80,7 @@ def answer(done):
 @case("cap profile --unit: the best cap by energy x time, and what was there before is back", tries=2)
 def _(folder):
     card = Card(folder)
-    found = answer(card.profile("--unit", "unit", "--objective", "edp", "--window", "800ms",
+    found = answer(card.profile("--unit", "unit", "--objective", "edp", "--window", "600ms",
                                 "--json", command=card.command(100000)))
     cap = found["choice"]["cap"]
     seconds, joules = card.truth(cap)
@@ -167,7 +167,7 @@ def _(folder):
 
 @case("cap profile: a GPU that is lost in the middle")
 def _(folder):
-    card = Card(folder, lost_at=4)
+    card = Card(folder, lost_at=2)
     done = card.profile("--unit", "unit", "--window", "1s", command=card.command(100000))
     assert done.returncode == 1 and "gpu0" in done.stderr, done.stderr
 
@@ -218,4 +218,4 @@ def _(folder):
 
 
 if __name__ == "__main__":
-    tap.main()
+    tap.main(jobs=3)
