@@ -80,7 +80,7 @@ def answer(done):
 @case("cap profile --unit: the best cap by energy x time, and what was there before is back", tries=2)
 def _(folder):
     card = Card(folder)
-    found = answer(card.profile("--unit", "unit", "--objective", "edp", "--window", "600ms",
+    found = answer(card.profile("--unit", "unit", "--objective", "edp", "--window", "800ms",
                                 "--json", command=card.command(100000)))
     cap = found["choice"]["cap"]
     seconds, joules = card.truth(cap)
