@@ -17,13 +17,16 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_guard.h"
 #include "cap/cap_change.h"
 #include "cap/cap_message.h"
 #include "wattmeter/version.h"
 
-/* How long the first attempt waits for drivers. What was set has to be back within a second
- * on the devices that answer, whatever one that hangs does. */
-#define FIRST_PATIENCE_NS (WM_NS_PER_S * 2 / 5)
+/* How long the first attempt waits for drivers: until a call that hangs has been left to
+ * its thread and the other devices, asked in another, have answered. What was set has to be
+ * back within a second on these. Later attempts do not wait for a call that hangs already.
+ */
+#define FIRST_PATIENCE_NS (WM_GUARD_HANG_NS + 50 * WM_NS_PER_MS)
 
 /* How long a device that hangs is waited for when nobody waits for the guardian. */
 enum { LAST_PATIENCE_S = 60 };
@@ -148,7 +151,7 @@ static int put_back(struct guardian *guardian, int64_t deadline_ns, struct wm_er
 
     while (status == WM_EIO && wm_clock_monotonic_ns() < deadline_ns) {
         nanosleep(&pause, NULL);
-        status = put_back_until(guardian, wm_clock_monotonic_ns() + FIRST_PATIENCE_NS, err);
+        status = put_back_until(guardian, in_seconds(WM_GPU_PATIENCE_S), err);
     }
     for (size_t i = 0; i < guardian->count; i++)
         let_go(&guardian->held[i]);

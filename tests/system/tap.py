@@ -17,7 +17,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("WM_SOURCE_ROOT", Path(__file__).resolve().parents[2]))
@@ -78,27 +80,40 @@ def _take_signals():
             signal.signal(number, signal.SIG_DFL)
 
 
-def main():
-    failed = 0
+def main(jobs=1):
+    """Cases that mostly wait may run several at a time; they are told in their order."""
     _take_signals()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # The case's folder goes with it.
     print(f"1..{len(_cases)}", flush=True)
-    for number, (what, function, tries) in enumerate(_cases, 1):
-        for left in reversed(range(tries)):
-            try:
-                _run(function)
-                print(f"ok {number} - {what}", flush=True)
-                break
-            except Skip as skip:
-                print(f"ok {number} - {what} # SKIP {skip}", flush=True)
-                break
-            except Exception:
-                print("# once more:" if left else f"not ok {number} - {what}", flush=True)
-                for line in traceback.format_exc().splitlines():
-                    print("# " + line, flush=True)
-        else:
-            failed += 1
-    sys.exit(1 if failed else 0)
+    if jobs == 1:
+        passed = [_show(_try(*one)) for one in enumerate(_cases, 1)]
+    else:
+        with ThreadPoolExecutor(jobs) as pool:
+            passed = [_show(tried) for tried in pool.map(_try, *zip(*enumerate(_cases, 1)))]
+        _remove_inboxes()
+    sys.exit(0 if all(passed) else 1)
+
+
+def _show(tried):
+    passed, lines = tried
+    print("\n".join(lines), flush=True)
+    return passed
+
+
+def _try(number, one):
+    """Whether the case passed or was skipped, and what to print."""
+    what, function, tries = one
+    lines = []
+    for left in reversed(range(tries)):
+        try:
+            _run(function)
+            return True, [*lines, f"ok {number} - {what}"]
+        except Skip as skip:
+            return True, [*lines, f"ok {number} - {what} # SKIP {skip}"]
+        except Exception:
+            lines.append("# once more:" if left else f"not ok {number} - {what}")
+            lines += ["# " + line for line in traceback.format_exc().splitlines()]
+    return False, lines
 
 
 def _run(function):
@@ -107,7 +122,9 @@ def _run(function):
         function(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        _remove_inboxes()
+        # A tracker of a case beside this one may have yet to lock its own.
+        if threading.current_thread() is threading.main_thread():
+            _remove_inboxes()
 
 
 def environment(**extra):

@@ -87,6 +87,14 @@ def guardians(owner):
     return found
 
 
+def is_dead(pid):
+    """Its files are closed, and with them its locks."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
 def kill(pid, number=signal.SIGKILL):
     try:
         os.kill(pid, number)
@@ -275,11 +283,13 @@ def _(folder):
     machine = Machine(folder)
     session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
     wait_for(lambda: machine.get() == 250 and guardians(session.pid), "the cap")
-    for pid in [session.pid, *guardians(session.pid)]:
+    keepers = guardians(session.pid)
+    for pid in [session.pid, *keepers]:
         os.kill(pid, signal.SIGSTOP)
-    for pid in [*guardians(session.pid), session.pid]:
+    for pid in [*keepers, session.pid]:
         os.kill(pid, signal.SIGKILL)
     session.wait()
+    wait_for(lambda: all(map(is_dead, keepers)), "the end of the guardian")
     assert machine.get() == 250
     done = machine.run("info", "--brief")
     assert "a session that was killed has left gpu0 at 250 W (before: 320 W)" in done.stderr, done.stderr
@@ -536,4 +546,4 @@ def _(folder):
 
 
 if __name__ == "__main__":
-    tap.main()
+    tap.main(jobs=3)

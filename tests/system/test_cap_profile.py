@@ -167,7 +167,7 @@ def _(folder):
 
 @case("cap profile: a GPU that is lost in the middle")
 def _(folder):
-    card = Card(folder, lost_at=4)
+    card = Card(folder, lost_at=2)
     done = card.profile("--unit", "unit", "--window", "1s", command=card.command(100000))
     assert done.returncode == 1 and "gpu0" in done.stderr, done.stderr
 
@@ -218,4 +218,4 @@ def _(folder):
 
 
 if __name__ == "__main__":
-    tap.main()
+    tap.main(jobs=3)
