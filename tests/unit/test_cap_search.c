@@ -254,9 +254,10 @@ static void test_tables(void **state)
     static const struct {
         const char *text, *problem; /* NULL: it is none */
     } rows[] = {
-        { "cap_w,seconds,joules\n100,2,3\n", NULL },
-        { "gpu,joules,cap_w,seconds\r\nA40,3,100,2\r\n", NULL },
-        { "cap_w,seconds,joules\n", NULL },
+        { "cap_w,seconds,joules\n100,2,3\n200,1,4\n", NULL },
+        { "gpu,joules,cap_w,seconds\r\nA40,3,100,2\r\nA40,4,200,1\r\n", NULL },
+        { "cap_w,seconds,joules\n", "two caps or more" },
+        { "cap_w,seconds,joules\n100,2,3\n100,2,3\n", "two caps or more" },
         { "", "sweep of caps" },
         { "cap,seconds,joules\n", "cap_w" },
         { "cap_w,seconds,seconds,joules\n", "seconds" },

@@ -5,6 +5,7 @@
 #include "base/base_array.h"
 #include "base/text/base_cells.h"
 #include "base/text/base_number.h"
+#include "base/text/base_utf8.h"
 #include "wattmeter/cap_search.h"
 
 enum { CAP, SECONDS, JOULES, COLUMNS };
@@ -54,6 +55,14 @@ static int read_rows(struct wm_cells *cells, struct wm_cap_table *table,
     return more;
 }
 
+static bool has_two_caps(const struct wm_cap_table *table)
+{
+    for (size_t i = 1; i < table->count; i++)
+        if (table->rows[i].cap != table->rows[0].cap)
+            return true;
+    return false;
+}
+
 int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
                       struct wm_error *err)
 {
@@ -63,6 +72,9 @@ int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
 
     if (status == WM_OK)
         status = read_rows(&cells, &table, err);
+    if (status == WM_OK && !has_two_caps(&table))
+        status = wm_fail(err, WM_EINVAL, "%s: needs rows of two caps or more",
+                         wm_text_path(path));
     wm_cells_close(&cells);
     if (status < 0)
         wm_cap_table_release(&table);
