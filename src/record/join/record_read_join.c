@@ -435,6 +435,9 @@ static int choose_clock(const struct wm_recording *recording, const char *path,
         return WM_OK;
     }
     int status = find_clock(recording, path, &clock.found, err);
+    /* Unasked it is advice, which a file that is read once, as a pipe, goes without. */
+    if (!clock.is_searched && status < 0 && status != WM_ECANCELED && status != WM_ENOMEM)
+        status = WM_OK;
     if (clock.is_searched && clock.found.is_clear)
         clock.offset_ns = clock.found.offset_ns;
     *ret_clock = clock;
