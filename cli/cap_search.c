@@ -141,7 +141,7 @@ int cap_search_plan(const struct cap_search_args *args, const struct cmd_streams
 
 struct printed {
     const struct wm_cap_answer *answer;
-    enum wm_cap_format format;
+    enum wm_cap_answer_format format;
 };
 
 static int print_answer(const void *found, FILE *out, struct wm_error *err)
@@ -162,8 +162,8 @@ int cap_search_print(const struct cap_search_args *args, struct wm_cap_search *s
     output_find_format("cap", &args->output, args->format, format_words, io, &format);
     if (wm_cap_search_answer(search, &answer, &err) < 0)
         return output_failure("cap", &err, io);
-    struct printed printed = { &answer, (enum wm_cap_format)format };
-    if (printed.format == WM_CAP_TEXT)
+    struct printed printed = { &answer, (enum wm_cap_answer_format)format };
+    if (printed.format == WM_CAP_ANSWER_TEXT)
         streams.out = screen;
     return output_print("cap", &args->output, print_answer, &printed, &streams);
 }

@@ -143,16 +143,17 @@ struct wm_cap_answer {
 WM_API int wm_cap_search_answer(struct wm_cap_search *search,
                                 struct wm_cap_answer *ret_answer, struct wm_error *err);
 
-enum wm_cap_format {
-    WM_CAP_TEXT, /* for people */
-    WM_CAP_JSON, /* for programs; docs/cap-profile.md has the keys */
-    WM_CAP_CSV,  /* the curve, a line for each cap */
+enum wm_cap_answer_format {
+    WM_CAP_ANSWER_TEXT, /* for people */
+    WM_CAP_ANSWER_JSON, /* for programs; docs/cap-profile.md has the keys */
+    WM_CAP_ANSWER_CSV,  /* the curve, a line for each cap */
 };
 
 /* Prints what was measured, the choice, and those by the other objectives. WM_EIO when
  * `out` did not take all of it. */
 WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer,
-                               enum wm_cap_format format, FILE *out, struct wm_error *err);
+                               enum wm_cap_answer_format format, FILE *out,
+                               struct wm_error *err);
 
 /* A sweep that somebody else has measured. */
 struct wm_cap_row {

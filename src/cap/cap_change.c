@@ -53,7 +53,7 @@ static int read_now(const struct wm_caps *caps, size_t index, double *ret_now,
 static int fail_by_another(const struct wm_cap_entry *entry, double now,
                            struct wm_error *err)
 {
-    char text[WM_CAP_TEXT];
+    char text[WM_CAP_TEXT_SIZE];
 
     wm_cap_text(entry->kind, now, text);
     return wm_fail(err, WM_ECANCELED,
@@ -76,13 +76,20 @@ static void begin_entry(const struct wm_caps *caps, size_t index, double now, bo
         entry->earlier = old->earlier;
 }
 
+/* Whether it can be read that nothing has changed. */
+static bool is_unchanged(struct wm_caps *caps, size_t index, double before)
+{
+    double now;
+
+    return wm_caps_refresh(caps, NULL) == WM_OK &&
+           read_now(caps, index, &now, NULL) == WM_OK && is_same(now, before);
+}
+
 /* Where the driver refused, what was there is there. One that has not answered may yet do
  * it: then the entry stays. */
 static void take_back_entry(bool found, const struct wm_cap_entry *old,
-                            const struct wm_cap_entry *entry, int status)
+                            const struct wm_cap_entry *entry)
 {
-    if (status == WM_EIO)
-        return;
     if (found)
         wm_cap_journal_write(old, NULL);
     else
@@ -133,9 +140,10 @@ int wm_cap_change(struct wm_caps *caps, size_t index, double value,
     status = wm_cap_journal_write(&next, err);
     if (status < 0)
         return status;
-    status = wm_caps_write(caps, index, value, err);
+    status = wm_caps_write(caps, index, value, wm_caps_patience(), err);
     if (status < 0) {
-        take_back_entry(found > 0, &old, &next, status);
+        if (status != WM_EIO || is_unchanged(caps, index, now))
+            take_back_entry(found > 0, &old, &next);
         return status;
     }
     *entry = next;
@@ -143,14 +151,15 @@ int wm_cap_change(struct wm_caps *caps, size_t index, double value,
 }
 
 static int write_earlier(struct wm_caps *caps, size_t index,
-                         const struct wm_cap_entry *entry, struct wm_error *err)
+                         const struct wm_cap_entry *entry, int64_t deadline_ns,
+                         struct wm_error *err)
 {
     double now;
-    char wanted[WM_CAP_TEXT], text[WM_CAP_TEXT];
+    char wanted[WM_CAP_TEXT_SIZE], text[WM_CAP_TEXT_SIZE];
 
-    int status = wm_caps_write(caps, index, entry->earlier, err);
+    int status = wm_caps_write(caps, index, entry->earlier, deadline_ns, err);
     if (status == WM_OK)
-        status = wm_caps_refresh(caps, err);
+        status = wm_caps_refresh_until(caps, deadline_ns, err);
     if (status == WM_OK)
         status = read_now(caps, index, &now, err);
     if (status < 0 || entry->kind == WM_CAP_GPU_CLOCK || is_near(now, entry->earlier))
@@ -162,7 +171,8 @@ static int write_earlier(struct wm_caps *caps, size_t index,
 }
 
 int wm_cap_put_back(struct wm_caps *caps, const struct wm_cap_entry *entry,
-                    enum wm_cap_restored *ret_restored, struct wm_error *err)
+                    int64_t deadline_ns, enum wm_cap_restored *ret_restored,
+                    struct wm_error *err)
 {
     size_t index = wm_caps_find(caps, entry->kind, entry->identity);
     enum wm_cap_restored restored = WM_CAP_PUT_BACK;
@@ -180,7 +190,7 @@ int wm_cap_put_back(struct wm_caps *caps, const struct wm_cap_entry *entry,
     else if (is_read && !is_ours(entry, now))
         restored = WM_CAP_BY_ANOTHER;
     else
-        status = write_earlier(caps, index, entry, err);
+        status = write_earlier(caps, index, entry, deadline_ns, err);
     if (status == WM_OK)
         status = wm_cap_journal_remove(entry, err);
     if (status == WM_OK)
@@ -199,7 +209,7 @@ static int restore(struct wm_caps *caps, const struct wm_cap_setting *setting,
         wm_cap_journal_read(setting->identity, setting->kind, is_session, &entry, err);
     if (found <= 0)
         return found;
-    int status = wm_cap_put_back(caps, &entry, ret_restored, err);
+    int status = wm_cap_put_back(caps, &entry, wm_caps_patience(), ret_restored, err);
     return status < 0 ? status : wm_caps_refresh(caps, err);
 }
 
@@ -290,7 +300,7 @@ struct left_behind {
 static void look_at_entry(void *context, const struct wm_cap_entry *entry)
 {
     struct left_behind *left = context;
-    char set[WM_CAP_TEXT], earlier[WM_CAP_TEXT];
+    char set[WM_CAP_TEXT_SIZE], earlier[WM_CAP_TEXT_SIZE];
 
     if (!entry->is_session || wm_cap_is_locked(entry->identity))
         return;

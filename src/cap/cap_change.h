@@ -17,8 +17,10 @@ int wm_cap_change(struct wm_caps *caps, size_t index, double value,
                   struct wm_cap_entry *entry, struct wm_error *err);
 
 /* Puts back what was there before, after a refresh, unless somebody else has changed it,
- * and removes the entry. On failure the entry stays. */
+ * and removes the entry; waits for the driver up to `deadline_ns`. On failure the entry
+ * stays. */
 int wm_cap_put_back(struct wm_caps *caps, const struct wm_cap_entry *entry,
-                    enum wm_cap_restored *ret_restored, struct wm_error *err);
+                    int64_t deadline_ns, enum wm_cap_restored *ret_restored,
+                    struct wm_error *err);
 
 #endif

@@ -20,14 +20,14 @@ struct wm_caps {
     struct wm_cap_packages packages;
 };
 
-void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT])
+void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT_SIZE])
 {
     if (isnan(value))
-        snprintf(text, WM_CAP_TEXT, "no limit");
+        snprintf(text, WM_CAP_TEXT_SIZE, "no limit");
     else if (kind == WM_CAP_GPU_CLOCK)
-        snprintf(text, WM_CAP_TEXT, "%.6g MHz", value / 1e6);
+        snprintf(text, WM_CAP_TEXT_SIZE, "%.6g MHz", value / 1e6);
     else
-        snprintf(text, WM_CAP_TEXT, "%.6g W", value);
+        snprintf(text, WM_CAP_TEXT_SIZE, "%.6g W", value);
 }
 
 static void read_packages(struct wm_caps *caps)
@@ -227,17 +227,18 @@ int wm_caps_refresh_until(struct wm_caps *caps, int64_t deadline_ns, struct wm_e
     return status < 0 ? status : WM_OK;
 }
 
-static int64_t patience_ns(void)
+int64_t wm_caps_patience(void)
 {
     return wm_clock_monotonic_ns() + WM_GPU_PATIENCE_S * WM_NS_PER_S;
 }
 
 int wm_caps_refresh(struct wm_caps *caps, struct wm_error *err)
 {
-    return wm_caps_refresh_until(caps, patience_ns(), err);
+    return wm_caps_refresh_until(caps, wm_caps_patience(), err);
 }
 
-int wm_caps_write(struct wm_caps *caps, size_t index, double value, struct wm_error *err)
+int wm_caps_write(struct wm_caps *caps, size_t index, double value, int64_t deadline_ns,
+                  struct wm_error *err)
 {
     struct wm_cap_setting setting;
     struct wm_error why;
@@ -251,7 +252,7 @@ int wm_caps_write(struct wm_caps *caps, size_t index, double value, struct wm_er
         status = wm_gpus_set(caps->gpus, index,
                              kind == WM_CAP_GPU_POWER ? WM_GPU_POWER_LIMIT
                                                       : WM_GPU_CLOCK_GRAPHICS_MAX,
-                             value, patience_ns(), &why);
+                             value, deadline_ns, &why);
     return status < 0 ? wm_fail(err, status, "%s: %s", setting.device, why.text) : status;
 }
 
@@ -275,11 +276,14 @@ static int fail_unknown(const struct wm_cap_setting *setting,
                    value->why);
 }
 
+/* No device takes so many; a driver that has no range would be asked for some other. */
+#define IMPOSSIBLE_WATTS 100e3
+
 int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
                   struct wm_error *err)
 {
     struct wm_cap_setting setting;
-    char wanted[WM_CAP_TEXT], limit[WM_CAP_TEXT];
+    char wanted[WM_CAP_TEXT_SIZE], limit[WM_CAP_TEXT_SIZE];
 
     wm_caps_get(caps, index, &setting);
     const struct wm_gpu_value *needed =
@@ -290,6 +294,9 @@ int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
     if (!(value > 0))
         return wm_fail(err, WM_EINVAL, "%s: a cap is above 0, not %s", setting.device,
                        wanted);
+    if (setting.kind != WM_CAP_GPU_CLOCK && value > IMPOSSIBLE_WATTS)
+        return wm_fail(err, WM_EINVAL, "%s: %s is more than any device takes",
+                       setting.device, wanted);
     if (is_known(&setting.minimum) && value < setting.minimum.number) {
         wm_cap_text(setting.kind, setting.minimum.number, limit);
         return wm_fail(err, WM_EINVAL, "%s: %s is below %s, the lowest cap that can be set",

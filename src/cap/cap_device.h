@@ -12,8 +12,8 @@
 #include "wattmeter/cap.h"
 
 /* For messages: "250 W", "1200 MHz", "no limit" for NAN. */
-enum { WM_CAP_TEXT = 48 };
-void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT]);
+enum { WM_CAP_TEXT_SIZE = 48 };
+void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT_SIZE]);
 
 /* The GPUs of them, whose number is that of gpu.h. */
 const struct wm_gpus *wm_caps_gpus(const struct wm_caps *caps);
@@ -32,8 +32,13 @@ const struct wm_source_config *wm_caps_config(const struct wm_caps *caps);
 /* As wm_caps_refresh(), but waits for drivers up to `deadline_ns` alone. */
 int wm_caps_refresh_until(struct wm_caps *caps, int64_t deadline_ns, struct wm_error *err);
 
-/* Has the value written, NAN where there is to be no limit any more. */
-int wm_caps_write(struct wm_caps *caps, size_t index, double value, struct wm_error *err);
+/* How long a driver is waited for that is asked now. */
+int64_t wm_caps_patience(void);
+
+/* Has the value written, NAN where there is to be no limit any more; waits up to
+ * `deadline_ns`. */
+int wm_caps_write(struct wm_caps *caps, size_t index, double value, int64_t deadline_ns,
+                  struct wm_error *err);
 
 /* Whether it can be set to that value; else why not. */
 int wm_caps_check(const struct wm_caps *caps, size_t index, double value,

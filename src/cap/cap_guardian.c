@@ -5,6 +5,7 @@
  * its own, so that neither a signal to a process group nor a closed terminal reaches it,
  * and ignores all signals but SIGKILL: whoever wants to end it ends the session's process.
  */
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -28,6 +29,9 @@
  */
 #define FIRST_PATIENCE_NS (WM_GUARD_HANG_NS + 50 * WM_NS_PER_MS)
 
+/* What a device that answers takes at most, where others have used the time up. */
+#define LEAST_PATIENCE_NS (60 * WM_NS_PER_MS)
+
 /* How long a device that hangs is waited for when nobody waits for the guardian. */
 enum { LAST_PATIENCE_S = 60 };
 
@@ -42,6 +46,7 @@ struct guardian {
     struct held *held; /* of each setting */
     size_t count;
     pid_t owner;
+    int parent; /* pidfd of the owner, or -1 */
     const char *command;
 };
 
@@ -99,15 +104,38 @@ static int set(struct guardian *guardian, const struct wm_cap_message *asked,
     return status;
 }
 
+struct take_over {
+    struct guardian *guardian;
+    int status; /* of the last one that could not be had, and */
+    struct wm_error *err;
+};
+
 static void take_over_entry(void *context, const struct wm_cap_entry *entry)
 {
-    struct guardian *guardian = context;
+    struct take_over *take_over = context;
+    struct guardian *guardian = take_over->guardian;
     size_t index = wm_caps_find(guardian->caps, entry->kind, entry->identity);
 
     if (!entry->is_session || entry->owner != guardian->owner || index == guardian->count)
         return;
-    if (hold(guardian, index, NULL) == WM_OK)
+    int status = hold(guardian, index, take_over->err);
+    if (status == WM_OK)
         guardian->held[index].entry = *entry;
+    else
+        take_over->status = status;
+}
+
+static int take_over(struct guardian *guardian, struct wm_error *err)
+{
+    struct take_over take_over = { .guardian = guardian, .err = err };
+
+    wm_cap_journal_each(take_over_entry, &take_over);
+    return take_over.status;
+}
+
+static int64_t later(int64_t one_ns, int64_t other_ns)
+{
+    return one_ns > other_ns ? one_ns : other_ns;
 }
 
 /* Puts back what can be read by then; the first failure is `err`. What somebody else has
@@ -124,7 +152,9 @@ static int put_back_until(struct guardian *guardian, int64_t deadline_ns,
 
         if (!held->entry.identity[0])
             continue;
-        int status = wm_cap_put_back(guardian->caps, &held->entry, &restored, &why);
+        int64_t until_ns = later(deadline_ns, wm_clock_monotonic_ns() + LEAST_PATIENCE_NS);
+        int status =
+            wm_cap_put_back(guardian->caps, &held->entry, until_ns, &restored, &why);
         if (status == WM_OK && restored == WM_CAP_BY_ANOTHER)
             wm_fail(&why, WM_ECANCELED,
                     "%s: somebody else has changed it meanwhile; it is left alone",
@@ -171,8 +201,7 @@ static int answer(struct guardian *guardian, struct wm_cap_message *message)
     case WM_CAP_SET:
         return set(guardian, message, err);
     case WM_CAP_TAKE_OVER:
-        wm_cap_journal_each(take_over_entry, guardian);
-        return WM_OK;
+        return take_over(guardian, err);
     case WM_CAP_END:
         return put_back(guardian, in_seconds(WM_GPU_PATIENCE_S), err);
     default:
@@ -184,7 +213,7 @@ static int answer(struct guardian *guardian, struct wm_cap_message *message)
 static bool serve(struct guardian *guardian)
 {
     struct pollfd fds[] = { { .fd = WM_CAP_SOCKET, .events = POLLIN },
-                            { .fd = WM_CAP_PARENT, .events = POLLIN } };
+                            { .fd = guardian->parent, .events = POLLIN } };
     struct wm_cap_message message;
 
     if (poll(fds, 2, -1) < 0)
@@ -238,6 +267,7 @@ int wm_cap_guardian(int argc, char *const argv[])
     sigprocmask(SIG_BLOCK, &all, NULL);
     prctl(PR_SET_NAME, "wattmeter-guard");
     guardian.owner = (pid_t)strtol(argv[6], NULL, 10);
+    guardian.parent = fcntl(WM_CAP_PARENT, F_GETFD) >= 0 ? WM_CAP_PARENT : -1;
     ready.status = open_guardian(&guardian, argv, &ready.err);
     tell(&ready);
     if (ready.status == WM_OK) {

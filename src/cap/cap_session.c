@@ -251,12 +251,17 @@ static int ask(struct wm_cap_session *session, struct wm_cap_message *message,
     if (session->socket < 0 ||
         send(session->socket, message, sizeof(*message), MSG_NOSIGNAL) < 0)
         return 0;
-    return hear(session->socket, message, err);
+    int status = hear(session->socket, message, err);
+    /* A late answer would be taken for that of the next question. */
+    if (status < 0)
+        shutdown(session->socket, SHUT_RDWR);
+    return status;
 }
 
 struct entries {
     pid_t owner;
     struct wm_caps *caps;
+    int status; /* of the last one that could not be put back, and */
     struct wm_error err;
 };
 
@@ -264,21 +269,34 @@ static void put_back_entry(void *context, const struct wm_cap_entry *entry)
 {
     struct entries *entries = context;
     enum wm_cap_restored restored;
+    int lock;
 
-    if (entry->is_session && entry->owner == entries->owner)
-        wm_cap_put_back(entries->caps, entry, &restored, &entries->err);
+    if (!entry->is_session || entry->owner != entries->owner)
+        return;
+    int status = wm_cap_lock(entry->identity, entry->device, entries->owner, entry->command,
+                             &lock, &entries->err);
+    if (status == WM_OK) {
+        status = wm_cap_put_back(entries->caps, entry, wm_caps_patience(), &restored,
+                                 &entries->err);
+        close(lock);
+    }
+    if (status < 0)
+        entries->status = status;
 }
 
 /* What the guardian would do, in this process: with an inventory of its own, since the
  * caller's belongs to another thread. */
-static void put_back_here(struct wm_cap_session *session)
+static int put_back_here(struct wm_cap_session *session, struct wm_error *err)
 {
     struct entries entries = { .owner = session->owner };
 
-    if (wm_caps_open(wm_caps_config(session->caps), &entries.caps, &entries.err) < 0)
-        return;
+    int status = wm_caps_open(wm_caps_config(session->caps), &entries.caps, err);
+    if (status < 0)
+        return status;
     wm_cap_journal_each(put_back_entry, &entries);
     wm_caps_close(entries.caps);
+    return entries.status < 0 ? wm_fail(err, entries.status, "%s", entries.err.text)
+                              : WM_OK;
 }
 
 /* Called with the lock held. A new guardian takes over what the one before has changed; if
@@ -293,14 +311,19 @@ static void start_again(struct wm_cap_session *session)
         int status = start_guardian(session, &err);
         if (status == WM_OK)
             status = ask(session, &take_over, &err);
-        if (status > 0)
+        if (status > 0 && take_over.status == WM_OK)
             return;
     }
-    put_back_here(session);
-    wm_fail(&session->broken, WM_EIO,
-            "the guardian of the caps was killed and could not be started again; what was "
-            "set before was put back");
     hang_up(session);
+    if (put_back_here(session, &err) == WM_OK)
+        wm_fail(&session->broken, WM_EIO,
+                "the guardian of the caps was killed and could not be started again; what "
+                "was set before was put back");
+    else
+        wm_fail(&session->broken, WM_EIO,
+                "the guardian of the caps was killed and could not be started again, nor "
+                "was all put back ('wattmeter cap restore' does that): %.200s",
+                err.text);
 }
 
 /* Returns whether there is something left to watch. */

@@ -284,7 +284,7 @@ static void test_set_and_restore(void **state)
     assert_int_equal(wm_caps_restore(caps, 0, &restored, &value, NULL), WM_OK);
     assert_true(restored == WM_CAP_PUT_BACK && value == EARLIER);
 
-    assert_int_equal(wm_caps_write(caps, 1, 300, NULL), WM_OK);
+    assert_int_equal(wm_caps_write(caps, 1, 300, wm_caps_patience(), NULL), WM_OK);
     assert_int_equal(wm_caps_restore(caps, 1, &restored, &value, NULL), WM_OK);
     assert_true(restored == WM_CAP_BY_ANOTHER && value == 300);
     assert_int_equal(wm_caps_restore(caps, 1, &restored, &value, NULL), WM_OK);
@@ -306,7 +306,7 @@ static void test_rounded_and_not_read_back(void **state)
     (void)state;
 
     assert_int_equal(wm_cap_journal_write(&entry, NULL), WM_OK);
-    assert_int_equal(wm_caps_write(caps, 1, 203, NULL), WM_OK);
+    assert_int_equal(wm_caps_write(caps, 1, 203, wm_caps_patience(), NULL), WM_OK);
     assert_int_equal(wm_caps_restore(caps, 1, &restored, &value, NULL), WM_OK);
     assert_true(restored == WM_CAP_PUT_BACK && value == EARLIER);
     wm_caps_close(caps);

@@ -230,14 +230,14 @@ static json_t *answer_json(const struct wm_cap_answer *answer)
     return root;
 }
 
-int wm_cap_answer_print(const struct wm_cap_answer *answer, enum wm_cap_format format,
-                        FILE *out, struct wm_error *err)
+int wm_cap_answer_print(const struct wm_cap_answer *answer,
+                        enum wm_cap_answer_format format, FILE *out, struct wm_error *err)
 {
     int status = WM_OK;
 
-    if (format == WM_CAP_JSON)
+    if (format == WM_CAP_ANSWER_JSON)
         status = wm_view_dump(answer_json(answer), JSON_INDENT(2), out, err);
-    else if (format == WM_CAP_CSV)
+    else if (format == WM_CAP_ANSWER_CSV)
         print_csv(answer, out);
     else
         print_text(answer, out);
