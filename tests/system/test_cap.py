@@ -12,6 +12,7 @@ import pty
 import random
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -165,6 +166,7 @@ def _(folder):
         for command in ["run", "--cap", "250W", "--", "true"], ["cap", "set", "1=250W"]:
             assert fails(machine.run(*command), 2 if error == "INVALID_ARGUMENT" else 1, "gpu1", *texts)
             assert machine.is_earlier(0) and machine.is_earlier(1)
+            assert machine.journal() == [], machine.journal()
     machine = Machine(folder, {"power_limit": None})
     fails(machine.run("run", "--cap", "250W", "--", "true"), 1, "gpu0: Not Supported")
 
@@ -245,20 +247,41 @@ def _(folder):
     fails(done, 1, "gpu0", "lost")
     assert machine.get(1) == EARLIER and len(machine.journal()) == 1, machine.journal()
 
-    folder = folder / "hang"
-    folder.mkdir()
-    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    machine = Machine(folder, {}, {}, start_monotonic_ns=now, faults=[
-        {"call": "nvmlDeviceGetPowerManagementLimit", "gpu": 0, "from": 1.2, "to": 3, "delay_ms": 2500}])
-    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
-    wait_for(lambda: machine.get(1) == 250, "the caps")
-    time.sleep(max(0, (now + 1.6e9 - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) / 1e9))
-    begin = time.monotonic()
-    session.kill()
-    session.wait()
-    wait_for(lambda: machine.get(1) == EARLIER, "the cap of the other GPU")
-    assert time.monotonic() - begin < 1, time.monotonic() - begin
-    wait_for(lambda: machine.get(0) == EARLIER, "that of the one that hangs")
+    for call in "nvmlDeviceGetPowerManagementLimit", "nvmlDeviceSetPowerManagementLimit":
+        own = folder / call
+        own.mkdir()
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        machine = Machine(own, {}, {}, {}, start_monotonic_ns=now, faults=[
+            {"call": call, "gpu": 0, "from": 1.2, "to": 3, "delay_ms": 2500}])
+        session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
+        wait_for(lambda: machine.get(2) == 250, "the caps")
+        time.sleep(max(0, (now + 1.6e9 - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) / 1e9))
+        begin = time.monotonic()
+        session.kill()
+        session.wait()
+        wait_for(lambda: machine.get(1) == machine.get(2) == EARLIER, "the caps of the other GPUs")
+        assert time.monotonic() - begin < 1, (call, time.monotonic() - begin)
+        wait_for(lambda: machine.get(0) == EARLIER, "that of the one that hangs")
+
+
+@case("a guardian on a kernel without pidfd waits, and ends with its session")
+def _(folder):
+    machine = Machine(folder, {})
+    version = machine.run("--version").stdout.split()[-1]
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    os.dup2(its.fileno(), 103)
+    its.close()
+    guardian = subprocess.Popen(
+        ["bash", "-c", 'exec "$@" 3<&103 103<&-', "bash", tap.WATTMETER, "--cap-guardian", version,
+         machine.env["WATTMETER_SYSFS"], str(NVML), "test", str(os.getpid())],
+        env=machine.env, pass_fds=[103], stdin=subprocess.DEVNULL)
+    os.close(103)
+    assert ours.recv(4096), "not ready"
+    time.sleep(1)
+    ticks = sum(map(int, Path(f"/proc/{guardian.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    assert ticks < 0.3 * os.sysconf("SC_CLK_TCK"), ticks
+    ours.close()
+    assert guardian.wait(timeout=30) == 0
 
 
 @case("a killed guardian is started again, and puts back what the first one knew")
