@@ -202,8 +202,8 @@ def _(folder):
 def _(folder):
     table = folder / "table.csv"
     for text, why in [("", "sweep of caps"), ("cap_w,seconds\n1,2\n", "joules"),
-                      ("cap_w,seconds,joules\n", "nothing to choose"),
-                      ("cap_w,seconds,joules\n100,1,1\n", "nothing to choose"),
+                      ("cap_w,seconds,joules\n", "two caps or more"),
+                      ("cap_w,seconds,joules\n100,1,1\n", "two caps or more"),
                       ("cap_w,seconds,joules\n100,1,1\n200,0,1\n", "seconds is no number above 0"),
                       ("cap_w,seconds,joules\n100,1,1\n200,nan,1\n", "seconds is no number above 0"),
                       ("cap_w,seconds,joules\n100,1,1\n-2,1,1\n", "cap_w is no number above 0"),

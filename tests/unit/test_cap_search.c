@@ -297,7 +297,8 @@ static int load_search_print(const char *path, FILE *out, struct wm_error *err)
     wm_cap_table_release(&table);
     if (status == WM_OK)
         status = wm_cap_search_answer(search, &answer, err);
-    for (int format = WM_CAP_ANSWER_TEXT; format <= WM_CAP_ANSWER_CSV && status == WM_OK; format++)
+    for (int format = WM_CAP_ANSWER_TEXT; format <= WM_CAP_ANSWER_CSV && status == WM_OK;
+         format++)
         status = wm_cap_answer_print(&answer, (enum wm_cap_answer_format)format, out, err);
     wm_cap_search_free(search);
     return status;

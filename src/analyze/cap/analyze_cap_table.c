@@ -73,7 +73,7 @@ int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
     if (status == WM_OK)
         status = read_rows(&cells, &table, err);
     if (status == WM_OK && !has_two_caps(&table))
-        status = wm_fail(err, WM_EINVAL, "%s: needs rows of two caps or more",
+        status = wm_fail(err, WM_EFORMAT, "%s: needs rows of two caps or more",
                          wm_text_path(path));
     wm_cells_close(&cells);
     if (status < 0)
