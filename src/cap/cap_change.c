@@ -213,11 +213,23 @@ static int restore(struct wm_caps *caps, const struct wm_cap_setting *setting,
     return status < 0 ? status : wm_caps_refresh(caps, err);
 }
 
-static int lock_setting(const struct wm_cap_setting *setting, int *ret_fd,
-                        struct wm_error *err)
+/* Takes the lock of a device, and reads what is there. */
+static int take(struct wm_caps *caps, size_t index, int *ret_fd, struct wm_error *err)
 {
-    return wm_cap_lock(setting->identity, setting->device, getpid(), "wattmeter cap",
-                       ret_fd, err);
+    struct wm_cap_setting setting;
+    int fd;
+
+    wm_caps_get(caps, index, &setting);
+    int status =
+        wm_cap_lock(setting.identity, setting.device, getpid(), "wattmeter cap", &fd, err);
+    if (status < 0)
+        return status;
+    status = wm_caps_refresh(caps, err);
+    if (status < 0)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return status;
 }
 
 /* What a session has left behind is put back first, so that it is not taken for what was
@@ -230,14 +242,11 @@ static int change_alone(struct wm_caps *caps, size_t index, double value,
     struct wm_cap_setting setting;
     int fd;
 
-    wm_caps_get(caps, index, &setting);
-    int status = lock_setting(&setting, &fd, err);
+    int status = take(caps, index, &fd, err);
     if (status < 0)
         return status;
-    status = wm_caps_refresh(caps, err);
     wm_caps_get(caps, index, &setting);
-    if (status == WM_OK)
-        status = restore(caps, &setting, true, &restored, err);
+    status = restore(caps, &setting, true, &restored, err);
     if (status == WM_OK)
         status = wm_cap_change(caps, index, value, &entry, err);
     close(fd);
@@ -272,11 +281,9 @@ int wm_caps_restore(struct wm_caps *caps, size_t index, enum wm_cap_restored *re
     double now = NAN;
     int fd;
 
-    wm_caps_get(caps, index, &setting);
-    int status = lock_setting(&setting, &fd, err);
+    int status = take(caps, index, &fd, err);
     if (status < 0)
         return status;
-    status = wm_caps_refresh(caps, err);
     for (int is_session = 1; is_session >= 0 && status == WM_OK; is_session--) {
         wm_caps_get(caps, index, &setting);
         status = restore(caps, &setting, is_session, &restored, err);
