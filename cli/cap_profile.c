@@ -23,10 +23,15 @@ static const double ticks = 100, tick_min_s = 0.005, tick_max_s = 0.05;
  * average do so over one second. A short window, as of a trial, has short ones. */
 static const double window_s = 10, settle_share = 0.2, settle_max_s = 2;
 
-/* A window in which a GPU gets hotter than before by more (in degrees) is measured again,
- * so many times. */
+/* A window in which a GPU gets hotter than ever before by more (in degrees), or is slowed
+ * down by anything but its cap, is measured again, so many times. After that it counts: so
+ * the GPU is under this cap. */
 static const double steady = 5;
 enum { AGAIN = 2 };
+
+/* What drivers call such reasons; a slowdown is one of NVIDIA's by heat or a power brake.
+ */
+static const char *const slowed_down[] = { "slowdown", "therm", "temp_", "hot", "ratl" };
 
 /* A command that is no longer needed has so long to end by SIGTERM. */
 static const double patience_s = 10;
@@ -47,14 +52,17 @@ struct profile {
     struct wm_cap_session *session;
     struct wm_cap_wish *wishes; /* the settings that are changed */
     size_t count;
-    char gpus[16384]; /* their identities, for the tracker: more than GPUs fit a node */
+    char identities[16384]; /* of their GPUs: more than fit a node */
     struct wm_cap_plan plan;
     double *list;
     struct wm_cap_search *search;
     struct wm_tracker *tracker; /* of --unit */
-    bool has_started;           /* the command, once at least */
-    char why[256];              /* the energy is not known, if so */
-    bool has_ended;             /* by itself, with status 0 */
+    struct wm_gpus *gpus;       /* the same GPUs; NULL: nothing is known of them */
+    double hottest;             /* so far; NAN: not known */
+    char disturbed[256]; /* why this window is to be measured again; empty: it is not */
+    bool has_started;    /* the command, once at least */
+    char why[256];       /* the energy is not known, if so */
+    bool has_ended;      /* by itself, with status 0 */
 };
 
 /* At the end of a tick. */
@@ -92,7 +100,7 @@ static int add_setting(struct profile *profile, size_t index, struct wm_error *e
 {
     struct wm_cap_plan *plan = &profile->plan;
     struct wm_cap_setting setting;
-    size_t used = strlen(profile->gpus);
+    size_t used = strlen(profile->identities);
 
     wm_caps_get(profile->caps, index, &setting);
     const struct wm_gpu_value *top =
@@ -110,8 +118,8 @@ static int add_setting(struct profile *profile, size_t index, struct wm_error *e
     plan->minimum = fmax(plan->minimum, lowest);
     plan->maximum = fmin(plan->maximum, top->number);
     profile->wishes[profile->count++].index = index;
-    snprintf(profile->gpus + used, sizeof(profile->gpus) - used, "%s%s", used ? "," : "",
-             setting.identity);
+    snprintf(profile->identities + used, sizeof(profile->identities) - used, "%s%s",
+             used ? "," : "", setting.identity);
     return WM_OK;
 }
 
@@ -186,6 +194,9 @@ static int prepare(struct profile *profile, struct wm_error *err)
 
     if (status == WM_OK)
         status = find_settings(profile, err);
+    const struct wm_source_config chosen = { .gpus = profile->identities };
+    if (status == WM_OK)
+        status = wm_gpus_open(&chosen, &profile->gpus, err);
     if (status == WM_OK)
         status = list_caps(profile, err);
     plan->step = plan->is_clock ? clock_step : 1;
@@ -213,7 +224,7 @@ static int new_tracker(struct profile *profile, struct wm_tracker **ret_tracker,
 {
     double tick_s = fmin(fmax(profile->window_s / ticks, tick_min_s), tick_max_s);
     struct wm_tracker_options options = { .interval_ns = (int64_t)(tick_s * 1e9),
-                                          .gpus = profile->gpus,
+                                          .gpus = profile->identities,
                                           .own_process = true };
     struct wm_tracker *tracker;
     int status = wm_tracker_new(&options, &tracker, err);
@@ -244,6 +255,27 @@ static double hottest(const struct wm_report *report)
             highest = fmax(isnan(highest) ? figure.value : highest, figure.value);
     }
     return highest;
+}
+
+/* Takes down what slows a GPU down, but its cap. */
+static void watch_slowdown(struct profile *profile)
+{
+    wm_gpus_refresh(profile->gpus, WM_GPU_CLOCKS, NULL);
+    for (size_t i = 0; i < wm_gpus_count(profile->gpus); i++) {
+        struct wm_gpu_value reasons;
+        wm_gpu_get(profile->gpus, i, WM_GPU_THROTTLE, &reasons);
+        for (size_t k = 0; k < sizeof(slowed_down) / sizeof(slowed_down[0]); k++)
+            if (reasons.state == WM_READING_OK && strstr(reasons.text, slowed_down[k]))
+                snprintf(profile->disturbed, sizeof(profile->disturbed),
+                         "the GPU is slowed down (%s)", reasons.text);
+    }
+}
+
+static void watch_temperature(struct profile *profile, double temperature)
+{
+    if (temperature > profile->hottest + steady)
+        snprintf(profile->disturbed, sizeof(profile->disturbed), "the GPU has got warmer");
+    profile->hottest = fmax(profile->hottest, temperature);
 }
 
 static uint64_t units_of(const struct wm_report *report, const char *name)
@@ -316,6 +348,7 @@ static int wait_for_unit(struct profile *profile, double until_s, struct moment 
             return state;
         if (state != WM_TRACKER_RUNNING)
             return command_ended(profile, moment, err);
+        watch_slowdown(profile);
         status = look(profile, profile->tracker, moment, err);
     }
     return status;
@@ -330,12 +363,12 @@ static int measure_unit(struct profile *profile, double *ret_seconds, double *re
     if (status == WM_OK)
         status = wait_for_unit(profile, from.seconds + profile->settle_s, &from, err);
     to = from;
+    profile->disturbed[0] = '\0'; /* by what came before the window */
     if (status == WM_OK)
         status = wait_for_unit(profile, from.seconds + profile->window_s, &to, err);
     if (status < 0)
         return status;
-    if (fabs(to.temperature - from.temperature) > steady)
-        return 1;
+    watch_temperature(profile, to.temperature);
     *ret_seconds = (to.seconds - from.seconds) / (double)(to.units - from.units);
     *ret_joules = (to.joules - from.joules) / (double)(to.units - from.units);
     return WM_OK;
@@ -372,6 +405,8 @@ static int start_units(struct profile *profile, struct wm_error *err)
         status = new_tracker(profile, &profile->tracker, err);
     if (status == WM_OK)
         status = wait_for_unit(profile, profile->window_s, &moment, err);
+    if (status == WM_OK)
+        profile->hottest = moment.temperature;
     if (status == WM_ENOENT && moment.units == 0 && profile->has_started) {
         profile->has_ended = false;
         snprintf(err->text, sizeof(err->text),
@@ -390,9 +425,10 @@ static int run_once(struct profile *profile, struct moment *ret_end, struct wm_e
 
     if (status < 0)
         return status;
-    do
+    do {
         state = wm_tracker_poll(tracker, 200, err);
-    while (state == WM_TRACKER_RUNNING && !*profile->stop);
+        watch_slowdown(profile);
+    } while (state == WM_TRACKER_RUNNING && !*profile->stop);
     if (*profile->stop) {
         profile->tracker = tracker;
         end_command(profile);
@@ -420,8 +456,11 @@ static int measure_repeat(struct profile *profile, double *ret_seconds, double *
 
     for (; status == WM_OK && seconds < profile->window_s; runs++) {
         status = run_once(profile, &end, err);
-        seconds += status == WM_OK ? end.seconds : 0;
-        joules += status == WM_OK ? end.joules : 0;
+        if (status < 0)
+            break;
+        seconds += end.seconds;
+        joules += end.joules;
+        watch_temperature(profile, end.temperature);
     }
     *ret_seconds = seconds / runs;
     *ret_joules = joules / runs;
@@ -449,18 +488,17 @@ static int measure_window(struct profile *profile, double cap, struct wm_error *
     double seconds = 0, joules = 0;
     int status = set_cap(profile, cap, err);
 
-    for (int i = 0; status == WM_OK; i++) {
+    for (int again = AGAIN; status == WM_OK; again--) {
+        profile->disturbed[0] = '\0';
         status = profile->args->unit ? measure_unit(profile, &seconds, &joules, err)
                                      : measure_repeat(profile, &seconds, &joules, err);
-        if (status == 1 && i < AGAIN) {
-            fprintf(profile->io->chat, "the GPU has got warmer: once more\n");
-            status = WM_OK;
-            continue;
-        }
-        break;
+        if (status < 0 || !profile->disturbed[0])
+            break;
+        fprintf(profile->io->chat, again > 0 ? "%s: once more\n" : "note: %s; it counts\n",
+                profile->disturbed);
+        if (again == 0)
+            break;
     }
-    if (status == 1)
-        return fail(err, WM_EIO, "the temperature of the GPU does not become steady");
     if (status == WM_OK && isnan(joules))
         return fail(err, WM_ENODEV, profile->why);
     return status == WM_OK ? wm_cap_search_add(profile->search, cap, seconds, joules, err)
@@ -483,6 +521,7 @@ static int search(struct profile *profile, struct wm_error *err)
 
 static void release(struct profile *profile)
 {
+    wm_gpus_close(profile->gpus);
     wm_caps_close(profile->caps);
     wm_cap_search_free(profile->search);
     free(profile->wishes);
@@ -524,6 +563,7 @@ int cap_profile(const struct cap_search_args *args, char **words,
                                .words = words,
                                .io = io,
                                .window_s = window,
+                               .hottest = NAN,
                                .settle_s = fmin(settle_share * window, settle_max_s) };
     struct wm_error err = { 0 }, end_err;
     int code = check(args, io, &profile.plan);

@@ -172,6 +172,25 @@ def _(folder):
     assert done.returncode == 1 and "gpu0" in done.stderr, done.stderr
 
 
+@case("cap profile: a window of a GPU that is slowed down, or gets hotter, is measured again", tries=2)
+def _(folder):
+    hot = 1 << 6  # NVML's bit of a slowdown by heat; 1 << 2 is that of the cap
+    words = ["--window", "500ms", "--caps", "150,300"]
+    for gpu, command, text, times in [
+            ({"throttle": {"shape": "step", "points": [[0, hot], [2, 0]]}}, 100000,
+             "slowed down (hw_thermal_slowdown): once more", 1),
+            ({"throttle": 1 << 2}, 100000, "once more", 0),
+            ({"throttle": hot}, 100, "(hw_thermal_slowdown); it counts", 4),
+            ({"temperature": [[0, 40], [10, 160]]}, 100000,
+             "has got warmer; it counts", 4)]:
+        card = Card(folder, **gpu)
+        unit = ["--unit", "unit"] if command == 100000 else []
+        done = card.profile(*unit, *words, command=card.command(command))
+        assert done.returncode == 0 and "best for energy" in done.stderr, done.stderr
+        assert (done.stderr.count(text) >= times) if times else text not in done.stderr, (gpu, done.stderr)
+        assert card.is_put_back()
+
+
 @case("cap profile, cap fit: what is misused is refused in one line")
 def _(folder):
     card = Card(folder)
