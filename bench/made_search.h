@@ -89,7 +89,7 @@ static inline bool made_replay(const struct made_sweep *sweep, struct wm_cap_pla
                                double noise, uint64_t seed, struct made_result *ret_result)
 {
     struct wm_cap_row rows[MADE_SWEEP_MAX];
-    const struct wm_cap_table table = { rows, sweep->count };
+    const struct wm_cap_table table = { .rows = rows, .count = sweep->count };
     size_t last = sweep->count - 1;
     struct wm_cap_search *search;
     struct wm_cap_answer answer;

@@ -27,7 +27,7 @@ enum { LOWEST_PRIORITY = 19 };
 #define PLOT(member) offsetof(struct plot_args, member)
 
 /* In the order of enum wm_plot_kind and enum wm_plot_format. */
-#define KINDS "time energy regions"
+#define KINDS "time energy regions caps"
 #define FORMATS "svg png pdf mp4 gif"
 
 static const struct cmd_option plot_options[] = {
@@ -48,7 +48,8 @@ static const struct cmd_option plot_options[] = {
     { .name = "kind",
       .slot = PLOT(kind),
       .placeholder = "KIND",
-      .help = "time, energy or regions (time)",
+      .help = "time, energy or regions of recordings (time), or caps of tables of `cap "
+              "profile`",
       .words = KINDS },
     { .name = "channels",
       .type = CMD_LIST,
@@ -138,6 +139,8 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
                               "--kind %s is of whole runs: without --channels, --layout, "
                               "--from, --to and --no-regions",
                               args->kind);
+    if (kind == WM_PLOT_CAPS && args->run.given)
+        return output_misused("plot", io, "--run: a table of caps has no runs");
     request->kind = (enum wm_plot_kind)kind;
     return CMD_DONE;
 }

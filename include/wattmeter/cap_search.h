@@ -163,13 +163,15 @@ struct wm_cap_row {
 struct wm_cap_table {
     struct wm_cap_row *rows;
     size_t count;
+    bool is_clock; /* the caps are of the clock, in hertz */
 };
 
 #define WM_CAP_ROWS_MAX 10000
 
-/* Reads CSV with the columns cap_w, seconds and joules, all above 0, whatever others there
- * are. Each row is one measurement; a cap may have several. wm_cap_table_release() is due
- * after a success. */
+/* Reads CSV with the columns cap_w (or cap_hz), seconds and joules, all above 0, whatever
+ * others there are. Each row is one measurement; a cap may have several. A row without
+ * seconds and joules is left out, so that WM_CAP_ANSWER_CSV can be read. Due after a
+ * success: wm_cap_table_release(). */
 WM_API int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
                              struct wm_error *err);
 WM_API void wm_cap_table_release(struct wm_cap_table *table);

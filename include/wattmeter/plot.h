@@ -31,6 +31,7 @@ enum wm_plot_kind {
     WM_PLOT_TIME,    /* panels over one time axis */
     WM_PLOT_ENERGY,  /* energy over time: a point for each recording, arrows between them */
     WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
+    WM_PLOT_CAPS,    /* energy over time under each cap; inputs: tables (cap_search.h) */
 };
 
 enum wm_plot_format {

@@ -167,12 +167,35 @@ def _(folder):
         xml.etree.ElementTree.parse(target)
 
 
+@case("caps: a sweep, the curve of a model, clocks")
+def _(folder):
+    tables = {
+        "sweep": "cap_w,seconds,joules\n300,5,1500\n250,5.1,1200\n150,6,1000\n100,9,1100\n",
+        "curve": "cap_w,windows,seconds,joules\n300,1,5,1500\n250,1,5.1,1200\n200,0,,\n"
+                 "150,3,6,1000\n100,2,9,1100\n",
+        "clocks": "seconds,joules,cap_hz\n0.005,1,1980000000\n0.007,0.8,990000000\n"}
+    for name, text in tables.items():
+        table = folder / f"{name}.csv"
+        table.write_text(text)
+        drawn(table, "--kind", "caps", "-o", folder / f"{name}.svg")
+        drawn(table, "--kind", "caps", "-o", folder / f"{name}.png")
+        rows = pixels(folder / f"{name}.png")
+        marked = [x for row in rows[60:] for x, pixel in enumerate(row) if is_blue(pixel)]
+        assert max(marked) - min(marked) > 500, name
+    drawn(f"a={folder / 'sweep.csv'}", f"b={folder / 'clocks.csv'}", "--kind", "caps", "-o",
+          folder / "both.svg")
+    figures = {name: (folder / f"{name}.svg").read_text() for name in [*tables, "both"]}
+    assert figures["sweep"] == figures["curve"] and len(set(figures.values())) == 3
+
+
 @case("what cannot be drawn is refused in one line, and leaves nothing behind")
 def _(folder):
     empty = folder / "empty.sqlite"
     empty.touch()
     text = folder / "text.csv"
     text.write_text("not,a,recording\n1,2,3\n")
+    half = folder / "half.csv"
+    half.write_text("cap_w,seconds,joules\n300,5,1500\n200,6,\n")
     no_samples = change(folder, "no-samples.sqlite", ["DELETE FROM sample"])
     nothing = change(folder, "nothing.sqlite", ["UPDATE sample SET \"gpu0_power_W\" = NULL"])
     beyond = change(folder, "beyond.sqlite", ["UPDATE sample SET \"gpu0_power_W\" = 9e999"])
@@ -212,7 +235,10 @@ def _(folder):
             (2, "--window: is for films", [TREE, "-o", out, "--window", "10s"]),
             (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
-            (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"])]:
+            (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"]),
+            (1, "without 'cap_w'", [text, "-o", out, "--kind", "caps"]),
+            (1, "one of seconds and joules alone", [half, "-o", out, "--kind", "caps"]),
+            (2, "has no runs", [half, "-o", out, "--kind", "caps", "--run", "1"])]:
         said = refused(*arguments, status=status)
         assert words in said, (words, said)
         assert sorted(folder.iterdir()) == before, said

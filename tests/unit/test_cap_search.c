@@ -196,7 +196,7 @@ static void test_objectives(void **state)
 {
     static const double best[WM_CAP_OBJECTIVES] = { 100, 200, 300, 200 };
     struct wm_cap_row rows[ARRAY_LEN(sweep_rows)];
-    struct wm_cap_table table = { rows, ARRAY_LEN(rows) };
+    struct wm_cap_table table = { .rows = rows, .count = ARRAY_LEN(rows) };
     struct wm_cap_search *search;
     struct wm_cap_answer answer;
     struct wm_error err;
@@ -221,7 +221,7 @@ static void test_objectives(void **state)
 static void test_fit(void **state)
 {
     struct wm_cap_row rows[5];
-    struct wm_cap_table table = { rows, ARRAY_LEN(rows) };
+    struct wm_cap_table table = { .rows = rows, .count = ARRAY_LEN(rows) };
     struct wm_cap_search *search;
     struct wm_cap_answer answer;
     struct wm_error err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_cap_table.c - sweeps of caps that were measured before, and searches in them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base_array.h"
 #include "base/text/base_cells.h"
@@ -9,26 +10,38 @@
 #include "wattmeter/cap_search.h"
 
 enum { CAP, SECONDS, JOULES, COLUMNS };
-static const char *const names[COLUMNS] = { "cap_w", "seconds", "joules" };
 
-static int read_row(struct wm_cells *cells, const size_t places[COLUMNS],
-                    struct wm_cap_row *ret_row, struct wm_error *err)
+/* Of power caps, and of clocks. */
+static const char *const names[2][COLUMNS] = { { "cap_w", "seconds", "joules" },
+                                               { "cap_hz", "seconds", "joules" } };
+
+/* 1; or 0 for a cap of a model's curve that was not measured, as `cap profile` writes
+ * them: both are empty. */
+static int read_row(struct wm_cells *cells, const char *const *columns,
+                    const size_t places[COLUMNS], struct wm_cap_row *ret_row,
+                    struct wm_error *err)
 {
-    double numbers[COLUMNS];
-    size_t found = 0, at = 0;
+    double numbers[COLUMNS] = { 0 };
+    size_t found = 0, empty = 0, at = 0;
 
     for (struct wm_cell cell; wm_cells_take(cells, &cell); at++)
         for (size_t i = 0; i < COLUMNS; i++) {
             if (places[i] != at)
                 continue;
-            if (!wm_number_parse(cell.text, cell.length, &numbers[i]) || !(numbers[i] > 0))
-                return wm_cells_wrong(cells, err, "%s is no number above 0", names[i]);
+            if (cell.length == 0 && i != CAP)
+                empty++;
+            else if (!wm_number_parse(cell.text, cell.length, &numbers[i]) ||
+                     !(numbers[i] > 0))
+                return wm_cells_wrong(cells, err, "%s is no number above 0", columns[i]);
             found++;
         }
     if (found < COLUMNS)
         return wm_cells_wrong(cells, err, "a column is missing");
-    *ret_row = (struct wm_cap_row) { numbers[CAP], numbers[SECONDS], numbers[JOULES] };
-    return WM_OK;
+    if (empty == 1)
+        return wm_cells_wrong(cells, err, "has one of seconds and joules alone");
+    if (empty == 0)
+        *ret_row = (struct wm_cap_row) { numbers[CAP], numbers[SECONDS], numbers[JOULES] };
+    return empty == 0;
 }
 
 static int read_rows(struct wm_cells *cells, struct wm_cap_table *table,
@@ -39,7 +52,9 @@ static int read_rows(struct wm_cells *cells, struct wm_cap_table *table,
 
     if (more < 0)
         return more;
-    int status = wm_cells_header(cells, names, COLUMNS, "a sweep of caps", places, err);
+    table->is_clock = more > 0 && strstr(cells->cursor, names[true][CAP]);
+    const char *const *columns = names[table->is_clock];
+    int status = wm_cells_header(cells, columns, COLUMNS, "a sweep of caps", places, err);
     if (status < 0)
         return status;
     while ((more = wm_cells_next(cells, err)) > 0) {
@@ -47,10 +62,10 @@ static int read_rows(struct wm_cells *cells, struct wm_cap_table *table,
             return wm_cells_wrong(cells, err, "more than %d rows", WM_CAP_ROWS_MAX);
         if (wm_array_reserve(&table->rows, table->count, &room, sizeof(*table->rows)) < 0)
             return wm_fail_memory(err, cells->path);
-        status = read_row(cells, places, &table->rows[table->count], err);
+        status = read_row(cells, columns, places, &table->rows[table->count], err);
         if (status < 0)
             return status;
-        table->count++;
+        table->count += (size_t)status;
     }
     return more;
 }
@@ -116,6 +131,8 @@ static struct wm_cap_plan plan_of(const struct wm_cap_plan *plan,
         if (table->rows[i].cap > own.maximum)
             own.maximum = table->rows[i].cap;
     }
+    own.is_clock = table->is_clock;
+    own.step = table->is_clock ? 1e6 : own.step;
     own.caps = NULL;
     own.cap_count = 0;
     own.windows = 1;

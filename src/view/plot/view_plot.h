@@ -138,6 +138,10 @@ void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box
 /* The title, and what room it leaves. */
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
 
+/* The name and the colour of each input, in a line. */
+void wm_plot_legend(const struct wm_plot_canvas *canvas,
+                    const struct wm_plot_request *request, double x, double y);
+
 /* A point of an axis between two ends. */
 double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
                      double at_high);
@@ -150,6 +154,8 @@ int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas 
                    struct wm_error *err);
 int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                     struct wm_error *err);
+int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                 struct wm_error *err);
 
 /* WM_EINVAL where the size or the resolution cannot be had; 0 is that of nearly everybody.
  */

@@ -192,3 +192,18 @@ struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char
     }
     return left;
 }
+
+void wm_plot_legend(const struct wm_plot_canvas *canvas,
+                    const struct wm_plot_request *request, double x, double y)
+{
+    const struct wm_plot_style style = { .size = LABEL_TEXT, .colour = wm_plot_ink };
+
+    for (size_t i = 0; i < request->input_count && x < canvas->width; i++) {
+        const char *name = wm_plot_input_name(&request->inputs[i]);
+        wm_plot_colour(canvas, wm_chart_colour(i), 1);
+        cairo_rectangle(canvas->cairo, x, y - 5, 14, 10);
+        cairo_fill(canvas->cairo);
+        wm_plot_text(canvas, x + 20, y, &style, name);
+        x += 40 + wm_plot_text_width(canvas, LABEL_TEXT, name);
+    }
+}

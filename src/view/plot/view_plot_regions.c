@@ -143,22 +143,6 @@ static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_b
     wm_plot_text(canvas, told + 8, middle, &style, text);
 }
 
-static void draw_legend(const struct wm_plot_request *request,
-                        const struct wm_plot_canvas *canvas, double y)
-{
-    const struct wm_plot_style style = { .size = TEXT, .colour = wm_plot_ink };
-    double x = LEFT;
-
-    for (size_t i = 0; i < request->input_count && x < canvas->width; i++) {
-        const char *name = wm_plot_input_name(&request->inputs[i]);
-        wm_plot_colour(canvas, wm_chart_colour(i), 1);
-        cairo_rectangle(canvas->cairo, x, y - 5, 14, 10);
-        cairo_fill(canvas->cairo);
-        wm_plot_text(canvas, x + 20, y, &style, name);
-        x += 40 + wm_plot_text_width(canvas, TEXT, name);
-    }
-}
-
 static void draw_all(const struct wm_plot_request *request,
                      const struct wm_plot_canvas *canvas, struct bars *bars)
 {
@@ -171,7 +155,7 @@ static void draw_all(const struct wm_plot_request *request,
     struct wm_axis axis = { 0, 0 };
 
     if (request->input_count > 1) {
-        draw_legend(request, canvas, box.top + 10);
+        wm_plot_legend(canvas, request, LEFT, box.top + 10);
         box.top += 20;
     }
     qsort(bars->bars, bars->count, sizeof(*bars->bars), by_order);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_plot_caps.c - energy over time of a unit of work under each cap of a sweep, with the
+ * curve of the model through them, and the best caps. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text/base_text.h"
+#include "view/plot/view_plot.h"
+#include "view/text/view_units.h"
+#include "wattmeter/cap_search.h"
+
+#define LEFT 80.0
+#define RIGHT 110.0
+#define BOTTOM 50.0
+#define TEXT 12.0
+#define LINE 15.0
+#define POINT 4.0
+
+/* Labels that were drawn; one that would lie upon another is left out. */
+enum { LABELS_MAX = 64 };
+struct labels {
+    struct wm_plot_box boxes[LABELS_MAX];
+    size_t count;
+};
+
+struct figure {
+    const struct wm_plot_request *request;
+    const struct wm_plot_canvas *canvas;
+    struct wm_plot_box box;
+    struct wm_axis time, energy;
+    struct labels labels;
+};
+
+static int read_sweep(const struct wm_plot_input *input, struct wm_cap_search **ret_search,
+                      struct wm_cap_answer *ret_answer, struct wm_error *err)
+{
+    const struct wm_cap_plan plan = { 0 };
+    struct wm_cap_table table;
+    int status = wm_cap_table_load(input->path, &table, err);
+
+    if (status < 0)
+        return status;
+    status = wm_cap_search_fit(&plan, &table, ret_search, err);
+    wm_cap_table_release(&table);
+    return status == WM_OK ? wm_cap_search_answer(*ret_search, ret_answer, err) : status;
+}
+
+/* As it was measured, or by the model. */
+static void point_of(const struct wm_cap_point *point, double *ret_seconds,
+                     double *ret_joules)
+{
+    *ret_seconds = point->windows > 0 ? point->measured_seconds : point->seconds.value;
+    *ret_joules = point->windows > 0 ? point->measured_joules : point->joules.value;
+}
+
+static double x_of(const struct figure *figure, double seconds)
+{
+    return wm_plot_place(&figure->time, seconds, figure->box.left, figure->box.right);
+}
+
+static double y_of(const struct figure *figure, double joules)
+{
+    return wm_plot_place(&figure->energy, joules, figure->box.bottom, figure->box.top);
+}
+
+static bool is_free(const struct labels *labels, const struct wm_plot_box *box)
+{
+    for (size_t i = 0; i < labels->count; i++) {
+        const struct wm_plot_box *other = &labels->boxes[i];
+        if (box->left < other->right && other->left < box->right &&
+            box->top < other->bottom && other->top < box->bottom)
+            return false;
+    }
+    return labels->count < LABELS_MAX;
+}
+
+static void draw_label(struct figure *figure, double x, double y, bool is_bold,
+                       const char *text)
+{
+    const struct wm_plot_style style = {
+        .size = TEXT, .colour = wm_plot_ink, .is_bold = is_bold, .has_halo = true
+    };
+    double width = wm_plot_text_width(figure->canvas, TEXT, text);
+    struct wm_plot_box box = { x + 8, y - LINE, x + 8 + width, y };
+
+    if (!is_free(&figure->labels, &box))
+        return;
+    figure->labels.boxes[figure->labels.count++] = box;
+    wm_plot_text(figure->canvas, box.left, y - LINE / 2, &style, text);
+}
+
+static void draw_curve(const struct figure *figure, const struct wm_cap_answer *answer)
+{
+    cairo_t *cairo = figure->canvas->cairo;
+
+    cairo_set_line_width(cairo, 1.6);
+    cairo_new_path(cairo);
+    for (size_t i = 0; i < answer->count; i++)
+        cairo_line_to(cairo, x_of(figure, answer->curve[i].seconds.value),
+                      y_of(figure, answer->curve[i].joules.value));
+    cairo_stroke(cairo);
+}
+
+static void write_cap(char *text, size_t size, const struct wm_cap_answer *answer,
+                      double cap)
+{
+    snprintf(text, size, "%s",
+             answer->plan.is_clock ? wm_view_prefixed(cap, "Hz").text
+                                   : wm_view_prefixed(cap, "W").text);
+}
+
+/* "175 W: least energy, edp" */
+static bool write_best(char *text, size_t size, const struct wm_cap_answer *answer,
+                       double cap)
+{
+    size_t found = 0;
+
+    write_cap(text, size, answer, cap);
+    for (size_t i = 0; i < WM_CAP_OBJECTIVES; i++)
+        if (answer->of[i].cap == cap)
+            wm_text_list(text, size, found++ ? ", " : ": least ", "%s",
+                         wm_cap_objective_name(i));
+    return found > 0;
+}
+
+/* The caps that are best have their labels first. */
+static void draw_sweep(struct figure *figure, const struct wm_cap_answer *answer,
+                       size_t colour)
+{
+    cairo_t *cairo = figure->canvas->cairo;
+    char text[96];
+
+    wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
+    draw_curve(figure, answer);
+    for (int is_best = 1; is_best >= 0; is_best--)
+        for (size_t i = 0; i < answer->count; i++) {
+            const struct wm_cap_point *point = &answer->curve[i];
+            double seconds, joules;
+            if (write_best(text, sizeof(text), answer, point->cap) != is_best ||
+                (point->windows == 0 && !is_best))
+                continue;
+            point_of(point, &seconds, &joules);
+            double x = x_of(figure, seconds), y = y_of(figure, joules);
+            wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
+            cairo_new_path(cairo);
+            cairo_arc(cairo, x, y, is_best ? POINT + 2 : POINT, 0, 2 * M_PI);
+            if (point->windows > 0)
+                cairo_fill(cairo);
+            else
+                cairo_stroke(cairo);
+            draw_label(figure, x, y, is_best, text);
+        }
+}
+
+static void draw_all(struct figure *figure, const struct wm_cap_answer *answers)
+{
+    const char *title = figure->request->title;
+    double fast = INFINITY, slow = 0, least = INFINITY, greatest = 0;
+
+    figure->box = wm_plot_title(figure->canvas, title ? title : "Energy and time by cap");
+    for (size_t i = 0; i < figure->request->input_count; i++)
+        for (size_t k = 0; k < answers[i].count; k++) {
+            const struct wm_cap_point *point = &answers[i].curve[k];
+            double seconds, joules;
+            point_of(point, &seconds, &joules);
+            fast = fmin(fast, fmin(seconds, point->seconds.value));
+            slow = fmax(slow, fmax(seconds, point->seconds.value));
+            least = fmin(least, fmin(joules, point->joules.value));
+            greatest = fmax(greatest, fmax(joules, point->joules.value));
+        }
+    figure->time = wm_chart_axis(fast, slow, "s");
+    figure->energy = wm_chart_axis(least, greatest, "J");
+    if (figure->request->input_count > 1) {
+        wm_plot_legend(figure->canvas, figure->request, LEFT, figure->box.top + 10);
+        figure->box.top += 20;
+    }
+    figure->box =
+        (struct wm_plot_box) { LEFT, figure->box.top + 14, figure->canvas->width - RIGHT,
+                               figure->canvas->height - BOTTOM };
+    wm_plot_axis(figure->canvas, &figure->box, WM_PLOT_AT_BOTTOM, &figure->time, "s",
+                 "Time of a unit of work");
+    wm_plot_axis(figure->canvas, &figure->box, WM_PLOT_AT_LEFT, &figure->energy, "J",
+                 "Energy of a unit of work");
+    wm_plot_frame(figure->canvas, &figure->box);
+    for (size_t i = 0; i < figure->request->input_count; i++)
+        draw_sweep(figure, &answers[i], i);
+}
+
+int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                 struct wm_error *err)
+{
+    struct figure figure = { .request = request, .canvas = canvas };
+    struct wm_cap_search **searches = calloc(request->input_count, sizeof(*searches));
+    struct wm_cap_answer *answers = calloc(request->input_count, sizeof(*answers));
+    int status = searches && answers ? WM_OK : wm_fail_memory(err, "figure");
+
+    for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
+        status = read_sweep(&request->inputs[i], &searches[i], &answers[i], err);
+    if (status == WM_OK)
+        draw_all(&figure, answers);
+    for (size_t i = 0; searches && i < request->input_count; i++)
+        wm_cap_search_free(searches[i]);
+    free(searches);
+    free(answers);
+    return status;
+}
