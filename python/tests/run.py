@@ -4,7 +4,8 @@
 
     WM_BUILD_ROOT=build python/tests/run.py [FILE...]
 
-Where there is no pytest all of it is skipped, with status 77. An extension that was built
+Where there is no pytest, or not what the tests of these files need, all of it is skipped, with
+status 77. An extension that was built
 with a sanitizer needs the sanitizer's library in the interpreter from the start: RUN_PRELOAD
 names it.
 """
@@ -56,7 +57,8 @@ def main(files):
         print("there is no pytest: apt-get install python3-pytest", file=sys.stderr)
         return 77
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(HERE)]
-    return pytest.main([*options, *(files or [str(HERE)])], plugins=[Tap()])
+    status = pytest.main([*options, *(files or [str(HERE)])], plugins=[Tap()])
+    return 77 if status == pytest.ExitCode.NO_TESTS_COLLECTED else status
 
 
 if __name__ == "__main__":
