@@ -362,6 +362,19 @@ def _(folder):
     assert there.read_text() == "mine" and not Path("/dev/null").is_file()
 
 
+@case("a film where SIGCHLD is ignored, so that nobody is told how ffmpeg ended")
+def _(folder):
+    need_ffmpeg()
+    path = record(folder, 20, float)
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    process = subprocess.Popen([tap.WATTMETER, "plot", path, "-o", folder / "out.gif"],
+                               env=plain_environment(), stderr=subprocess.PIPE)
+    signal.signal(signal.SIGCHLD, before)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 0 and not said, said
+    assert (folder / "out.gif").read_bytes().startswith(b"GIF8")
+
+
 @case("Ctrl-C while a film is made leaves nothing behind, ffmpeg neither")
 def _(folder):
     path = record(folder, 20, float)

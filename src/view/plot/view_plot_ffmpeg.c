@@ -191,8 +191,11 @@ int wm_plot_ffmpeg_end(struct wm_plot_ffmpeg *ffmpeg, int status, struct wm_erro
     close(ffmpeg->pictures);
     ffmpeg->pictures = -1;
     while (waitpid(ffmpeg->pid, &result, 0) < 0) {
-        if (errno != EINTR)
-            break;
+        if (errno == EINTR)
+            continue;
+        /* Nobody knows how it ended in a program that ignores SIGCHLD: by errors alone. */
+        result = lseek(ffmpeg->said, 0, SEEK_END) > 0;
+        break;
     }
     /* One that has ended by itself has said why; that nobody reads is no reason. */
     if ((status == WM_OK && result != 0) || (status == WM_EIO && ffmpeg->is_gone))
