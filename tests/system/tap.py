@@ -144,6 +144,15 @@ def wattmeter(*arguments, timeout=60, env=None, **options):
         timeout=timeout, env=env or environment(), **options)
 
 
+def copy_command(target):
+    """The command in another place, where other users may execute it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(WATTMETER, target)
+    shutil.copy(BUILD / "libwattmeter.so.0", target.parent)
+    target.chmod(0o755)
+    return target
+
+
 def report(*command, options=(), timeout=60, env=None):
     """The JSON report of a command whose own output does not matter."""
     with tempfile.TemporaryDirectory(prefix="wattmeter-test-") as folder:

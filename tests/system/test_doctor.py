@@ -10,8 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from tap import (BUILD, SANITIZED, SOURCE, WATTMETER, Skip, case, environment, main, near,
-                 wattmeter)
+from tap import (BUILD, SANITIZED, SOURCE, WATTMETER, Skip, case, copy_command, environment, main,
+                 near, wattmeter)
 
 FAKE = BUILD / "tests" / "fake" / "libnvidia-ml.so.1"
 
@@ -150,15 +150,6 @@ def _(folder):
         nvml = sources["nvml"]
         assert nvml["health"] == "denied" and words in nvml["detail"], nvml
         assert len(nvml["advice"]) == 1 and nvml["advice"][0]["command"], nvml["advice"]
-
-
-def copy_command(target):
-    """The command in another place, where other users may execute it."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(WATTMETER, target)
-    shutil.copy(BUILD / "libwattmeter.so.0", target.parent)
-    target.chmod(0o755)
-    return target
 
 
 def doctor_as_nobody(command, **extra):

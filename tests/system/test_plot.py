@@ -396,7 +396,7 @@ def _(folder):
 @case("ffmpeg works at the lowest priority, and a terminal sees how far it is")
 def _(folder):
     path = record(folder, 40, float)
-    slow = programs(folder / "bin", f"sleep 1.2; ps -o ni= -p $$ >{folder}/nice; "
+    slow = programs(folder / "bin", f"sleep 1.2; nice >{folder}/nice; "
                                 "for last; do :; done; cat >\"${last#file:}\"")
     pid, terminal = pty.fork()
     if pid == 0:

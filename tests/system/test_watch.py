@@ -99,16 +99,17 @@ def gpus_and_their_total(folder):
 
 @case("a process that goes on when the view ends")
 def a_process(folder):
-    target = subprocess.Popen(["sleep", "1000"])
-    terminal = Watched(folder, target.pid)
-    terminal.wait_chart()
-    assert f"{target.pid}" in terminal.screen()
-    terminal.type("q")
-    terminal.wait_end()
-    assert "Process" in terminal.screen() and target.poll() is None
-    target.kill()
-    target.wait()
-    terminal.close()
+    with subprocess.Popen(["sleep", "1000"]) as target:
+        try:
+            terminal = Watched(folder, target.pid)
+            terminal.wait_chart()
+            assert f"{target.pid}" in terminal.screen()
+            terminal.type("q")
+            terminal.wait_end()
+            assert "Process" in terminal.screen() and target.poll() is None
+            terminal.close()
+        finally:
+            target.kill()
 
 
 @case("all processes where nothing is named")
