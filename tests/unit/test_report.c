@@ -223,6 +223,9 @@ static const struct wm_gap mig_gap[] = {
         .why = "the driver did not answer"                                                 \
     }
 static const struct wm_gap silent_gap[] = { SILENT(0, 1, 3), SILENT(1, 1, 3) };
+static const struct wm_gap jumped_gap[] = {
+    { .from_ns = 2 * SECOND_NS, .to_ns = 2 * SECOND_NS, .state = WM_READING_JUMPED },
+};
 static const struct wm_gap often_silent_gap[] = {
     SILENT(1, 0, 1),
     SILENT(1, 2, 2),
@@ -622,6 +625,10 @@ static const struct series reset_series[] = {
 static const struct series blind_reset_series[] = {
     { FULL_TIME("energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
 };
+static const struct series twice_reset_series[] = {
+    { FULL_TIME("energy", "J", WM_COUNTER), { 500, 600, NAN, 50, 20 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
 static const struct series jump_series[] = {
     { FULL_TIME("energy", "J", WM_COUNTER), { 0, 100, 1e9, 1e9 + 100, 1e9 + 200 } },
     { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
@@ -745,6 +752,18 @@ static void test_remarks(void **state)
             "figure "
             "is a lower bound",
             "gpu0: energy does not cover 1 s of 4 s" } },
+        { "a jump that its source saw, and set back",
+          { .run = { RUN(all_there) },
+            SERIES(twice_reset_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .gaps = jumped_gap,
+            .gap_count = ARRAY_LEN(jumped_gap),
+            .result = &plain_result },
+          { "gpu0: the energy counter was set back (1 time); the integral of power is "
+            "used there",
+            "gpu0: the energy counter jumped by more than the device can draw (1 time); "
+            "the integral of power is used there" } },
         { "a jump",
           { .run = { RUN(all_there) },
             SERIES(jump_series),
