@@ -807,8 +807,9 @@ static void keep_up(struct wm_energy *energy)
     struct wm_energy_result result;
 
     wm_energy_result(energy, &result);
-    energy->shown = result.joules;
     energy->told = result.told;
+    if (energy->counted)
+        energy->shown = result.joules;
 }
 
 void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
@@ -826,6 +827,5 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
     energy->present = there(counter);
     if (energy->present)
         add_counter(energy, counter);
-    if (energy->counted)
-        keep_up(energy);
+    keep_up(energy);
 }

@@ -140,7 +140,9 @@ struct wm_energy {
     double bound_s, quiet_s;
     double longest_s; /* from one change to the next */
 
-    double shown, told; /* the most that results have said since it last went backwards */
+    /* The most that results have said since it last went backwards, `told` also of a device
+     * without a counter. */
+    double shown, told;
 
     /* Since the counter last changed, or since the start: the time, and the
      * integral of power with the part of the time that it covers. */
