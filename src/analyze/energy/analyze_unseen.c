@@ -14,8 +14,8 @@
  * the lowest. Where a load is nearly in step, two in a row are always alike. */
 #define PLATEAU 0.25
 
-/* A load within 3 % of the sensor's rhythm cannot come up by more than so from one reading
- * to the next. */
+/* A load within 3 % of the sensor's rhythm comes up by less from one reading to the next: a
+ * first one below so much of all others is of a device that had nothing to do. */
 #define DRIFTED 0.85
 
 /* A driver's utilization is of up to a second, and has been for some time: at the ends of a
