@@ -126,6 +126,7 @@ enum wm_reading_state {
     WM_READING_DENIED,      /* it is there, but not for this user */
     WM_READING_FAILED,      /* it should have answered, and may next time */
     WM_READING_STALE,       /* too old to stand for now, or too expensive to ask again */
+    WM_READING_JUMPED,      /* a counter: by more than the device can; it begins again */
 };
 
 struct wm_reading {

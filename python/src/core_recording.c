@@ -217,7 +217,8 @@ PyDoc_STRVAR(
     "memoryview of int64, nanoseconds of the measured machine's monotonic clock,\n"
     "with an item per sample; `values` has a memoryview of float64 per channel, NaN\n"
     "where there is no value, and `states` one of uint8: 0 nothing yet, 1 there is\n"
-    "a value, 2 unsupported, 3 denied, 4 failed, 5 stale.");
+    "a value, 2 unsupported, 3 denied, 4 failed, 5 stale,\n"
+    "6 jumped.");
 
 static PyObject *columns(struct wm_recording *recording,
                          int (*read)(struct wm_recording *recording, struct table *table))

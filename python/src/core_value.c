@@ -13,7 +13,7 @@ const char *const core_report_formats[] = { "text", "json", "gpu-tracker-text",
 const char *const core_report_kinds[] = { "run", "region", "path", "rest",
                                           "gpu", "device", NULL };
 const char *const core_reading_states[] = { "none",   "ok",    "unsupported", "denied",
-                                            "failed", "stale", NULL };
+                                            "failed", "stale", "jumped",      NULL };
 const char *const core_origins[] = { "measured", "estimated", "simulated", NULL };
 const char *const core_device_kinds[] = { "host", "cpu",      "gpu",   "tree", "cpu_part",
                                           "dram", "platform", "other", NULL };

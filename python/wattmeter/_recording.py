@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wattmeter._ranks import Ranks
     from wattmeter._report import Parts, Path
 
-STATES = ("none", "ok", "unsupported", "denied", "failed", "stale")
+STATES = ("none", "ok", "unsupported", "denied", "failed", "stale", "jumped")
 
 
 class Column:

@@ -150,6 +150,7 @@ void wm_analysis_gap(struct wm_analysis *analysis, const struct wm_gap *gap)
         return;
     struct wm_channel_stats *stats = &analysis->stats[gap->channel];
     stats->unknown_s += wm_stats_seconds(gap->from_ns, gap->to_ns);
+    stats->jumps += gap->state == WM_READING_JUMPED;
     if (gap->why[0] == '\0')
         return;
     snprintf(stats->why, sizeof(stats->why), "%s", gap->why);

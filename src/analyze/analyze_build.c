@@ -103,6 +103,7 @@ const char *wm_build_why(struct wm_report_builder *builder, size_t channel,
         [WM_READING_DENIED] = "no permission to read it",
         [WM_READING_FAILED] = "could not be read",
         [WM_READING_STALE] = "too old when it was read",
+        [WM_READING_JUMPED] = "it jumped by more than the device can draw",
     };
 
     if (channel == WM_NO_CHANNEL)

@@ -27,6 +27,7 @@ struct wm_channel_stats {
     char why[sizeof(((struct wm_gap *)NULL)->why)]; /* of its last gap; may be empty */
     struct wm_silence silence;
     double unknown_s; /* the time of all gaps */
+    uint64_t jumps;   /* gaps of a counter that jumped */
 };
 
 /* One device that energy or power is known of, or a GPU. */

@@ -46,6 +46,7 @@ static const char *const words[][WORDS_MAX] = {
         [WM_READING_DENIED] = "denied",
         [WM_READING_FAILED] = "failed",
         [WM_READING_STALE] = "stale",
+        [WM_READING_JUMPED] = "jumped",
     },
     [WM_WORDS_SENSOR] = {
         [WM_SENSOR_UNKNOWN] = "unknown",

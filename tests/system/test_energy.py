@@ -182,6 +182,11 @@ def _(folder):
     assert 0.8 * whole < package["energy"] < 1.01 * whole, (whole, package)
     assert any("package0: the energy counter jumped by more" in x for x in r["remarks"]), r["remarks"]
     assert not any("set back" in x for x in r["remarks"]), r["remarks"]
+    with contextlib.closing(sqlite3.connect(folder / "r.sqlite")) as db:
+        states = [x for (x,) in db.execute("SELECT state FROM gap WHERE channel LIKE '%energy%'")]
+    assert "jumped" in states, states
+    again = wattmeter("report", "--json", folder / "r.sqlite", env=env)
+    assert tap.json.loads(again.stdout)["remarks"] == r["remarks"], again
 
 
 @case("a counter that is dead has no energy")

@@ -39,6 +39,7 @@ struct device {
     double period, window, latch; /* s; the last: how often power is renewed */
     double busy_period;           /* s, of the utilization */
     double phase, busy_phase, gain, offset;
+    double noise;                 /* of each power, in proportion */
     double counted_until, joules; /* of a counter that sees a part of the time */
 };
 
@@ -64,8 +65,9 @@ static inline double power_at(const struct device *device, double when)
 {
     double until = latched(when, device->latch, device->phase);
     double watts = mean_watts(device->load, until, device->window) + device->offset;
+    double noise = 1 + device->noise * sqrt(2) * sin(1e5 * until);
 
-    return floor(fmax(device->gain * watts, 0) * 1e3) / 1e3;
+    return floor(fmax(device->gain * noise * watts, 0) * 1e3) / 1e3;
 }
 
 /* The part of its last period in which there was work, in percent as a driver has it. */

@@ -240,6 +240,8 @@ static void test_part_of_the_processes(void **state)
     refresh(&gpu, WM_GPU_EVERYTHING);
     copy_answers(&gpu, &answers);
     assert_int_equal(answers.fields[WM_GPU_UTILIZATION_GPU].state, WM_READING_DENIED);
+    assert_non_null(
+        strstr(answers.fields[WM_GPU_UTILIZATION_GPU].why, "; the others make it 0 %"));
     assert_int_equal(count_processes(&gpu, &list), 1);
     assert_int_equal(list.state, WM_READING_DENIED);
     assert_non_null(strstr(list.why, "does not show all processes"));

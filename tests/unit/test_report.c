@@ -223,6 +223,9 @@ static const struct wm_gap mig_gap[] = {
         .why = "the driver did not answer"                                                 \
     }
 static const struct wm_gap silent_gap[] = { SILENT(0, 1, 3), SILENT(1, 1, 3) };
+static const struct wm_gap jumped_gap[] = {
+    { .from_ns = 2 * SECOND_NS, .to_ns = 2 * SECOND_NS, .state = WM_READING_JUMPED },
+};
 static const struct wm_gap often_silent_gap[] = {
     SILENT(1, 0, 1),
     SILENT(1, 2, 2),
@@ -572,6 +575,48 @@ static void test_each_gpu(void **state)
     wm_report_free(report);
 }
 
+#define NEVER                                                                              \
+    {                                                                                      \
+        MISSING, MISSING, MISSING, MISSING, MISSING                                        \
+    }
+
+/* A card that may not tell what all processes have of it was no less busy than the tracked
+ * ones made it; without any use of theirs that says nothing. */
+static void test_gpu_denied(void **state)
+{
+    static const struct series busy[] = {
+        { H100("0", "utilization", "ratio", WM_GAUGE), NEVER },
+        { H100("0", "memory_used", "B", WM_GAUGE), NEVER },
+        { H100("0", "tree_utilization", "ratio", WM_GAUGE), { 0, 0.5, 0.5, 0.5, 0 } },
+        { H100("0", "tree_memory_used", "B", WM_GAUGE), { 0, 0, 0, 0, 0 } },
+    };
+    static const struct wm_gap gaps[] = {
+        { .channel = 0, .state = WM_READING_DENIED, .why = "1 process may not be read" },
+        { .channel = 1, .state = WM_READING_DENIED, .why = "1 process may not be read" },
+    };
+    const struct session session = {
+        .run = { .interval_ns = SECOND_NS },
+        SERIES(busy),
+        .ticks = 5,
+        .step_ns = SECOND_NS,
+        .gaps = gaps,
+        .gap_count = ARRAY_LEN(gaps),
+        .result = &plain_result,
+    };
+    struct wm_report *report = session_report(&session);
+    const struct wm_gpu_usage *gpu = &report->gpus[0];
+
+    (void)state;
+    assert_int_equal(report->gpu_count, 1);
+    assert_true(gpu->utilization.max.known && gpu->utilization.max.number == 0.5);
+    assert_true(gpu->utilization.mean.number == 0.375);
+    assert_string_equal(gpu->utilization.mean.why, "1 process may not be read");
+    assert_false(gpu->memory.max.known);
+    assert_string_equal(gpu->memory.max.why, "1 process may not be read");
+    assert_false(report->gpu_percentages.max_sum.known);
+    wm_report_free(report);
+}
+
 static const struct wm_result troubled_result = {
     RESULT,
     .late_ticks = 1,
@@ -621,6 +666,10 @@ static const struct series reset_series[] = {
 };
 static const struct series blind_reset_series[] = {
     { FULL_TIME("energy", "J", WM_COUNTER), { 500, 600, 50, 150, 250 } },
+};
+static const struct series twice_reset_series[] = {
+    { FULL_TIME("energy", "J", WM_COUNTER), { 500, 600, NAN, 50, 20 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
 static const struct series jump_series[] = {
     { FULL_TIME("energy", "J", WM_COUNTER), { 0, 100, 1e9, 1e9 + 100, 1e9 + 200 } },
@@ -745,6 +794,18 @@ static void test_remarks(void **state)
             "figure "
             "is a lower bound",
             "gpu0: energy does not cover 1 s of 4 s" } },
+        { "a jump that its source saw, and set back",
+          { .run = { RUN(all_there) },
+            SERIES(twice_reset_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .gaps = jumped_gap,
+            .gap_count = ARRAY_LEN(jumped_gap),
+            .result = &plain_result },
+          { "gpu0: the energy counter was set back (1 time); the integral of power is "
+            "used there",
+            "gpu0: the energy counter jumped by more than the device can draw (1 time); "
+            "the integral of power is used there" } },
         { "a jump",
           { .run = { RUN(all_there) },
             SERIES(jump_series),
@@ -826,10 +887,6 @@ static void test_remarks(void **state)
     {                                                                                      \
         .source = "tracker", .device = "0000:03:00.0", .label = "card1",                   \
         .metric = "tree_memory_used", .unit = "B", .device_kind = WM_DEVICE_GPU            \
-    }
-#define NEVER                                                                              \
-    {                                                                                      \
-        MISSING, MISSING, MISSING, MISSING, MISSING                                        \
     }
 
 /* What is said of the memory of the tree where some GPU does not tell it. */
@@ -1098,6 +1155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_each_gpu),
+        cmocka_unit_test(test_gpu_denied),
         cmocka_unit_test(test_uncertainty_of_a_sum),
         cmocka_unit_test(test_remarks),
         cmocka_unit_test(test_gpu_that_does_not_tell),

@@ -334,7 +334,6 @@ static void add_devices(struct wm_analysis *analysis, const struct wm_tick *tick
     struct wm_work memory = memory_work(analysis, tick, seconds);
     for (size_t i = 0; i < analysis->device_count; i++) {
         struct wm_device_stats *device = &analysis->devices[i];
-        struct wm_energy_result so_far;
         if (device->joules.power_sensor.is_sample &&
             device->channel->device_kind == WM_DEVICE_CPU)
             wm_energy_set_busy(&device->joules, analysis->cpu_work.ratio);
@@ -343,8 +342,7 @@ static void add_devices(struct wm_analysis *analysis, const struct wm_tick *tick
         bool is_memory = device->channel->device_kind == WM_DEVICE_DRAM;
         if (!is_memory && device->channel->device_kind != WM_DEVICE_CPU)
             continue;
-        wm_energy_result(&device->joules, &so_far);
-        wm_share_add(&device->share, so_far.told, is_memory ? &memory : &cpu);
+        wm_share_add(&device->share, device->joules.told, is_memory ? &memory : &cpu);
     }
 }
 
@@ -385,10 +383,8 @@ static void share_gpu(const struct wm_analysis *analysis, struct wm_gpu_stats *g
         .tree = seconds * (tree.known ? tree.number : busy.number * hold.number),
         .tree_hold = hold,
     };
-    struct wm_energy_result so_far;
 
-    wm_energy_result(&gpu->device.joules, &so_far);
-    wm_share_add(&gpu->device.share, so_far.told, &work);
+    wm_share_add(&gpu->device.share, gpu->device.joules.told, &work);
 }
 
 static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)

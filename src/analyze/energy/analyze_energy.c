@@ -89,28 +89,40 @@ static bool there(const struct wm_reading *reading)
     return reading && wm_stats_usable(reading) && reading->value >= 0;
 }
 
+static void go_on(struct wm_energy_way *way, double watts)
+{
+    double far = fabs(watts - way->from);
+
+    if (far <= WM_ENERGY_NOISE * way->from)
+        return;
+    way->watts += far;
+    way->from = watts;
+}
+
 /* Sums are of what powers are more than the first, so that no digits are lost. */
 static void add_spread(struct wm_energy_swing *swing, double watts)
 {
     double more = watts - swing->first;
     double pair_least = fmin(swing->last, watts), pair_most = fmax(swing->last, watts);
+    struct wm_energy_way *other = &swing->each_other[swing->count % 2];
 
     swing->sum += more;
     swing->sum_squares += more * more;
-    swing->most = swing->count == 1 ? watts : fmax(swing->most, watts);
-    swing->least = swing->count == 1 ? watts : fmin(swing->least, watts);
-    if (swing->count > 1)
-        swing->squares_of_one += (watts - swing->last) * (watts - swing->last);
-    if (swing->count == 2) {
+    if (swing->count == 1) {
+        swing->most = swing->least = watts;
+        swing->way.from = watts;
+    }
+    if (swing->count <= 2) {
+        other->from = watts;
         swing->highest_pair = pair_least;
         swing->lowest_pair = pair_most;
-    } else if (swing->count > 2) {
-        double two = watts - swing->before_last;
-        swing->squares_of_two += two * two;
-        swing->highest_pair = fmax(swing->highest_pair, pair_least);
-        swing->lowest_pair = fmin(swing->lowest_pair, pair_most);
     }
-    swing->before_last = swing->last;
+    swing->most = fmax(swing->most, watts);
+    swing->least = fmin(swing->least, watts);
+    swing->highest_pair = fmax(swing->highest_pair, pair_least);
+    swing->lowest_pair = fmin(swing->lowest_pair, pair_most);
+    go_on(&swing->way, watts);
+    go_on(other, watts);
 }
 
 static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_ns)
@@ -795,8 +807,9 @@ static void keep_up(struct wm_energy *energy)
     struct wm_energy_result result;
 
     wm_energy_result(energy, &result);
-    energy->shown = result.joules;
     energy->told = result.told;
+    if (energy->counted)
+        energy->shown = result.joules;
 }
 
 void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
@@ -814,6 +827,5 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
     energy->present = there(counter);
     if (energy->present)
         add_counter(energy, counter);
-    if (energy->counted)
-        keep_up(energy);
+    keep_up(energy);
 }

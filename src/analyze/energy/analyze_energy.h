@@ -69,6 +69,14 @@ struct wm_energy_reading {
     double watts;
 };
 
+/* What powers differ by is noise up to so much of them. */
+#define WM_ENERGY_NOISE 0.035
+
+/* How far power went up and down, but for noise. */
+struct wm_energy_way {
+    double from, watts;
+};
+
 /* How far powers that follow each other differ. */
 struct wm_energy_swing {
     bool started;
@@ -78,12 +86,12 @@ struct wm_energy_swing {
     double squares; /* sum of theirs */
 
     /* Of the powers but for the first, which is of the time before: how much that was more
-     * or less, how they are spread, how those differ that follow each other, or are two
-     * apart, and what two in a row were at most, and at least. */
+     * or less, how they are spread, how far they went up and down, each of them and each
+     * other one, and what two in a row were at most, and at least. */
     double first;
     double sum, sum_squares;
     double least, most;
-    double before_last, squares_of_one, squares_of_two;
+    struct wm_energy_way way, each_other[2];
     double highest_pair, lowest_pair;
 };
 
@@ -132,7 +140,9 @@ struct wm_energy {
     double bound_s, quiet_s;
     double longest_s; /* from one change to the next */
 
-    double shown, told; /* the most that results have said since it last went backwards */
+    /* The most that results have said since it last went backwards, `told` also of a device
+     * without a counter. */
+    double shown, told;
 
     /* Since the counter last changed, or since the start: the time, and the
      * integral of power with the part of the time that it covers. */

@@ -62,6 +62,20 @@ static void raise_to_mean(struct wm_value *max, const struct wm_energy_figure *f
     wm_value_raise(max, &mean);
 }
 
+/* Where a GPU does not tell what all processes have of it, as one of them may not be read,
+ * it is no less than what the tracked ones have. */
+static struct wm_spread spread_of(struct wm_report_builder *builder, size_t all,
+                                  size_t tree, const char *source)
+{
+    const struct wm_spread spread = wm_build_spread(builder, all, source);
+    struct wm_spread least = wm_build_spread(builder, tree, source);
+
+    if (spread.max.known || !least.max.known || least.max.number <= 0)
+        return spread;
+    least.mean.why = least.max.why = spread.max.why;
+    return least;
+}
+
 static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *usage,
                       const struct wm_gpu_stats *gpu)
 {
@@ -84,8 +98,9 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
     remark_silence(builder, usage, gpu);
     usage->power = wm_build_spread(builder, gpu->device.power, source);
     raise_to_mean(&usage->power.max, &usage->figure);
-    usage->utilization = wm_build_spread(builder, gpu->utilization, source);
-    usage->memory = wm_build_spread(builder, gpu->memory_used, source);
+    usage->utilization =
+        spread_of(builder, gpu->utilization, gpu->tree_utilization, source);
+    usage->memory = spread_of(builder, gpu->memory_used, gpu->tree_memory, source);
     usage->memory_capacity = wm_build_last(builder, gpu->memory_total, source);
     usage->temperature = wm_build_spread(builder, gpu->temperature, source);
     usage->tree_memory_max = tree_memory_on(builder, gpu, source);

@@ -72,11 +72,13 @@ static const char *gap_text(struct wm_report_builder *builder, size_t channel,
                          wm_build_number(energy->span_s).text, why[0] ? ": " : "", why);
 }
 
-/* The source says of a counter that it had to begin again why that was. */
-static bool has_jumped(const struct wm_report_builder *builder, size_t channel)
+/* Of the times that a counter began again: those after it jumped. */
+static uint64_t jumps_of(const struct wm_report_builder *builder, size_t channel,
+                         uint64_t resets)
 {
-    return channel != WM_NO_CHANNEL &&
-           strstr(builder->analysis->stats[channel].why, "its counter jumped by");
+    uint64_t jumps = channel != WM_NO_CHANNEL ? builder->analysis->stats[channel].jumps : 0;
+
+    return jumps < resets ? jumps : resets;
 }
 
 static void remark_counter(struct wm_report_builder *builder,
@@ -84,9 +86,7 @@ static void remark_counter(struct wm_report_builder *builder,
                            const struct wm_energy_result *energy)
 {
     const char *label = device->channel->label;
-    const char *back = has_jumped(builder, device->energy)
-                           ? "jumped by more than the device can draw"
-                           : "was set back";
+    uint64_t jumps = jumps_of(builder, device->energy, energy->resets);
     const char *instead = energy->method == WM_ENERGY_COUNTER_FILLED
                               ? "the integral of power is used there"
                               : "that is left out, and the figure is a lower bound";
@@ -95,8 +95,8 @@ static void remark_counter(struct wm_report_builder *builder,
         const char *what;
     } troubles[] = {
         { energy->stalls, "stood still while power was drawn and did not make up for it" },
-        { energy->resets, back },
-        { energy->implausible, "jumped by more than the device can draw" },
+        { energy->resets - jumps, "was set back" },
+        { energy->implausible + jumps, "jumped by more than the device can draw" },
     };
 
     if (energy->stuck)

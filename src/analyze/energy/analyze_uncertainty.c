@@ -259,12 +259,10 @@ void wm_uncertainty_find(const struct wm_energy *energy,
     }
     struct figure figure = make_figure(energy, result);
     double gain = figure.sensor->gain;
-    const struct wm_unseen_case what = unseen_case(&figure);
     const struct wm_unseen unseen = unseen_joules(&figure);
     double other =
         sqrt(edge_squares(&figure, &result->start) + edge_squares(&figure, &result->end) +
              sampling_squares(&figure) + gap_squares(&figure));
-    uncertainty.is_open = wm_unseen_is_open(&what);
     uncertainty.unseen = fmax(unseen.less, unseen.more);
     uncertainty.below = hypot(other, unseen.less);
     uncertainty.above = hypot(other, unseen.more);

@@ -18,7 +18,6 @@ struct wm_uncertainty {
     double below, above; /* the random part: how much less the truth may be, or more */
     double unseen; /* of the random part: what a load in step with the sensor may hide */
     double ends;   /* of the systematic part: what dated readings leave out at the ends */
-    bool is_open;  /* whether the load is in step with it is not known */
     bool at_odds;  /* counter and power are, by more than the random part */
 };
 

@@ -9,18 +9,23 @@
 /* How many times what it draws with nothing to do a device may draw when it is busy. */
 #define MOST_TIMES 10.0
 
-/* Readings that are spread by so much of their mean are steady: the rest is noise. */
-#define STEADY 0.02
+/* Two in a row that are so close to the highest, of what readings go up or down by from one
+ * to the next, are of a device that was busy for the whole of both windows; and likewise
+ * the lowest. Where a load is nearly in step, two in a row are always alike. */
+#define PLATEAU 0.25
 
-/* Two in a row that are so close to the highest, of all that readings are spread by, are of
- * a device that was busy for the whole of both windows; and likewise the lowest. */
-#define PLATEAU 0.05
+/* A load within 3 % of the sensor's rhythm comes up by less from one reading to the next: a
+ * first one below so much of all others is of a device that had nothing to do. */
+#define DRIFTED 0.85
 
 /* A driver's utilization is of up to a second, and has been for some time: at the ends of a
  * run it is that of as much time beside it. */
 #define BUSY_OFF_S 0.15
 
 #define BUSY_S 1.0
+
+/* Of work that began with the run it is late by half of that, on average. */
+#define BUSY_LATE_S (BUSY_S / 2)
 
 /* More than before the run by so much is work that began with it. */
 #define ROSE 1.05
@@ -30,17 +35,6 @@
 
 /* And it is told in percent: nearly none is none. */
 #define BUSY_STEP 0.005
-
-/* Readings that have swung between their levels more often than so many times are not in
- * step, and what they may lack decreases with the square: of the levels themselves, and of
- * how often they were at each. */
-#define LEVEL_SWINGS 1.3
-#define SHARE_SWINGS 2.0
-
-/* So few may be of a load that is nearly in step, whose readings swing slowly. */
-#define FEW_SWINGS 2.5
-
-static const double pi = 3.14159265358979;
 
 /* What is known of the two levels: as they were seen, and as they may be at most. */
 struct levels {
@@ -68,14 +62,14 @@ static double variance_of(const struct wm_energy_swing *swing)
 
 static bool is_steady(const struct wm_energy_swing *swing)
 {
-    return swing->count < 3 || sqrt(variance_of(swing)) <= STEADY * mean_of(swing);
+    return swing->count < 3 || sqrt(variance_of(swing)) <= WM_ENERGY_NOISE * mean_of(swing);
 }
 
 static struct levels levels_of(const struct wm_unseen_case *what)
 {
     const struct wm_energy_swing *swing = what->swing;
     struct levels levels = { what->watts, what->watts, what->watts, 0, 0 };
-    double near = PLATEAU * (swing->most - swing->least);
+    double near = PLATEAU * swing->way.watts / fmax(count_of(swing) - 1, 1);
     double limit = what->most_watts > 0 ? what->most_watts : HUGE_VAL;
 
     if (swing->count > 0)
@@ -88,49 +82,31 @@ static struct levels levels_of(const struct wm_unseen_case *what)
         levels.least_idle = levels.idle;
 
     /* What it drew before the run was, if it was less, with nothing to do. */
-    if (swing->count > 0 && swing->first < levels.idle)
+    if (swing->count > 0 && swing->first < DRIFTED * levels.idle)
         levels.idle = levels.least_idle = swing->first;
     return levels;
 }
 
-/* In what part of its readings a wave goes up and down once, by how far readings differ
- * beside how far they are spread. */
-static double frequency(double squares, double count, double variance)
-{
-    return sqrt(squares / count / (2 * variance)) / (pi * sqrt(2));
-}
-
 /* How often readings swung up and down; and where they do so at each second reading, as in
- * step with twice the period, how often each other one did. */
+ * step with twice the period, how often each other one did, of both together. */
 static double swings_of(const struct wm_energy_swing *swing)
 {
+    double each_other = swing->each_other[0].watts + swing->each_other[1].watts;
+
     if (is_steady(swing))
         return 0;
-    double count = count_of(swing), variance = variance_of(swing);
-    double each = frequency(swing->squares_of_one, count - 1, variance);
-    double other = frequency(swing->squares_of_two, count - 2, variance) / 2;
-    return count * fmin(each, other);
+    return fmin(swing->way.watts, each_other) / (2 * (swing->most - swing->least));
 }
 
-static double weight(double least_swings, double swings)
+static bool has_begun(const struct wm_energy_swing *swing)
 {
-    double part = swings > least_swings ? least_swings / swings : 1;
-
-    return part * part;
-}
-
-/* How much of the run the utilization may be behind, if the work began with it. */
-static double late_part(const struct wm_unseen_case *what)
-{
-    const struct wm_energy_swing *swing = what->swing;
-    bool has_begun = swing->count > 0 && mean_of(swing) > ROSE * swing->first;
-
-    return has_begun ? fmax(1 - what->seconds / BUSY_S, 0) : 0;
+    return swing->count > 0 && mean_of(swing) > ROSE * swing->first;
 }
 
 static bool is_partly_busy(const struct wm_unseen_case *what)
 {
-    bool is_idle = what->busy <= BUSY_STEP && late_part(what) <= 0;
+    bool is_late = has_begun(what->swing) && what->seconds < BUSY_S;
+    bool is_idle = what->busy <= BUSY_STEP && !is_late;
 
     return what->seen < ALL_SEEN && !is_idle && what->busy < 1 - BUSY_STEP;
 }
@@ -167,18 +143,31 @@ static struct work work_of(const struct wm_unseen_case *what)
 {
     double off = wm_energy_partly_busy(what->busy) * BUSY_OFF_S / fmax(what->seconds, 1);
     double times = (1 - what->seen) / what->seen;
+    double told_s = what->seconds - (has_begun(what->swing) ? BUSY_LATE_S : 0);
     struct work work = {
         .least = fmax(what->busy - off, 0),
-        .most = fmin(what->busy + off + late_part(what), 1),
+        .most = 1,
     };
 
+    if (told_s > 0)
+        work.most = fmin((what->busy + off) * what->seconds / told_s, 1);
     work.missed = fmin(work.most, (1 - work.least) * times);
     work.rest_missed = fmin(1 - work.least, work.most * times);
     return work;
 }
 
-/* By the levels as they were seen, and as they may be, each for as much as the structure of
- * the readings leaves of it. */
+/* Once readings have swung up and down, each phase of the load was seen; what their mean is
+ * off by is then what the rest of a swing adds: of n swings of a device that is busy for a
+ * part p of each, p (1 - p) / n of their range at most. */
+static double most_off(const struct wm_energy_swing *swing, const struct work *work)
+{
+    double part = fmin(fmax(0.5, work->least), work->most), swings = swings_of(swing);
+
+    if (swings < 1)
+        return HUGE_VAL;
+    return (swing->most - swing->least) * part * (1 - part) / swings;
+}
+
 void wm_unseen_find(const struct wm_unseen_case *what, struct wm_unseen *ret_unseen)
 {
     *ret_unseen = (struct wm_unseen) { 0 };
@@ -187,23 +176,13 @@ void wm_unseen_find(const struct wm_unseen_case *what, struct wm_unseen *ret_uns
         return;
 
     const struct work work = work_of(what);
-    double swings = swings_of(what->swing);
-    double as_seen = weight(SHARE_SWINGS, swings), as_may_be = weight(LEVEL_SWINGS, swings);
+    double most = most_off(what->swing, &work);
     narrow(&levels, 1 - fmin((1 - work.least) / what->seen, 1),
            fmin(work.most / what->seen, 1));
-    double more =
-        fmax(as_seen * (between(levels.idle, levels.busy, work.most) - levels.mean),
-             as_may_be * (between(levels.idle, levels.most_busy, work.most) - levels.mean));
-    double less = fmax(
-        as_seen * (levels.mean - between(levels.idle, levels.busy, work.least)),
-        as_may_be * (levels.mean - between(levels.least_idle, levels.busy, work.least)));
+    double more = between(levels.idle, levels.most_busy, work.most) - levels.mean;
+    double less = levels.mean - between(levels.least_idle, levels.busy, work.least);
     more = fmin(more, work.missed * (levels.most_busy - levels.idle));
     less = fmin(less, work.rest_missed * (levels.most_busy - levels.least_idle));
-    ret_unseen->more = fmax(more, 0) / levels.mean;
-    ret_unseen->less = fmax(less, 0) / levels.mean;
-}
-
-bool wm_unseen_is_open(const struct wm_unseen_case *what)
-{
-    return is_partly_busy(what) && swings_of(what->swing) < FEW_SWINGS;
+    ret_unseen->more = fmax(fmin(more, most), 0) / levels.mean;
+    ret_unseen->less = fmax(fmin(less, most), 0) / levels.mean;
 }

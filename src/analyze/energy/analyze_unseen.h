@@ -34,8 +34,4 @@ struct wm_unseen {
 
 void wm_unseen_find(const struct wm_unseen_case *what, struct wm_unseen *ret_unseen);
 
-/* Whether readings and utilization leave open if the load is in step: it was busy for a
- * part of the time, and readings have not swung often enough. */
-bool wm_unseen_is_open(const struct wm_unseen_case *what);
-
 #endif

@@ -375,6 +375,8 @@ static void take_reading(struct entry *entry, struct wm_rapl_counter *counter,
         wm_rapl_total_add(&entry->total, counter->value, when_ns, &counter->err);
     *reading = (struct wm_reading) { .when_ns = when_ns };
     reading->state = wm_reading_state_of(counter->err.status);
+    if (reading->state == WM_READING_FAILED && entry->total.has_jumped)
+        reading->state = WM_READING_JUMPED;
     if (reading->state == WM_READING_OK)
         reading->value = wm_rapl_total_joules(&entry->total);
 }

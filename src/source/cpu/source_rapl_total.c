@@ -27,7 +27,7 @@ static uint64_t step_to(const struct wm_rapl_total *total, uint64_t value)
     return value < total->last ? step + total->range + 1 : step;
 }
 
-static int check_step(const struct wm_rapl_total *total, uint64_t value, double seconds,
+static int check_step(struct wm_rapl_total *total, uint64_t value, double seconds,
                       double step_j, struct wm_error *err)
 {
     bool back = value < total->last;
@@ -45,6 +45,7 @@ static int check_step(const struct wm_rapl_total *total, uint64_t value, double 
     if (back)
         return wm_fail(err, WM_EIO, "its counter was set back from %.6g J to %.6g J",
                        (double)total->last * total->unit_j, (double)value * total->unit_j);
+    total->has_jumped = true;
     return wm_fail(err, WM_EIO, "its counter jumped by %.6g J in %.3g s", step_j, seconds);
 }
 
@@ -86,6 +87,7 @@ int wm_rapl_total_add(struct wm_rapl_total *total, uint64_t value, int64_t when_
 {
     int status = WM_OK;
 
+    total->has_jumped = false;
     if (!total->started) {
         begin(total);
         total->moved_ns = when_ns;

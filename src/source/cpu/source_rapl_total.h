@@ -30,6 +30,7 @@ struct wm_rapl_total {
     int64_t moved_ns; /* when it was last seen to have moved */
     unsigned looks;   /* number of readings since it moved */
     bool is_lost;     /* the last step that was seen: the total must begin again */
+    bool has_jumped;  /* as that step was too high */
     double start_j;   /* what it began with */
     uint64_t units; /* the total since then; with more of it in full_j on a very long run */
     double full_j;

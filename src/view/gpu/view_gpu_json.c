@@ -36,6 +36,7 @@ static const char *state_name(enum wm_reading_state state)
         return "not asked";
     case WM_READING_OK:
     case WM_READING_FAILED:
+    case WM_READING_JUMPED:
         break;
     }
     return "failed";

@@ -94,12 +94,6 @@ static void add_cpu_use(const struct wm_text_view *view, struct wm_detail *detai
                     wm_line_percent(&use->mean_hardware).text, cores);
 }
 
-/* Before the highest value of what was not known for long. */
-static const char *at_least(const struct wm_value *max)
-{
-    return max->known && max->why ? "at least " : "";
-}
-
 static void add_memory(const struct wm_text_view *view, struct wm_detail *detail)
 {
     const struct wm_unit *unit = view->units->ram;
@@ -108,9 +102,10 @@ static void add_memory(const struct wm_text_view *view, struct wm_detail *detail
     wm_line_add_most(detail, &rss->total);
     wm_line_add_between(detail, rss, unit);
     if (rss->private_.known || rss->shared.known)
-        wm_line_add(detail, "; ", "private %s%s, shared %s%s", at_least(&rss->private_),
-                    wm_line_bytes(&rss->private_, unit).text, at_least(&rss->shared),
-                    wm_line_bytes(&rss->shared, unit).text);
+        wm_line_add(detail, "; ", "private %s%s, shared %s%s",
+                    wm_line_at_least(&rss->private_),
+                    wm_line_bytes(&rss->private_, unit).text,
+                    wm_line_at_least(&rss->shared), wm_line_bytes(&rss->shared, unit).text);
 }
 
 static void print_memory_parts(const struct wm_text_view *view)
@@ -122,9 +117,9 @@ static void print_memory_parts(const struct wm_text_view *view)
     if (!report->ram_combined.total.known || !has_descendants(report))
         return;
     wm_line_add(&detail, "", "main %s%s, descendants %s%s",
-                at_least(&report->ram_main.total),
+                wm_line_at_least(&report->ram_main.total),
                 wm_line_bytes(&report->ram_main.total, unit).text,
-                at_least(&report->ram_descendants.total),
+                wm_line_at_least(&report->ram_descendants.total),
                 wm_line_bytes(&report->ram_descendants.total, unit).text);
     wm_line_more(view, detail.text);
 }

@@ -165,7 +165,8 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
 
     add_watts(&detail, &watts, &gpu->figure.uncertainty);
     if (gpu->utilization.mean.known)
-        add_share(view, &detail, "; ", gpu->utilization.mean.number, " busy");
+        add_share(view, &detail, "; ", gpu->utilization.mean.number,
+                  gpu->utilization.mean.why ? " busy at least" : " busy");
     if (gpu->tree_memory_max.known && gpu->tree_memory_max.number > 0)
         wm_line_add(&detail, "; ", "%s",
                     wm_line_bytes(&gpu->tree_memory_max, view->units->gpu_ram).text);
@@ -191,7 +192,8 @@ static struct wm_value gpu_energy(const struct wm_gpu_usage *gpu)
 
 static struct wm_value gpu_busy(const struct wm_gpu_usage *gpu)
 {
-    return gpu->utilization.mean;
+    return gpu->utilization.mean.why ? wm_value_missing(gpu->utilization.mean.why)
+                                     : gpu->utilization.mean;
 }
 
 static struct wm_value gpu_memory(const struct wm_gpu_usage *gpu)

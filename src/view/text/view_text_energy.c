@@ -58,7 +58,7 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
     wm_line_add(
         &detail, "", "%s on average, peak %s%s", wm_line_number(&watts, 1, " W").text,
         wm_line_number(&gpu->power.max, 1, " W").text, is_reading ? " in a reading" : "");
-    wm_line_add(&detail, "; ", "busy %s",
+    wm_line_add(&detail, "; ", "busy %s%s", wm_line_at_least(&gpu->utilization.mean),
                 wm_line_number(&gpu->utilization.mean, 100, " %").text);
     if (gpu->temperature.max.known)
         wm_line_add(&detail, "; ", "peak %s",

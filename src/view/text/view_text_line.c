@@ -165,6 +165,11 @@ void wm_line_add(struct wm_detail *detail, const char *separator, const char *fo
     va_end(args);
 }
 
+const char *wm_line_at_least(const struct wm_value *value)
+{
+    return value->known && value->why ? "at least " : "";
+}
+
 void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max)
 {
     if (max->why)

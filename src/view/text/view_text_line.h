@@ -46,6 +46,9 @@ void wm_line_more(const struct wm_text_view *view, const char *detail);
 void wm_line_add(struct wm_detail *detail, const char *separator, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Before a value that may have been higher: "at least ", else nothing. */
+const char *wm_line_at_least(const struct wm_value *value);
+
 /* "peak", or why the known `max` may have been more. */
 void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max);
 

@@ -153,6 +153,10 @@ static void tell_engines(struct wm_drm_look *look)
         if (!is_amdgpu(look) && rows[i].purpose != WM_DRM_ANYTHING)
             wm_drm_look_missing(look, rows[i].field, WM_READING_UNSUPPORTED, "%s",
                                 both_in_one);
+        else if (state == WM_READING_DENIED && gpu->has_utilization)
+            wm_drm_look_missing(look, rows[i].field, state,
+                                "%s; the others make it %.0f %%", err.text,
+                                100 * wm_drm_busiest(gpu, gpu->busy, rows[i].purpose));
         else if (state != WM_READING_OK)
             wm_drm_look_missing(look, rows[i].field, state, "%s", err.text);
         else
