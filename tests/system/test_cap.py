@@ -271,17 +271,19 @@ def _(folder):
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     os.dup2(its.fileno(), 103)
     its.close()
-    guardian = subprocess.Popen(
+    started = subprocess.run(
         ["bash", "-c", 'exec "$@" 3<&103 103<&-', "bash", tap.WATTMETER, "--cap-guardian", version,
          machine.env["WATTMETER_SYSFS"], str(NVML), "test", str(os.getpid())],
         env=machine.env, pass_fds=[103], stdin=subprocess.DEVNULL)
+    assert started.returncode == 0
     os.close(103)
     assert ours.recv(4096), "not ready"
+    [guardian] = guardians(os.getpid())
     time.sleep(1)
-    ticks = sum(map(int, Path(f"/proc/{guardian.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    ticks = sum(map(int, Path(f"/proc/{guardian}/stat").read_text().rpartition(")")[2].split()[11:13]))
     assert ticks < 0.3 * os.sysconf("SC_CLK_TCK"), ticks
     ours.close()
-    assert guardian.wait(timeout=30) == 0
+    wait_for(lambda: is_dead(guardian), "the end of the guardian")
 
 
 @case("a killed guardian is started again, and puts back what the first one knew")
