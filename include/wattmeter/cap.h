@@ -53,6 +53,9 @@ enum wm_cap_kind {
     WM_CAP_CPU_POWER, /* W, of a package, over seconds (RAPL's long term) */
 };
 
+/* "gpu_power", "gpu_clock", "cpu_power"; NULL past the last. */
+WM_API const char *wm_cap_kind_name(size_t kind);
+
 /* What can be set, and what it is. Texts are borrowed until the next refresh or close. */
 struct wm_cap_setting {
     enum wm_cap_kind kind;

@@ -20,6 +20,18 @@ struct wm_caps {
     struct wm_cap_packages packages;
 };
 
+const char *wm_cap_kind_name(size_t kind)
+{
+    static const char *const names[] = {
+        [WM_CAP_GPU_POWER] = "gpu_power",
+        [WM_CAP_GPU_CLOCK] = "gpu_clock",
+        [WM_CAP_CPU_POWER] = "cpu_power",
+    };
+    const size_t count = sizeof(names) / sizeof(names[0]);
+
+    return kind < count ? names[kind] : NULL;
+}
+
 void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT_SIZE])
 {
     if (isnan(value))

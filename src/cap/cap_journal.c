@@ -24,14 +24,6 @@ enum { VERSION = 1, ENTRY_MAX = 65536 };
 
 static const char ending[] = ".json";
 
-static const char *const kinds[] = {
-    [WM_CAP_GPU_POWER] = "gpu_power",
-    [WM_CAP_GPU_CLOCK] = "gpu_clock",
-    [WM_CAP_CPU_POWER] = "cpu_power",
-};
-
-enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
-
 static const char root_folder[] = "/var/lib/wattmeter/caps";
 
 /* Where one user keeps the journal, the caller's to free. */
@@ -77,7 +69,7 @@ static int entry_path(const char *identity, enum wm_cap_kind kind, bool is_sessi
                        "no folder for the journal of caps: HOME is not set, nor "
                        "WATTMETER_STATE");
     make_name(identity, name);
-    int length = asprintf(ret_path, "%s/%s.%s%s%s", folder, name, kinds[kind],
+    int length = asprintf(ret_path, "%s/%s.%s%s%s", folder, name, wm_cap_kind_name(kind),
                           is_session ? ".session" : "", ending);
     free(folder);
     return length < 0 ? wm_fail_memory(err, "caps") : WM_OK;
@@ -92,7 +84,7 @@ char *wm_cap_entry_text(const struct wm_cap_entry *entry)
     wm_json_set(&json, "version", json_integer(VERSION));
     wm_json_set(&json, "identity", wm_text_json(entry->identity));
     wm_json_set(&json, "device", wm_text_json(entry->device));
-    wm_json_set(&json, "kind", json_string(kinds[entry->kind]));
+    wm_json_set(&json, "kind", json_string(wm_cap_kind_name(entry->kind)));
     wm_json_set(&json, "session", json_boolean(entry->is_session));
     wm_json_set(&json, "owner", json_integer(entry->owner));
     wm_json_set(&json, "command", wm_text_json(entry->command));
@@ -131,10 +123,11 @@ static int get_number(const json_t *json, const char *key, double *ret_number,
 static int get_kind(const json_t *json, enum wm_cap_kind *ret_kind, struct wm_error *err)
 {
     char text[32];
+    const char *name;
     int status = get_text(json, "kind", text, sizeof(text), err);
 
-    for (size_t i = 0; status == WM_OK && i < KIND_COUNT; i++) {
-        if (strcmp(text, kinds[i]) == 0) {
+    for (size_t i = 0; status == WM_OK && (name = wm_cap_kind_name(i)) != NULL; i++) {
+        if (strcmp(text, name) == 0) {
             *ret_kind = (enum wm_cap_kind)i;
             return WM_OK;
         }

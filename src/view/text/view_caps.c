@@ -4,12 +4,6 @@
 #include "view/view.h"
 #include "wattmeter/cap.h"
 
-static const char *const kinds[] = {
-    [WM_CAP_GPU_POWER] = "gpu_power",
-    [WM_CAP_GPU_CLOCK] = "gpu_clock",
-    [WM_CAP_CPU_POWER] = "cpu_power",
-};
-
 enum { CELL = 40 };
 
 static void watts_cell(const struct wm_gpu_value *value, char cell[CELL])
@@ -108,7 +102,7 @@ static json_t *setting_json(const struct wm_cap_setting *setting)
     wm_json_set(&json, "device", wm_text_json(setting->device));
     wm_json_set(&json, "name", wm_text_json(setting->name));
     wm_json_set(&json, "identity", wm_text_json(setting->identity));
-    wm_json_set(&json, "kind", json_string(kinds[setting->kind]));
+    wm_json_set(&json, "kind", json_string(wm_cap_kind_name(setting->kind)));
     wm_json_set(&json, "unit", json_string(setting->kind == WM_CAP_GPU_CLOCK ? "Hz" : "W"));
     set_value(&json, &why, "value", &setting->value);
     set_value(&json, &why, "enforced", &setting->enforced);
