@@ -444,6 +444,9 @@ def _(folder):
     fails(machine.run("cap", "raise"), 2, "not raise")
     fails(machine.run("cap", "set"), 2, "usage: wattmeter cap set CAPS")
     fails(machine.run("cap", "show", "0"), 2, "usage: wattmeter cap show")
+    fails(machine.run("cap", "set", "--price", "1", "250W"), 2, "there is no --price with set")
+    machine.env["WATTMETER_PRICE"] = "0.3"
+    assert machine.run("cap", "show").returncode == 0
     fails(machine.run("cap", "reset", "9"), 2, "9")
     assert machine.run("--cap-guardian").returncode == 2
 
