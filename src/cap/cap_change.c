@@ -70,6 +70,7 @@ static void begin_entry(const struct wm_caps *caps, size_t index, double now, bo
     wm_caps_get(caps, index, &setting);
     snprintf(entry->identity, sizeof(entry->identity), "%s", setting.identity);
     snprintf(entry->device, sizeof(entry->device), "%s", setting.device);
+    wm_cap_boot(entry->boot);
     entry->kind = setting.kind;
     entry->earlier = now;
     if (found && (setting.kind == WM_CAP_GPU_CLOCK || is_ours(old, now)))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "cap/cap_journal.h"
 #include "cap/cap_package.h"
 #include "source/gpu/source_gpu_ops.h"
 #include "source/source_config.h"
@@ -17,6 +18,7 @@
 struct wm_caps {
     struct wm_source_config config;
     struct wm_gpus *gpus;
+    double *clocks; /* of each GPU: what wattmeter has limited them to; NAN: not known */
     struct wm_cap_packages packages;
 };
 
@@ -46,78 +48,6 @@ static void read_packages(struct wm_caps *caps)
 {
     for (size_t i = 0; i < caps->packages.count; i++)
         wm_cap_package_read(&caps->packages.list[i]);
-}
-
-int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
-                 struct wm_error *err)
-{
-    struct wm_source_config full = wm_source_config_complete(config);
-    struct wm_caps *caps = calloc(1, sizeof(*caps));
-
-    if (!caps)
-        return wm_fail_memory(err, "caps");
-    full.gpus = NULL;
-    int status = wm_source_config_copy(&full, &caps->config, err);
-    if (status == WM_OK)
-        status = wm_gpus_open_groups(
-            &full, WM_GPU_GENERAL | WM_GPU_PCI | WM_GPU_CLOCKS | WM_GPU_POWER, &caps->gpus,
-            err);
-    if (status < 0) {
-        wm_caps_close(caps);
-        return status;
-    }
-    wm_cap_packages_find(&caps->packages, full.sysfs);
-    read_packages(caps);
-    *ret_caps = caps;
-    return WM_OK;
-}
-
-void wm_caps_close(struct wm_caps *caps)
-{
-    if (!caps)
-        return;
-    wm_gpus_close(caps->gpus);
-    wm_source_config_release(&caps->config);
-    free(caps);
-}
-
-const struct wm_gpus *wm_caps_gpus(const struct wm_caps *caps)
-{
-    return caps->gpus;
-}
-
-size_t wm_caps_gpu_count(const struct wm_caps *caps)
-{
-    return wm_gpus_count(caps->gpus);
-}
-
-size_t wm_caps_count(const struct wm_caps *caps)
-{
-    return 2 * wm_caps_gpu_count(caps) + caps->packages.count;
-}
-
-size_t wm_caps_index(const struct wm_caps *caps, enum wm_cap_kind kind, size_t number)
-{
-    return number + (size_t)kind * wm_caps_gpu_count(caps);
-}
-
-/* The kind of a setting, whose number is then that of its GPU or package. */
-static enum wm_cap_kind kind_of(const struct wm_caps *caps, size_t *index)
-{
-    size_t gpus = wm_caps_gpu_count(caps);
-
-    if (*index < gpus)
-        return WM_CAP_GPU_POWER;
-    *index -= gpus;
-    if (*index < gpus)
-        return WM_CAP_GPU_CLOCK;
-    *index -= gpus;
-    return WM_CAP_CPU_POWER;
-}
-
-const struct wm_source_config *wm_caps_config(const struct wm_caps *caps)
-{
-    return &caps->config;
 }
 
 static const char *text_of(const struct wm_caps *caps, size_t gpu, enum wm_gpu_field field)
@@ -162,6 +92,114 @@ static void get_gpu(const struct wm_caps *caps, size_t gpu,
     get_drawn(caps, gpu, &ret_setting->drawn);
 }
 
+/* What an entry says of clocks still holds if the machine was not started since, nor the
+ * driver has forgotten it. */
+static double read_clock(const struct wm_cap_setting *setting, bool is_session)
+{
+    struct wm_cap_entry entry;
+    char boot[WM_CAP_BOOT];
+
+    if (wm_cap_journal_read(setting->identity, WM_CAP_GPU_CLOCK, is_session, &entry,
+                            NULL) <= 0)
+        return NAN;
+    wm_cap_boot(boot);
+    if (!boot[0] || strcmp(boot, entry.boot) != 0)
+        return NAN;
+    return setting->is_forgotten && !wm_cap_is_locked(setting->identity) ? NAN : entry.set;
+}
+
+/* No driver says what clocks are limited to; the journal knows what we have set. */
+static void read_clocks(struct wm_caps *caps)
+{
+    struct wm_cap_setting setting;
+
+    for (size_t i = 0; i < wm_caps_gpu_count(caps); i++) {
+        get_gpu(caps, i, &setting);
+        caps->clocks[i] = read_clock(&setting, true);
+        if (isnan(caps->clocks[i]))
+            caps->clocks[i] = read_clock(&setting, false);
+    }
+}
+
+int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
+                 struct wm_error *err)
+{
+    struct wm_source_config full = wm_source_config_complete(config);
+    struct wm_caps *caps = calloc(1, sizeof(*caps));
+
+    if (!caps)
+        return wm_fail_memory(err, "caps");
+    full.gpus = NULL;
+    int status = wm_source_config_copy(&full, &caps->config, err);
+    if (status == WM_OK)
+        status = wm_gpus_open_groups(
+            &full, WM_GPU_GENERAL | WM_GPU_PCI | WM_GPU_CLOCKS | WM_GPU_POWER, &caps->gpus,
+            err);
+    if (status == WM_OK) {
+        caps->clocks = calloc(wm_caps_gpu_count(caps) + 1, sizeof(*caps->clocks));
+        if (!caps->clocks)
+            status = wm_fail_memory(err, "caps");
+    }
+    if (status < 0) {
+        wm_caps_close(caps);
+        return status;
+    }
+    wm_cap_packages_find(&caps->packages, full.sysfs);
+    read_packages(caps);
+    read_clocks(caps);
+    *ret_caps = caps;
+    return WM_OK;
+}
+
+void wm_caps_close(struct wm_caps *caps)
+{
+    if (!caps)
+        return;
+    wm_gpus_close(caps->gpus);
+    wm_source_config_release(&caps->config);
+    free(caps->clocks);
+    free(caps);
+}
+
+const struct wm_gpus *wm_caps_gpus(const struct wm_caps *caps)
+{
+    return caps->gpus;
+}
+
+size_t wm_caps_gpu_count(const struct wm_caps *caps)
+{
+    return wm_gpus_count(caps->gpus);
+}
+
+size_t wm_caps_count(const struct wm_caps *caps)
+{
+    return 2 * wm_caps_gpu_count(caps) + caps->packages.count;
+}
+
+size_t wm_caps_index(const struct wm_caps *caps, enum wm_cap_kind kind, size_t number)
+{
+    return number + (size_t)kind * wm_caps_gpu_count(caps);
+}
+
+/* The kind of a setting, whose number is then that of its GPU or package. */
+static enum wm_cap_kind kind_of(const struct wm_caps *caps, size_t *index)
+{
+    size_t gpus = wm_caps_gpu_count(caps);
+
+    if (*index < gpus)
+        return WM_CAP_GPU_POWER;
+    *index -= gpus;
+    if (*index < gpus)
+        return WM_CAP_GPU_CLOCK;
+    *index -= gpus;
+    return WM_CAP_CPU_POWER;
+}
+
+const struct wm_source_config *wm_caps_config(const struct wm_caps *caps)
+{
+    return &caps->config;
+}
+
 static void get_power(const struct wm_caps *caps, size_t gpu,
                       struct wm_cap_setting *ret_setting)
 {
@@ -184,6 +222,8 @@ static void get_clock(const struct wm_caps *caps, size_t gpu,
         ret_setting->maximum = unknown = wm_gpu_missing(
             WM_READING_UNSUPPORTED, "only the clocks of NVIDIA GPUs can be limited");
     ret_setting->value = ret_setting->enforced = ret_setting->minimum = unknown;
+    if (!isnan(caps->clocks[gpu]))
+        ret_setting->value = wm_gpu_number(caps->clocks[gpu]);
     ret_setting->default_value = ret_setting->maximum;
 }
 
@@ -236,6 +276,7 @@ int wm_caps_refresh_until(struct wm_caps *caps, int64_t deadline_ns, struct wm_e
     int status = wm_gpus_refresh_until(caps->gpus, WM_GPU_POWER, deadline_ns, err);
 
     read_packages(caps);
+    read_clocks(caps);
     return status < 0 ? status : WM_OK;
 }
 

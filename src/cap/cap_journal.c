@@ -88,11 +88,17 @@ char *wm_cap_entry_text(const struct wm_cap_entry *entry)
     wm_json_set(&json, "session", json_boolean(entry->is_session));
     wm_json_set(&json, "owner", json_integer(entry->owner));
     wm_json_set(&json, "command", wm_text_json(entry->command));
+    wm_json_set(&json, "boot", wm_text_json(entry->boot));
     wm_json_set(&json, "earlier", wm_json_known(true, entry->earlier));
     wm_json_set(&json, "set", wm_json_known(true, entry->set));
     wm_json_set(&json, "read_back", wm_json_known(true, entry->read_back));
     wm_json_set(&json, "written", json_string(when));
     return wm_json_dump(json, JSON_INDENT(2));
+}
+
+void wm_cap_boot(char boot[WM_CAP_BOOT])
+{
+    wm_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, WM_CAP_BOOT);
 }
 
 static int get_text(const json_t *json, const char *key, char *text, size_t size,
@@ -165,6 +171,8 @@ static int fill_entry(const json_t *json, struct wm_cap_entry *entry, struct wm_
         status = get_text(json, "device", entry->device, sizeof(entry->device), err);
     if (status == WM_OK)
         status = get_text(json, "command", entry->command, sizeof(entry->command), err);
+    if (status == WM_OK && json_object_get(json, "boot")) /* older entries have none */
+        status = get_text(json, "boot", entry->boot, sizeof(entry->boot), err);
     if (status == WM_OK)
         status = get_number(json, "earlier", &entry->earlier, err);
     if (status == WM_OK)

@@ -19,7 +19,7 @@
 #include "base/base_error.h"
 #include "wattmeter/cap.h"
 
-enum { WM_CAP_IDENTITY = 96, WM_CAP_COMMAND = 160 };
+enum { WM_CAP_IDENTITY = 96, WM_CAP_COMMAND = 160, WM_CAP_BOOT = 64 };
 
 /* A change. NAN stands for no limit, or for what is not known. */
 struct wm_cap_entry {
@@ -29,15 +29,20 @@ struct wm_cap_entry {
     bool is_session; /* it is to end with a session */
     pid_t owner;     /* whose session; 0: of none */
     char command[WM_CAP_COMMAND];
-    double earlier;   /* what was there */
-    double set;       /* what we asked for */
-    double read_back; /* what was there then */
+    char boot[WM_CAP_BOOT]; /* the kernel's id of this start of the machine; "" where it is
+                             * not known */
+    double earlier;         /* what was there */
+    double set;             /* what we asked for */
+    double read_back;       /* what was there then */
 };
 
 /* An entry as text, and back: WM_EFORMAT where it is none of ours. */
 char *wm_cap_entry_text(const struct wm_cap_entry *entry);
 int wm_cap_entry_parse(const char *text, size_t length, struct wm_cap_entry *ret_entry,
                        struct wm_error *err);
+
+/* The id of this start of the machine, "" where the kernel does not say. */
+void wm_cap_boot(char boot[WM_CAP_BOOT]);
 
 /* Waits until the disk has it where nothing was read back yet, which is before the change.
  * What was read back only says it more exactly, and is not worth a second wait. */

@@ -203,6 +203,13 @@ def _(folder):
     assert machine.get(clock=True) is None and not machine.journal()
     assert machine.run("cap", "set", "0=1.2GHz,gpu0=250W").returncode == 0
     assert machine.get(clock=True) == 1.2e9 and machine.get() == 250
+    assert "note: gpu0: clocks up to 1200 MHz, set by wattmeter" in machine.run("cap", "show").stdout
+    assert json.loads(machine.run("cap", "show", "--json").stdout)["caps"][1]["value"] == 1.2e9
+    entry = next(path for path in machine.journal() if "gpu_clock" in path.name)
+    good = json.loads(entry.read_text())
+    entry.write_text(json.dumps(good | {"boot": "of an earlier start"}))
+    assert "clocks" not in machine.run("cap", "show").stdout
+    entry.write_text(json.dumps(good))
     assert machine.run("cap", "restore", "0").returncode == 0
     assert machine.get(clock=True) is None and machine.get() == EARLIER
 

@@ -185,6 +185,8 @@ static void test_entries(void **state)
         { "no identity", "\"identity\"", "\"i\"", "identity" },
         { "no device", "\"device\"", "\"d\"", "device" },
         { "a list as command", "\"command\"", "\"command\": [], \"c\"", "command" },
+        { "no boot", "\"boot\"", "\"b\"", NULL },
+        { "a number as boot", "\"boot\"", "\"boot\": 1, \"b\"", "boot" },
         { "no earlier value", "320.0", "null", "earlier" },
         { "a text as earlier value", "320.0", "\"320\"", "earlier" },
         { "a text as value", "250.0", "\"250\"", "set" },

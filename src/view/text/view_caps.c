@@ -47,6 +47,14 @@ static bool is_above(const struct wm_gpu_value *drawn, const struct wm_gpu_value
            drawn->number > 1.01 * cap->number;
 }
 
+/* Of clocks the driver says nothing that could be shown. */
+static void print_clock(const struct wm_cap_setting *setting, FILE *out)
+{
+    if (setting->value.state == WM_READING_OK)
+        fprintf(out, "note: %s: clocks up to %.6g MHz, set by wattmeter\n", setting->device,
+                setting->value.number / 1e6);
+}
+
 static void print_remarks(const struct wm_cap_setting *setting, FILE *out)
 {
     const struct wm_gpu_value *cap = &setting->value, *enforced = &setting->enforced;
@@ -61,7 +69,6 @@ static void print_remarks(const struct wm_cap_setting *setting, FILE *out)
                 setting->device, setting->drawn.number, cap->number);
 }
 
-/* Of clocks the driver says nothing that could be shown. */
 static void print_text(const struct wm_caps *caps, FILE *out)
 {
     struct wm_cap_setting setting;
@@ -80,7 +87,9 @@ static void print_text(const struct wm_caps *caps, FILE *out)
     }
     for (size_t i = 0; i < count; i++) {
         wm_caps_get(caps, i, &setting);
-        if (setting.kind != WM_CAP_GPU_CLOCK)
+        if (setting.kind == WM_CAP_GPU_CLOCK)
+            print_clock(&setting, out);
+        else
             print_remarks(&setting, out);
     }
 }
