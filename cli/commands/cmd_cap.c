@@ -147,15 +147,14 @@ static const char *const outcomes[] = {
     [WM_CAP_BY_ANOTHER] = "somebody else has set it since; it is left alone",
 };
 
-/* What is in the journal of devices that are not here, or of another user. */
+/* What is in the journal of devices that are not here. */
 static int check_rest(struct wm_error *err)
 {
     char text[160];
 
     if (wm_caps_left_behind(text, sizeof(text)) == 0)
         return WM_OK;
-    snprintf(err->text, sizeof(err->text),
-             "still in the journal: %s: not here any more, or another user's to put back",
+    snprintf(err->text, sizeof(err->text), "still in the journal: %s: not here any more",
              text);
     return err->status = WM_ENODEV;
 }

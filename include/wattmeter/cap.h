@@ -146,9 +146,13 @@ WM_API int wm_caps_restore(struct wm_caps *caps, size_t index,
                            enum wm_cap_restored *ret_restored, double *ret_value,
                            struct wm_error *err);
 
-/* Whether a session has ended without putting back what was there: 1, and `text` says of
- * which devices, of any user's session; 0. No driver is asked. */
+/* Whether a session of this user has ended without putting back what was there: 1, and
+ * `text` says of which devices; 0. No driver is asked. */
 WM_API int wm_caps_left_behind(char *text, size_t size);
+
+/* The same of root and of all other users: `text` also says who can put it back, since a
+ * journal is believed by its own user alone. */
+WM_API int wm_caps_left_by_others(char *text, size_t size);
 
 /* Begins a session, in which nothing is changed yet, and starts its guardian; `caps` has
  * to live as long. `command` is who others are told holds the devices. `program` is the

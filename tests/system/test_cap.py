@@ -445,6 +445,59 @@ def _(folder):
     assert not machine.journal(), machine.journal()
 
 
+@case("a journal is put back by its own user, and the others are told who that is")
+def _(folder):
+    if os.geteuid() != 0:
+        raise tap.Skip("only root can become somebody else")
+    own = " && ".join(f"mount -t tmpfs -o mode={mode} none {place}"
+                      for place, mode in (("/var/tmp", 1777), ("/var/lib", 755), ("/dev/shm", 1777)))
+    inside = subprocess.Popen(["unshare", "-m", "sh", "-c", f"{own} && echo ready && exec sleep 100"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        if inside.stdout.readline() != "ready\n":
+            raise tap.Skip("no mount namespace of its own")
+        machine = Machine(folder, sysfs=packages(folder))
+        machine.env.update(WATTMETER_NVML="/nonexistent.so")
+        del machine.env["WATTMETER_STATE"]
+        limit = folder / "sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw"
+        for path in folder, *folder.rglob("*"):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        root = ["nsenter", "-m", "-t", str(inside.pid)]
+        nobody = [*root, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+        def run(who, *words):
+            return subprocess.run([*who, tap.WATTMETER, *words], env=machine.env, text=True, capture_output=True)
+
+        for user, other, command in (nobody, root, "sudo -u '#65534' wattmeter"), (root, nobody, "sudo wattmeter"):
+            session = subprocess.Popen([*user, tap.WATTMETER, "run", "-q", "--cap", "cpu=90W", "--", "sleep", "20"],
+                                       env=machine.env)
+            wait_for(lambda: limit.read_text().strip() == "90000000" and guardians(session.pid), "the cap")
+            time.sleep(0.3)
+            kill_everything(session)
+            session.wait()
+            left = "cpu_package0 at 90 W (before: 120 W"
+            told = run(user, "info", "--brief").stderr
+            assert f"{left})" in told and "; wattmeter cap restore puts it back" in told, told
+            told = run(other, "info", "--brief").stderr
+            assert f"{left}; {command} cap restore puts it back)" in told and "another user's" in told, told
+            done = run(other, "cap", "restore")
+            assert done.returncode == 0 and done.stdout == "nothing to put back\n", done
+            done = run(user, "cap", "restore")
+            assert done.returncode == 0 and "cpu_package0: 120 W: put back" in done.stdout, done
+            assert int(limit.read_text()) == 120e6 and not run(other, "info", "--brief").stderr
+        place = "/var/tmp/wattmeter-caps-65534"
+        subprocess.run([*nobody, "sh", "-c", f"cd {place} && mkfifo a.json && ln -s /dev/zero b.json && echo {{ >c.json"],
+                       check=True)
+        done = run(root, "info", "--brief")
+        assert done.returncode == 0 and not done.stderr, done
+        subprocess.run([*root, "chown", "1", place], check=True)
+        fails(run(nobody, "run", "--cap", "cpu=90W", "--", "true"), 1, "wattmeter-caps-65534", "somebody else's")
+        assert int(limit.read_text()) == 120e6
+    finally:
+        inside.kill()
+        inside.wait()
+
+
 @case("usage: each wrong word is named, with status 2")
 def _(folder):
     machine = Machine(folder)
