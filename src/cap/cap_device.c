@@ -347,9 +347,6 @@ int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
     if (!(value > 0))
         return wm_fail(err, WM_EINVAL, "%s: a cap is above 0, not %s", setting.device,
                        wanted);
-    if (setting.kind != WM_CAP_GPU_CLOCK && value > IMPOSSIBLE_WATTS)
-        return wm_fail(err, WM_EINVAL, "%s: %s is more than any device takes",
-                       setting.device, wanted);
     if (is_known(&setting.minimum) && value < setting.minimum.number) {
         wm_cap_text(setting.kind, setting.minimum.number, limit);
         return wm_fail(err, WM_EINVAL, "%s: %s is below %s, the lowest cap that can be set",
@@ -361,5 +358,8 @@ int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
                        "%s: %s is above %s, the highest cap that can be set",
                        setting.device, wanted, limit);
     }
+    if (setting.kind != WM_CAP_GPU_CLOCK && value > IMPOSSIBLE_WATTS)
+        return wm_fail(err, WM_EINVAL, "%s: %s is more than any device takes",
+                       setting.device, wanted);
     return WM_OK;
 }

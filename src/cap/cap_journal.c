@@ -19,6 +19,7 @@
 #include "base/base_file.h"
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
 
 /* Files that a folder has at most: settings of a machine, twice. */
 enum { VERSION = 1, ENTRY_MAX = 8192, FILES_MAX = 256 };
@@ -430,7 +431,10 @@ int wm_cap_lock(const char *identity, const char *device, pid_t owner, const cha
     free(state);
     int fd = open_lock(path);
     if (fd < 0)
-        return wm_fail_errno(err, path);
+        return wm_fail(err, wm_status_of_errno(errno),
+                       "%s: its lock %s cannot be made: %s; WATTMETER_STATE names the "
+                       "folder",
+                       device, wm_text_path(path), strerror(errno));
     if (!take(fd)) {
         int status = fail_locked(fd, device, err);
         close(fd);

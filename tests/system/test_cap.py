@@ -509,6 +509,8 @@ def _(folder):
     assert machine.run("cap", "show").returncode == 0
     fails(machine.run("cap", "reset", "9"), 2, "9")
     assert machine.run("--cap-guardian").returncode == 2
+    machine.env["WATTMETER_STATE"] = "/proc/nope"
+    fails(machine.run("cap", "set", "250W"), 1, "gpu0: its lock /proc/nope/", "WATTMETER_STATE")
 
 
 # Who is killed: a way to do it, given the session, its process group, and its guardians.
