@@ -513,6 +513,20 @@ def _(folder):
     fails(machine.run("cap", "set", "250W"), 1, "gpu0: its lock /proc/nope/", "WATTMETER_STATE")
 
 
+@case("a full disk: what cannot be in the journal is not set")
+def _(folder):
+    machine = Machine(folder)
+    machine.state.mkdir()
+    full = f"mount -t tmpfs -o size=4k none {machine.state} && head -c 4096 /dev/zero >{machine.state}/fill"
+    if subprocess.run(["unshare", "-m", "sh", "-c", full], stderr=subprocess.DEVNULL).returncode != 0:
+        raise tap.Skip("no mount namespace of its own")
+    for words in ["run", "--cap", "250W", "--", "true"], ["cap", "set", "250W"]:
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f'{full} && exec "$@"', "sh", tap.WATTMETER, *words],
+                              env=machine.env, text=True, capture_output=True)
+        fails(done, 1, "the journal of caps", "No space left on device", "WATTMETER_STATE")
+        assert machine.is_earlier()
+
+
 # Who is killed: a way to do it, given the session, its process group, and its guardians.
 def kill_us(session):
     kill(session.pid)
