@@ -472,9 +472,10 @@ def _(folder):
             session = subprocess.Popen([*user, tap.WATTMETER, "run", "-q", "--cap", "cpu=90W", "--", "sleep", "20"],
                                        env=machine.env)
             wait_for(lambda: limit.read_text().strip() == "90000000" and guardians(session.pid), "the cap")
-            time.sleep(0.3)
+            keepers = guardians(session.pid)
             kill_everything(session)
             session.wait()
+            wait_for(lambda: all(map(is_dead, keepers)), "the end of the guardian")
             left = "cpu_package0 at 90 W (before: 120 W"
             told = run(user, "info", "--brief").stderr
             assert f"{left})" in told and "; wattmeter cap restore puts it back" in told, told
