@@ -108,23 +108,21 @@ static int spawn_with(const posix_spawn_file_actions_t *actions, char *const arg
 
 /* What is spawned forks the guardian and ends, so that the guardian is nobody's child here:
  * a library leaves its host none to wait for. */
-static int spawn(char *const argv[], int socket_fd, pid_t owner, struct wm_error *err)
+static int spawn(char *const argv[], int socket_fd, pid_t owner, pid_t *ret_child,
+                 struct wm_error *err)
 {
     int parent = lift((int)syscall(__NR_pidfd_open, owner, 0));
     posix_spawn_file_actions_t actions;
-    pid_t child;
 
     int number = posix_spawn_file_actions_init(&actions);
     if (number == 0) {
         number = add_descriptors(&actions, socket_fd, parent);
         if (number == 0)
-            number = spawn_with(&actions, argv, &child);
+            number = spawn_with(&actions, argv, ret_child);
         posix_spawn_file_actions_destroy(&actions);
     }
     if (parent >= 0)
         close(parent);
-    while (number == 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
     return number == 0 ? WM_OK
                        : wm_fail(err, wm_status_of_errno(number),
                                  "starting the guardian of the caps: %.120s: %s", argv[0],
@@ -219,6 +217,15 @@ static int hear_ready(struct wm_cap_session *session, struct wm_error *err)
                               : WM_OK;
 }
 
+/* It ends before the guardian says that it is ready; another program may never. */
+static void reap(pid_t child, bool is_ready)
+{
+    if (!is_ready)
+        kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
 /* The descriptor stays, as the watching thread may wait for it. */
 static void hang_up(struct wm_cap_session *session)
 {
@@ -253,6 +260,7 @@ static int start_guardian(struct wm_cap_session *session, struct wm_error *err)
                            session->command,
                            owner,
                            NULL };
+    pid_t child;
     int ends[2];
 
     snprintf(owner, sizeof(owner), "%ld", (long)session->owner);
@@ -263,11 +271,13 @@ static int start_guardian(struct wm_cap_session *session, struct wm_error *err)
     if (status == WM_OK && theirs < 0)
         status = wm_fail_errno(err, "starting the guardian of the caps");
     if (status == WM_OK)
-        status = spawn(argv, theirs, session->owner, err);
+        status = spawn(argv, theirs, session->owner, &child, err);
     if (theirs >= 0)
         close(theirs);
-    if (status == WM_OK)
+    if (status == WM_OK) {
         status = hear_ready(session, err);
+        reap(child, status == WM_OK);
+    }
     if (status < 0)
         hang_up(session);
     return status;

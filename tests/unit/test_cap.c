@@ -365,6 +365,7 @@ static void test_session(void **state)
     assert_non_null(strstr(err.text, "/nonexistent"));
     assert_int_equal(wm_cap_session_begin(caps, "test", "/bin/true", &session, &err),
                      WM_EIO);
+    assert_true(waitpid(-1, NULL, WNOHANG) < 0);
     size_t files = test_count_open_files();
     assert_int_equal(pthread_atfork(count_fork, NULL, NULL), 0);
     assert_int_equal(wm_cap_session_begin(caps, "test", program, &session, &err), WM_OK);
