@@ -48,9 +48,9 @@ struct wm_cap_session;
 
 enum wm_cap_kind {
     WM_CAP_GPU_POWER, /* W; all GPUs have one, settable or not, in the order of gpu.h */
-    WM_CAP_GPU_CLOCK, /* Hz: the highest graphics clock. Drivers do not say what it was set
-                         to before, nor what it is; it is put back to no limit.
-                         The value is what wattmeter has set */
+    WM_CAP_GPU_CLOCK, /* Hz: the highest graphics clock. Drivers do not say what it is set
+                         to: the value is what wattmeter has set, and it is put back
+                         to that, else to no limit */
     WM_CAP_CPU_POWER, /* W, of a package, over seconds (RAPL's long term) */
 };
 

@@ -31,7 +31,7 @@ static bool is_ours(const struct wm_cap_entry *entry, double now)
                                    : is_same(now, entry->read_back);
 }
 
-/* What is set now. What a driver does not say of clocks is ours where we have set it. */
+/* What is set now. Of clocks no driver says it, and NAN is what wattmeter has not set. */
 static int read_now(const struct wm_caps *caps, size_t index, double *ret_now,
                     struct wm_error *err)
 {
@@ -39,7 +39,7 @@ static int read_now(const struct wm_caps *caps, size_t index, double *ret_now,
 
     wm_caps_get(caps, index, &setting);
     if (setting.kind == WM_CAP_GPU_CLOCK) {
-        *ret_now = NAN;
+        *ret_now = setting.value.state == WM_READING_OK ? setting.value.number : NAN;
         return WM_OK;
     }
     if (setting.value.state != WM_READING_OK)

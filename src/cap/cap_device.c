@@ -93,32 +93,38 @@ static void get_gpu(const struct wm_caps *caps, size_t gpu,
 }
 
 /* What an entry says of clocks still holds if the machine was not started since, nor the
- * driver has forgotten it. */
-static double read_clock(const struct wm_cap_setting *setting, bool is_session)
+ * driver has forgotten it. What a session sets comes after what was set for good. */
+static void take_clock(void *context, const struct wm_cap_entry *entry)
 {
-    struct wm_cap_entry entry;
+    struct wm_caps *caps = context;
+    struct wm_cap_setting setting;
     char boot[WM_CAP_BOOT];
 
-    if (wm_cap_journal_read(setting->identity, WM_CAP_GPU_CLOCK, is_session, &entry,
-                            NULL) <= 0)
-        return NAN;
     wm_cap_boot(boot);
-    if (!boot[0] || strcmp(boot, entry.boot) != 0)
-        return NAN;
-    return setting->is_forgotten && !wm_cap_is_locked(setting->identity) ? NAN : entry.set;
+    if (entry->kind != WM_CAP_GPU_CLOCK || !boot[0] || strcmp(boot, entry->boot) != 0)
+        return;
+    for (size_t i = 0; i < wm_caps_gpu_count(caps); i++) {
+        get_gpu(caps, i, &setting);
+        if (strcmp(setting.identity, entry->identity) == 0 &&
+            (!setting.is_forgotten || wm_cap_is_locked(entry->identity)) &&
+            (entry->is_session || isnan(caps->clocks[i])))
+            caps->clocks[i] = entry->set;
+    }
+}
+
+static void take_clock_of_root(void *context, const struct wm_cap_entry *entry)
+{
+    if (entry->user == 0)
+        take_clock(context, entry);
 }
 
 /* No driver says what clocks are limited to; the journal knows what we have set. */
 static void read_clocks(struct wm_caps *caps)
 {
-    struct wm_cap_setting setting;
-
-    for (size_t i = 0; i < wm_caps_gpu_count(caps); i++) {
-        get_gpu(caps, i, &setting);
-        caps->clocks[i] = read_clock(&setting, true);
-        if (isnan(caps->clocks[i]))
-            caps->clocks[i] = read_clock(&setting, false);
-    }
+    for (size_t i = 0; i < wm_caps_gpu_count(caps); i++)
+        caps->clocks[i] = NAN;
+    wm_cap_journal_each(take_clock, caps);
+    wm_cap_journal_each_of_others(take_clock_of_root, caps);
 }
 
 int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
