@@ -24,6 +24,28 @@ const struct cmd_option *cmd_option_at(const struct cmd *cmd, size_t index)
     return NULL;
 }
 
+const struct cmd_verb *cmd_find_verb(const struct cmd *cmd, const char *name)
+{
+    for (const struct cmd_verb *verb = cmd->verbs; name && verb && verb->name; verb++) {
+        if (strcmp(verb->name, name) == 0)
+            return verb;
+    }
+    return NULL;
+}
+
+bool cmd_verb_takes(const struct cmd_verb *verb, const struct cmd_option *option)
+{
+    const char *word = verb->options;
+
+    while (word && *word) {
+        size_t length = strcspn(word, " ");
+        if (cmd_option_is(option, word, length))
+            return true;
+        word += length + strspn(word + length, " ");
+    }
+    return !verb->options;
+}
+
 bool cmd_option_is_flag(const struct cmd_option *option)
 {
     return !option->placeholder;

@@ -63,6 +63,8 @@ struct cmd_verb {
     const char *name;
     const char *operands; /* after it */
     const char *help;
+    const char *options; /* names of those that it takes, with blanks between them; NULL:
+                          * all of the command's */
 };
 
 struct cmd {
@@ -108,6 +110,12 @@ const struct cmd *cmd_find(const struct cmd *const table[], const char *name);
 /* Option number `index` of all the tables of a command; NULL past the last. */
 const struct cmd_option *cmd_option_at(const struct cmd *cmd, size_t index);
 
+/* The verb of a command that is called so; NULL: there is none, or `name` is NULL. */
+const struct cmd_verb *cmd_find_verb(const struct cmd *cmd, const char *name);
+
+/* Whether an option of the command is one of the verb's, too. */
+bool cmd_verb_takes(const struct cmd_verb *verb, const struct cmd_option *option);
+
 bool cmd_option_is_flag(const struct cmd_option *option);
 
 /* Whether the option is called name[0..length). */
@@ -118,8 +126,9 @@ bool cmd_option_is(const struct cmd_option *option, const char *name, size_t len
 /* `wattmeter --help`. */
 void cmd_print_overview(const struct cmd *const table[], FILE *out);
 
-/* `wattmeter run --help`. */
-void cmd_print_help(const struct cmd *cmd, FILE *out);
+/* `wattmeter run --help`; of a verb alone where `first`, the first operand, is one. It may
+ * be NULL. */
+void cmd_print_help(const struct cmd *cmd, const char *first, FILE *out);
 
 /* Of the names that `next` gives, the one most like `word`; NULL when none is
  * near. `next` gives NULL past the last. */

@@ -40,11 +40,42 @@ static void print_column(FILE *out, const char *name, const char *help)
     print_wrapped(out, help, HELP_COLUMN);
 }
 
-void cmd_print_help(const struct cmd *cmd, FILE *out)
+/* All of the command's; of a verb those that it takes. */
+static void print_options(const struct cmd *cmd, const struct cmd_verb *verb, FILE *out)
 {
     const struct cmd_option *o;
     char name[64];
 
+    for (size_t i = 0; (o = cmd_option_at(cmd, i)) != NULL; i++) {
+        char letter[] = { '-', o->letter, ',', ' ', '\0' };
+        if (verb && !cmd_verb_takes(verb, o))
+            continue;
+        snprintf(name, sizeof(name), "  %s--%s%s%s", o->letter ? letter : "    ", o->name,
+                 o->placeholder ? " " : "", o->placeholder ? o->placeholder : "");
+        print_column(out, name, o->help);
+    }
+    print_column(out, "  -h, --help", "this text");
+}
+
+static void print_verb_help(const struct cmd *cmd, const struct cmd_verb *verb, FILE *out)
+{
+    fprintf(out, "usage: wattmeter %s %s [OPTIONS]%s%s\n", cmd->name, verb->name,
+            verb->operands[0] ? " " : "", verb->operands);
+    print_wrapped(out, verb->help, 0);
+    fputc('\n', out);
+    print_options(cmd, verb, out);
+    fprintf(out, "\nwattmeter %s --help lists all that it can do.\n", cmd->name);
+}
+
+void cmd_print_help(const struct cmd *cmd, const char *first, FILE *out)
+{
+    const struct cmd_verb *asked = cmd_find_verb(cmd, first);
+    char name[64];
+
+    if (asked) {
+        print_verb_help(cmd, asked, out);
+        return;
+    }
     fprintf(out, "usage: wattmeter %s [OPTIONS]%s%s\n%s\n\n", cmd->name,
             cmd->operands ? " " : "", cmd->operands ? cmd->operands : "", cmd->summary);
 
@@ -54,13 +85,7 @@ void cmd_print_help(const struct cmd *cmd, FILE *out)
     }
     if (cmd->verbs)
         fputc('\n', out);
-    for (size_t i = 0; (o = cmd_option_at(cmd, i)) != NULL; i++) {
-        char letter[] = { '-', o->letter, ',', ' ', '\0' };
-        snprintf(name, sizeof(name), "  %s--%s%s%s", o->letter ? letter : "    ", o->name,
-                 o->placeholder ? " " : "", o->placeholder ? o->placeholder : "");
-        print_column(out, name, o->help);
-    }
-    print_column(out, "  -h, --help", "this text");
+    print_options(cmd, NULL, out);
     fprintf(out, "\nexample: %s\n", cmd->example);
 }
 

@@ -187,6 +187,19 @@ static int check_operands(const struct parse *parse, const struct cmd_list *oper
     return CMD_DONE;
 }
 
+/* What environment and file set for the others is passed over. */
+static int check_verb(const struct parse *parse, const char *name)
+{
+    const struct cmd_verb *verb = cmd_find_verb(parse->cmd, name);
+    const struct cmd_option *o;
+
+    for (size_t i = 0; verb && (o = cmd_option_at(parse->cmd, i)) != NULL; i++) {
+        if (parse->last[i].given == IN_COMMAND_LINE && !cmd_verb_takes(verb, o))
+            return misused(parse, "there is no --%s with %s", o->name, verb->name);
+    }
+    return CMD_DONE;
+}
+
 /* `words` ends with NULL. */
 static int parse_words(struct parse *parse, char **words, struct cmd_list *operands)
 {
@@ -208,7 +221,8 @@ static int parse_words(struct parse *parse, char **words, struct cmd_list *opera
     }
     if (code != CMD_DONE || parse->help)
         return code;
-    return check_operands(parse, operands);
+    code = check_operands(parse, operands);
+    return code == CMD_DONE ? check_verb(parse, operands->words[0]) : code;
 }
 
 static int parse_environment(const struct parse *parse)
@@ -294,7 +308,7 @@ static int run_parsed(struct parse *parse, const struct cmd *const table[], char
 
     int code = parse_words(parse, words, operands);
     if (code == CMD_DONE && parse->help) {
-        cmd_print_help(parse->cmd, parse->io->out);
+        cmd_print_help(parse->cmd, operands->words[0], parse->io->out);
         return CMD_DONE;
     }
     if (code == CMD_DONE)

@@ -19,15 +19,18 @@ static void fill_streams(void)
 }
 
 /* Where a session of caps was killed with its guardian, whoever comes next is told. */
-static void offer_repair(const char *command, FILE *chat)
+static void offer_repair(FILE *chat)
 {
     char text[512];
 
-    if (strcmp(command, "cap") != 0 && wm_caps_left_behind(text, sizeof(text)) > 0)
+    if (wm_caps_left_behind(text, sizeof(text)) > 0)
         fprintf(chat,
-                "wattmeter: a session that was killed has left %s; %swattmeter cap restore "
+                "wattmeter: a session that was killed has left %s; wattmeter cap restore "
                 "puts it back\n",
-                text, geteuid() == 0 ? "" : "sudo ");
+                text);
+    if (wm_caps_left_by_others(text, sizeof(text)) > 0)
+        fprintf(chat, "wattmeter: another user's session that was killed has left %s\n",
+                text);
 }
 
 int main(int argc, char **argv)
@@ -37,7 +40,7 @@ int main(int argc, char **argv)
     fill_streams();
     if (argc > 1 && strcmp(argv[1], WM_CAP_GUARDIAN) == 0)
         return wm_cap_guardian(argc, argv);
-    if (argc > 1)
-        offer_repair(argv[1], io.chat);
+    if (argc > 1 && strcmp(argv[1], "cap") != 0)
+        offer_repair(io.chat);
     return cmd_main(cmd_table, argc, argv, &io);
 }

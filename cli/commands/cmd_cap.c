@@ -19,12 +19,14 @@ static const struct cmd_option *const options[] = { cap_search_options, output_o
                                                     NULL };
 
 static const struct cmd_verb verbs[] = {
-    { "show", "", "what is set, enforced, settable and drawn" },
-    { "set", "CAPS", "until somebody sets something else: 250W, 80%, 0=200W,1=default" },
-    { "reset", "[DEVICES]", "to the default: all GPUs, or 0,card1,cpu" },
-    { "restore", "[DEVICES]", "to what was there before wattmeter's changes" },
-    { "profile", "-- COMMAND [ARG...]", "find the cap that is best for a command" },
-    { "fit", "TABLE", "find it in a CSV table of cap_w, seconds and joules" },
+    { "show", "", "what is set, enforced, settable and drawn", "json" },
+    { "set", "CAPS", "caps until somebody sets others: 250W, 80%, 0=200W,1=default",
+      "json" },
+    { "reset", "[DEVICES]", "back to the default: all GPUs, or 0,card1,cpu", "json" },
+    { "restore", "[DEVICES]", "back to what was there before wattmeter's changes", "json" },
+    { "profile", "-- COMMAND [ARG...]", "find the cap that is best for a command", NULL },
+    { "fit", "TABLE", "find it in a CSV table of cap_w, seconds and joules",
+      "objective max-slowdown price hourly format output json overwrite" },
     { 0 },
 };
 
@@ -145,15 +147,14 @@ static const char *const outcomes[] = {
     [WM_CAP_BY_ANOTHER] = "somebody else has set it since; it is left alone",
 };
 
-/* What is in the journal of devices that are not here, or of another user. */
+/* What is in the journal of devices that are not here. */
 static int check_rest(struct wm_error *err)
 {
     char text[160];
 
     if (wm_caps_left_behind(text, sizeof(text)) == 0)
         return WM_OK;
-    snprintf(err->text, sizeof(err->text),
-             "still in the journal: %s: not here any more, or another user's to put back",
+    snprintf(err->text, sizeof(err->text), "still in the journal: %s: not here any more",
              text);
     return err->status = WM_ENODEV;
 }
@@ -263,9 +264,6 @@ static int run_cap(const void *opaque, const struct cmd_streams *io)
         return output_misused("cap", io,
                               "it can show, set, reset, restore, profile, fit, not %s",
                               cmd_shown(words->words[0]));
-    if (cap_search_is_given(&args->search))
-        return output_misused("cap", io, "with %s there is no option but --json",
-                              verbs[verb].name);
     if (words->count < actions[verb].words_min || words->count > actions[verb].words_max)
         return output_misused("cap", io, "usage: wattmeter cap %s%s%s", verbs[verb].name,
                               verbs[verb].operands[0] ? " " : "", verbs[verb].operands);

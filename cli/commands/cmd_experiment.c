@@ -117,14 +117,21 @@ static int do_curves(const struct work *work, struct wm_error *err)
     return status;
 }
 
+#define OUTPUT "output json overwrite"
+
 static const struct cmd_verb verbs[] = {
-    { "list", "TARGET", "the experiments there are, with their runs" },
-    { "show", "TARGET NAME", "time, energy, cost and metrics, of each run and of all" },
-    { "total", "TARGET NAME METRIC", "how much it grew, or the area under its curve" },
-    { "average", "TARGET NAME METRIC", "its mean over the time that it is known for" },
-    { "max", "TARGET NAME METRIC", "its highest value; of an energy the highest power" },
-    { "curve", "TARGET NAME METRIC", "all its values, as CSV" },
-    { "interpolate", "TARGET NAME METRIC METRIC", "two on their times together, as CSV" },
+    { "list", "TARGET", "the experiments there are, with their runs", OUTPUT },
+    { "show", "TARGET NAME", "time, energy, cost and metrics, of each run and of all",
+      "per idle-watts price currency carbon pue " OUTPUT },
+    { "total", "TARGET NAME METRIC", "how much it grew, or the area under its curve",
+      "from to " OUTPUT },
+    { "average", "TARGET NAME METRIC", "its mean over the time that it is known for",
+      "from to " OUTPUT },
+    { "max", "TARGET NAME METRIC", "its highest value; of an energy the highest power",
+      "from to " OUTPUT },
+    { "curve", "TARGET NAME METRIC", "all its values, as CSV", "from to " OUTPUT },
+    { "interpolate", "TARGET NAME METRIC METRIC", "two on their times together, as CSV",
+      "from to " OUTPUT },
     { 0 },
 };
 
@@ -141,12 +148,6 @@ static const struct action actions[] = {
 
 enum { VERB_COUNT = sizeof(actions) / sizeof(actions[0]) };
 
-static bool has_tariff(const struct wm_report_style *style)
-{
-    return style->price_per_kwh > 0 || style->currency || style->carbon_g_per_kwh > 0 ||
-           style->pue > 0;
-}
-
 static int check(const struct experiment_args *args, const struct cmd_streams *io,
                  const struct action **ret_action)
 {
@@ -162,17 +163,6 @@ static int check(const struct experiment_args *args, const struct cmd_streams *i
     if (args->words.count != actions[verb].words)
         return output_misused("experiment", io, "usage: wattmeter experiment %s %s",
                               verbs[verb].name, verbs[verb].operands);
-    if ((args->from || args->to) && actions[verb].words < 4)
-        return output_misused("experiment", io, "there is no --from and --to with %s",
-                              verbs[verb].name);
-    if ((args->per || args->idle_watts > 0) && actions[verb].run != do_show)
-        return output_misused("experiment", io,
-                              "there is no --per and --idle-watts with %s",
-                              verbs[verb].name);
-    if (actions[verb].run != do_show && has_tariff(&args->output.style))
-        return output_misused("experiment", io,
-                              "there is no --price, --currency, --carbon and --pue with %s",
-                              verbs[verb].name);
     *ret_action = &actions[verb];
     return output_check("experiment", &args->output, io);
 }

@@ -151,7 +151,8 @@ static const struct cmd_verb verbs[] = {
     { "sub-track", "combine|analyze|compare",
       "joins sub-tracking files (--stf FILE -p PATH...); analyzes a tracking file and the "
       "blocks of code in a sub-tracking file (--tf FILE --stf FILE); compares sessions by "
-      "the results of their analysis (-m NAME=FILE...)" },
+      "the results of their analysis (-m NAME=FILE...)",
+      NULL },
     { 0 },
 };
 

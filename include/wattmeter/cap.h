@@ -48,10 +48,14 @@ struct wm_cap_session;
 
 enum wm_cap_kind {
     WM_CAP_GPU_POWER, /* W; all GPUs have one, settable or not, in the order of gpu.h */
-    WM_CAP_GPU_CLOCK, /* Hz: the highest graphics clock. Drivers do not say what it was set
-                         to before; it is put back to no limit */
+    WM_CAP_GPU_CLOCK, /* Hz: the highest graphics clock. Drivers do not say what it is set
+                         to: the value is what wattmeter has set, and it is put back
+                         to that, else to no limit */
     WM_CAP_CPU_POWER, /* W, of a package, over seconds (RAPL's long term) */
 };
+
+/* "gpu_power", "gpu_clock", "cpu_power"; NULL past the last. */
+WM_API const char *wm_cap_kind_name(size_t kind);
 
 /* What can be set, and what it is. Texts are borrowed until the next refresh or close. */
 struct wm_cap_setting {
@@ -142,9 +146,13 @@ WM_API int wm_caps_restore(struct wm_caps *caps, size_t index,
                            enum wm_cap_restored *ret_restored, double *ret_value,
                            struct wm_error *err);
 
-/* Whether a session has ended without putting back what was there: 1, and `text` says of
- * which devices, of any user's session; 0. No driver is asked. */
+/* Whether a session of this user has ended without putting back what was there: 1, and
+ * `text` says of which devices; 0. No driver is asked. */
 WM_API int wm_caps_left_behind(char *text, size_t size);
+
+/* The same of root and of all other users: `text` also says who can put it back, since a
+ * journal is believed by its own user alone. */
+WM_API int wm_caps_left_by_others(char *text, size_t size);
 
 /* Begins a session, in which nothing is changed yet, and starts its guardian; `caps` has
  * to live as long. `command` is who others are told holds the devices. `program` is the

@@ -73,15 +73,10 @@ static PyObject *number_of(const struct wm_gpu_value *value)
 
 static PyObject *setting_new(const struct wm_cap_setting *setting)
 {
-    static const char *const kinds[] = {
-        [WM_CAP_GPU_POWER] = "gpu_power",
-        [WM_CAP_GPU_CLOCK] = "gpu_clock",
-        [WM_CAP_CPU_POWER] = "cpu_power",
-    };
     struct core_struct fill = core_struct_begin(setting_type);
     bool is_known = setting->value.state == WM_READING_OK;
 
-    core_struct_add(&fill, core_text(kinds[setting->kind]));
+    core_struct_add(&fill, core_text(wm_cap_kind_name(setting->kind)));
     core_struct_add(&fill, core_text(setting->device));
     core_struct_add(&fill, core_text(setting->name));
     core_struct_add(&fill, core_text(setting->identity));

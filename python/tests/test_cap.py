@@ -126,7 +126,7 @@ def test_the_ways_to_say_it(tmp_path):
     assert machine.watts(0) == machine.watts(1) == EARLIER
 
 
-@pytest.mark.parametrize("caps", [0, -5, True, float("nan"), "fast", "", 90, 401, "7=200W"])
+@pytest.mark.parametrize("caps", [None, [], 0, -5, True, float("nan"), "fast", "", 90, 401, "7=200W"])
 def test_wrong_caps(capped, monkeypatch, caps):
     for name, value in capped.variables.items():
         monkeypatch.setenv(name, value)

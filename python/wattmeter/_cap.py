@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 
 from wattmeter import _core
@@ -16,7 +17,7 @@ def _words(caps: str | float, gpu: int | str | None) -> str:
     """As the command line has them."""
     if isinstance(caps, str):
         amount = caps
-    elif isinstance(caps, bool) or not caps > 0:
+    elif isinstance(caps, bool) or not isinstance(caps, numbers.Real) or not caps > 0:
         raise ValueError(f"a cap is watts, a fraction of the default, or a text, not {caps!r}")
     else:
         amount = f"{caps:.6f}"

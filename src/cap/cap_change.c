@@ -31,7 +31,7 @@ static bool is_ours(const struct wm_cap_entry *entry, double now)
                                    : is_same(now, entry->read_back);
 }
 
-/* What is set now. What a driver does not say of clocks is ours where we have set it. */
+/* What is set now. Of clocks no driver says it, and NAN is what wattmeter has not set. */
 static int read_now(const struct wm_caps *caps, size_t index, double *ret_now,
                     struct wm_error *err)
 {
@@ -39,7 +39,7 @@ static int read_now(const struct wm_caps *caps, size_t index, double *ret_now,
 
     wm_caps_get(caps, index, &setting);
     if (setting.kind == WM_CAP_GPU_CLOCK) {
-        *ret_now = NAN;
+        *ret_now = setting.value.state == WM_READING_OK ? setting.value.number : NAN;
         return WM_OK;
     }
     if (setting.value.state != WM_READING_OK)
@@ -70,6 +70,7 @@ static void begin_entry(const struct wm_caps *caps, size_t index, double now, bo
     wm_caps_get(caps, index, &setting);
     snprintf(entry->identity, sizeof(entry->identity), "%s", setting.identity);
     snprintf(entry->device, sizeof(entry->device), "%s", setting.device);
+    wm_cap_boot(entry->boot);
     entry->kind = setting.kind;
     entry->earlier = now;
     if (found && (setting.kind == WM_CAP_GPU_CLOCK || is_ours(old, now)))
@@ -301,20 +302,24 @@ int wm_caps_restore(struct wm_caps *caps, size_t index, enum wm_cap_restored *re
 struct left_behind {
     char *text;
     size_t size;
+    bool of_others; /* who has to put it back themselves */
     int count;
 };
 
 static void look_at_entry(void *context, const struct wm_cap_entry *entry)
 {
     struct left_behind *left = context;
-    char set[WM_CAP_TEXT_SIZE], earlier[WM_CAP_TEXT_SIZE];
+    char set[WM_CAP_TEXT_SIZE], earlier[WM_CAP_TEXT_SIZE], who[32] = "";
 
     if (!entry->is_session || wm_cap_is_locked(entry->identity))
         return;
     wm_cap_text(entry->kind, entry->set, set);
     wm_cap_text(entry->kind, entry->earlier, earlier);
-    wm_text_list(left->text, left->size, ", ", "%s at %s (before: %s)", entry->device, set,
-                 earlier);
+    if (left->of_others && entry->user != 0)
+        snprintf(who, sizeof(who), " -u '#%lu'", (unsigned long)entry->user);
+    wm_text_list(left->text, left->size, ", ", "%s at %s (before: %s%s%s%s)", entry->device,
+                 set, earlier, left->of_others ? "; sudo" : "", who,
+                 left->of_others ? " wattmeter cap restore puts it back" : "");
     left->count++;
 }
 
@@ -324,5 +329,14 @@ int wm_caps_left_behind(char *text, size_t size)
 
     text[0] = '\0';
     wm_cap_journal_each(look_at_entry, &left);
+    return left.count > 0;
+}
+
+int wm_caps_left_by_others(char *text, size_t size)
+{
+    struct left_behind left = { .text = text, .size = size, .of_others = true };
+
+    text[0] = '\0';
+    wm_cap_journal_each_of_others(look_at_entry, &left);
     return left.count > 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "cap/cap_journal.h"
 #include "cap/cap_package.h"
 #include "source/gpu/source_gpu_ops.h"
 #include "source/source_config.h"
@@ -17,8 +18,21 @@
 struct wm_caps {
     struct wm_source_config config;
     struct wm_gpus *gpus;
+    double *clocks; /* of each GPU: what wattmeter has limited them to; NAN: not known */
     struct wm_cap_packages packages;
 };
+
+const char *wm_cap_kind_name(size_t kind)
+{
+    static const char *const names[] = {
+        [WM_CAP_GPU_POWER] = "gpu_power",
+        [WM_CAP_GPU_CLOCK] = "gpu_clock",
+        [WM_CAP_CPU_POWER] = "cpu_power",
+    };
+    const size_t count = sizeof(names) / sizeof(names[0]);
+
+    return kind < count ? names[kind] : NULL;
+}
 
 void wm_cap_text(enum wm_cap_kind kind, double value, char text[WM_CAP_TEXT_SIZE])
 {
@@ -34,78 +48,6 @@ static void read_packages(struct wm_caps *caps)
 {
     for (size_t i = 0; i < caps->packages.count; i++)
         wm_cap_package_read(&caps->packages.list[i]);
-}
-
-int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
-                 struct wm_error *err)
-{
-    struct wm_source_config full = wm_source_config_complete(config);
-    struct wm_caps *caps = calloc(1, sizeof(*caps));
-
-    if (!caps)
-        return wm_fail_memory(err, "caps");
-    full.gpus = NULL;
-    int status = wm_source_config_copy(&full, &caps->config, err);
-    if (status == WM_OK)
-        status = wm_gpus_open_groups(
-            &full, WM_GPU_GENERAL | WM_GPU_PCI | WM_GPU_CLOCKS | WM_GPU_POWER, &caps->gpus,
-            err);
-    if (status < 0) {
-        wm_caps_close(caps);
-        return status;
-    }
-    wm_cap_packages_find(&caps->packages, full.sysfs);
-    read_packages(caps);
-    *ret_caps = caps;
-    return WM_OK;
-}
-
-void wm_caps_close(struct wm_caps *caps)
-{
-    if (!caps)
-        return;
-    wm_gpus_close(caps->gpus);
-    wm_source_config_release(&caps->config);
-    free(caps);
-}
-
-const struct wm_gpus *wm_caps_gpus(const struct wm_caps *caps)
-{
-    return caps->gpus;
-}
-
-size_t wm_caps_gpu_count(const struct wm_caps *caps)
-{
-    return wm_gpus_count(caps->gpus);
-}
-
-size_t wm_caps_count(const struct wm_caps *caps)
-{
-    return 2 * wm_caps_gpu_count(caps) + caps->packages.count;
-}
-
-size_t wm_caps_index(const struct wm_caps *caps, enum wm_cap_kind kind, size_t number)
-{
-    return number + (size_t)kind * wm_caps_gpu_count(caps);
-}
-
-/* The kind of a setting, whose number is then that of its GPU or package. */
-static enum wm_cap_kind kind_of(const struct wm_caps *caps, size_t *index)
-{
-    size_t gpus = wm_caps_gpu_count(caps);
-
-    if (*index < gpus)
-        return WM_CAP_GPU_POWER;
-    *index -= gpus;
-    if (*index < gpus)
-        return WM_CAP_GPU_CLOCK;
-    *index -= gpus;
-    return WM_CAP_CPU_POWER;
-}
-
-const struct wm_source_config *wm_caps_config(const struct wm_caps *caps)
-{
-    return &caps->config;
 }
 
 static const char *text_of(const struct wm_caps *caps, size_t gpu, enum wm_gpu_field field)
@@ -150,6 +92,120 @@ static void get_gpu(const struct wm_caps *caps, size_t gpu,
     get_drawn(caps, gpu, &ret_setting->drawn);
 }
 
+/* What an entry says of clocks still holds if the machine was not started since, nor the
+ * driver has forgotten it. What a session sets comes after what was set for good. */
+static void take_clock(void *context, const struct wm_cap_entry *entry)
+{
+    struct wm_caps *caps = context;
+    struct wm_cap_setting setting;
+    char boot[WM_CAP_BOOT];
+
+    wm_cap_boot(boot);
+    if (entry->kind != WM_CAP_GPU_CLOCK || !boot[0] || strcmp(boot, entry->boot) != 0)
+        return;
+    for (size_t i = 0; i < wm_caps_gpu_count(caps); i++) {
+        get_gpu(caps, i, &setting);
+        if (strcmp(setting.identity, entry->identity) == 0 &&
+            (!setting.is_forgotten || wm_cap_is_locked(entry->identity)) &&
+            (entry->is_session || isnan(caps->clocks[i])))
+            caps->clocks[i] = entry->set;
+    }
+}
+
+static void take_clock_of_root(void *context, const struct wm_cap_entry *entry)
+{
+    if (entry->user == 0)
+        take_clock(context, entry);
+}
+
+/* No driver says what clocks are limited to; the journal knows what we have set. */
+static void read_clocks(struct wm_caps *caps)
+{
+    for (size_t i = 0; i < wm_caps_gpu_count(caps); i++)
+        caps->clocks[i] = NAN;
+    wm_cap_journal_each(take_clock, caps);
+    wm_cap_journal_each_of_others(take_clock_of_root, caps);
+}
+
+int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
+                 struct wm_error *err)
+{
+    struct wm_source_config full = wm_source_config_complete(config);
+    struct wm_caps *caps = calloc(1, sizeof(*caps));
+
+    if (!caps)
+        return wm_fail_memory(err, "caps");
+    full.gpus = NULL;
+    int status = wm_source_config_copy(&full, &caps->config, err);
+    if (status == WM_OK)
+        status = wm_gpus_open_groups(
+            &full, WM_GPU_GENERAL | WM_GPU_PCI | WM_GPU_CLOCKS | WM_GPU_POWER, &caps->gpus,
+            err);
+    if (status == WM_OK) {
+        caps->clocks = calloc(wm_caps_gpu_count(caps) + 1, sizeof(*caps->clocks));
+        if (!caps->clocks)
+            status = wm_fail_memory(err, "caps");
+    }
+    if (status < 0) {
+        wm_caps_close(caps);
+        return status;
+    }
+    wm_cap_packages_find(&caps->packages, full.sysfs);
+    read_packages(caps);
+    read_clocks(caps);
+    *ret_caps = caps;
+    return WM_OK;
+}
+
+void wm_caps_close(struct wm_caps *caps)
+{
+    if (!caps)
+        return;
+    wm_gpus_close(caps->gpus);
+    wm_source_config_release(&caps->config);
+    free(caps->clocks);
+    free(caps);
+}
+
+const struct wm_gpus *wm_caps_gpus(const struct wm_caps *caps)
+{
+    return caps->gpus;
+}
+
+size_t wm_caps_gpu_count(const struct wm_caps *caps)
+{
+    return wm_gpus_count(caps->gpus);
+}
+
+size_t wm_caps_count(const struct wm_caps *caps)
+{
+    return 2 * wm_caps_gpu_count(caps) + caps->packages.count;
+}
+
+size_t wm_caps_index(const struct wm_caps *caps, enum wm_cap_kind kind, size_t number)
+{
+    return number + (size_t)kind * wm_caps_gpu_count(caps);
+}
+
+/* The kind of a setting, whose number is then that of its GPU or package. */
+static enum wm_cap_kind kind_of(const struct wm_caps *caps, size_t *index)
+{
+    size_t gpus = wm_caps_gpu_count(caps);
+
+    if (*index < gpus)
+        return WM_CAP_GPU_POWER;
+    *index -= gpus;
+    if (*index < gpus)
+        return WM_CAP_GPU_CLOCK;
+    *index -= gpus;
+    return WM_CAP_CPU_POWER;
+}
+
+const struct wm_source_config *wm_caps_config(const struct wm_caps *caps)
+{
+    return &caps->config;
+}
+
 static void get_power(const struct wm_caps *caps, size_t gpu,
                       struct wm_cap_setting *ret_setting)
 {
@@ -172,6 +228,8 @@ static void get_clock(const struct wm_caps *caps, size_t gpu,
         ret_setting->maximum = unknown = wm_gpu_missing(
             WM_READING_UNSUPPORTED, "only the clocks of NVIDIA GPUs can be limited");
     ret_setting->value = ret_setting->enforced = ret_setting->minimum = unknown;
+    if (!isnan(caps->clocks[gpu]))
+        ret_setting->value = wm_gpu_number(caps->clocks[gpu]);
     ret_setting->default_value = ret_setting->maximum;
 }
 
@@ -224,6 +282,7 @@ int wm_caps_refresh_until(struct wm_caps *caps, int64_t deadline_ns, struct wm_e
     int status = wm_gpus_refresh_until(caps->gpus, WM_GPU_POWER, deadline_ns, err);
 
     read_packages(caps);
+    read_clocks(caps);
     return status < 0 ? status : WM_OK;
 }
 
@@ -294,9 +353,6 @@ int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
     if (!(value > 0))
         return wm_fail(err, WM_EINVAL, "%s: a cap is above 0, not %s", setting.device,
                        wanted);
-    if (setting.kind != WM_CAP_GPU_CLOCK && value > IMPOSSIBLE_WATTS)
-        return wm_fail(err, WM_EINVAL, "%s: %s is more than any device takes",
-                       setting.device, wanted);
     if (is_known(&setting.minimum) && value < setting.minimum.number) {
         wm_cap_text(setting.kind, setting.minimum.number, limit);
         return wm_fail(err, WM_EINVAL, "%s: %s is below %s, the lowest cap that can be set",
@@ -308,5 +364,8 @@ int wm_caps_check(const struct wm_caps *caps, size_t index, double value,
                        "%s: %s is above %s, the highest cap that can be set",
                        setting.device, wanted, limit);
     }
+    if (setting.kind != WM_CAP_GPU_CLOCK && value > IMPOSSIBLE_WATTS)
+        return wm_fail(err, WM_EINVAL, "%s: %s is more than any device takes",
+                       setting.device, wanted);
     return WM_OK;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -255,6 +256,28 @@ static bool is_called_right(int argc, char *const argv[])
            strcmp(argv[2], WM_VERSION) == 0;
 }
 
+/* What the session's program leaves open for all that it starts. Older kernels than 5.9
+ * have no such call. */
+static void close_rest(void)
+{
+    if (syscall(__NR_close_range, WM_CAP_PARENT + 1, ~0U, 0) == 0)
+        return;
+    for (int fd = WM_CAP_PARENT + 1; fd < 4096; fd++)
+        close(fd);
+}
+
+/* The first process is waited for by the session's: only its child is the guardian. */
+static bool is_first_process(struct wm_cap_message *ready)
+{
+    pid_t pid = fork();
+
+    if (pid < 0) {
+        ready->status = wm_fail_errno(&ready->err, "starting the guardian of the caps");
+        tell(ready);
+    }
+    return pid != 0;
+}
+
 int wm_cap_guardian(int argc, char *const argv[])
 {
     struct guardian guardian = { 0 };
@@ -265,6 +288,9 @@ int wm_cap_guardian(int argc, char *const argv[])
         return 2;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
+    close_rest();
+    if (is_first_process(&ready))
+        return 0;
     prctl(PR_SET_NAME, "wattmeter-guard");
     guardian.owner = (pid_t)strtol(argv[6], NULL, 10);
     guardian.parent = fcntl(WM_CAP_PARENT, F_GETFD) >= 0 ? WM_CAP_PARENT : -1;

@@ -19,36 +19,44 @@
 #include "base/base_file.h"
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
 
-enum { VERSION = 1, ENTRY_MAX = 65536 };
+/* Files that a folder has at most: settings of a machine, twice. */
+enum { VERSION = 1, ENTRY_MAX = 8192, FILES_MAX = 256 };
 
 static const char ending[] = ".json";
 
-static const char *const kinds[] = {
-    [WM_CAP_GPU_POWER] = "gpu_power",
-    [WM_CAP_GPU_CLOCK] = "gpu_clock",
-    [WM_CAP_CPU_POWER] = "cpu_power",
-};
-
-enum { KIND_COUNT = sizeof(kinds) / sizeof(kinds[0]) };
-
 static const char root_folder[] = "/var/lib/wattmeter/caps";
 
-/* Where one user keeps the journal, the caller's to free. */
+/* Where everybody can make a folder, and find those of the others. */
+static const char users_folder[] = "/var/tmp", user_prefix[] = "wattmeter-caps-";
+
+/* Where this user keeps the journal, the caller's to free. */
 static char *journal_folder(void)
 {
     const char *given = wm_env("WATTMETER_STATE", NULL);
-    char *base = NULL, *folder = NULL;
+    char *folder;
 
-    if (given)
-        return strdup(given);
-    if (geteuid() == 0)
-        return strdup(root_folder);
-    base = wm_file_state_folder();
-    if (!base || asprintf(&folder, "%s/caps", base) < 0)
-        folder = NULL;
-    free(base);
+    if (given || geteuid() == 0)
+        return strdup(given ? given : root_folder);
+    if (asprintf(&folder, "%s/%s%lu", users_folder, user_prefix, (unsigned long)geteuid()) <
+        0)
+        return NULL;
     return folder;
+}
+
+/* Where everybody can make folders, one of that name may be somebody else's. */
+static int check_folder(const char *folder, struct wm_error *err)
+{
+    struct stat info;
+
+    if (geteuid() == 0 || wm_env("WATTMETER_STATE", NULL) || lstat(folder, &info) != 0 ||
+        (S_ISDIR(info.st_mode) && info.st_uid == geteuid()))
+        return WM_OK;
+    return wm_fail(err, WM_EACCES,
+                   "%s: the journal of caps cannot be there, as it is somebody else's; "
+                   "WATTMETER_STATE names another folder",
+                   folder);
 }
 
 /* An identity as a file's name: only letters, digits, '-', '.' and '_' stay. */
@@ -66,21 +74,25 @@ static void make_name(const char *identity, char name[WM_CAP_IDENTITY])
     name[i] = '\0';
 }
 
+/* `makes`: the folder, where there is none. */
 static int entry_path(const char *identity, enum wm_cap_kind kind, bool is_session,
-                      char **ret_path, struct wm_error *err)
+                      bool makes, char **ret_path, struct wm_error *err)
 {
     char name[WM_CAP_IDENTITY];
     char *folder = journal_folder();
 
     if (!folder)
-        return wm_fail(err, WM_ENOENT,
-                       "no folder for the journal of caps: HOME is not set, nor "
-                       "WATTMETER_STATE");
+        return wm_fail_memory(err, "caps");
+    if (makes)
+        wm_file_make_folders(folder, 0755);
     make_name(identity, name);
-    int length = asprintf(ret_path, "%s/%s.%s%s%s", folder, name, kinds[kind],
-                          is_session ? ".session" : "", ending);
+    int status = check_folder(folder, err);
+    if (status == WM_OK &&
+        asprintf(ret_path, "%s/%s.%s%s%s", folder, name, wm_cap_kind_name(kind),
+                 is_session ? ".session" : "", ending) < 0)
+        status = wm_fail_memory(err, "caps");
     free(folder);
-    return length < 0 ? wm_fail_memory(err, "caps") : WM_OK;
+    return status;
 }
 
 char *wm_cap_entry_text(const struct wm_cap_entry *entry)
@@ -92,15 +104,21 @@ char *wm_cap_entry_text(const struct wm_cap_entry *entry)
     wm_json_set(&json, "version", json_integer(VERSION));
     wm_json_set(&json, "identity", wm_text_json(entry->identity));
     wm_json_set(&json, "device", wm_text_json(entry->device));
-    wm_json_set(&json, "kind", json_string(kinds[entry->kind]));
+    wm_json_set(&json, "kind", json_string(wm_cap_kind_name(entry->kind)));
     wm_json_set(&json, "session", json_boolean(entry->is_session));
     wm_json_set(&json, "owner", json_integer(entry->owner));
     wm_json_set(&json, "command", wm_text_json(entry->command));
+    wm_json_set(&json, "boot", wm_text_json(entry->boot));
     wm_json_set(&json, "earlier", wm_json_known(true, entry->earlier));
     wm_json_set(&json, "set", wm_json_known(true, entry->set));
     wm_json_set(&json, "read_back", wm_json_known(true, entry->read_back));
     wm_json_set(&json, "written", json_string(when));
     return wm_json_dump(json, JSON_INDENT(2));
+}
+
+void wm_cap_boot(char boot[WM_CAP_BOOT])
+{
+    wm_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, WM_CAP_BOOT);
 }
 
 static int get_text(const json_t *json, const char *key, char *text, size_t size,
@@ -131,10 +149,11 @@ static int get_number(const json_t *json, const char *key, double *ret_number,
 static int get_kind(const json_t *json, enum wm_cap_kind *ret_kind, struct wm_error *err)
 {
     char text[32];
+    const char *name;
     int status = get_text(json, "kind", text, sizeof(text), err);
 
-    for (size_t i = 0; status == WM_OK && i < KIND_COUNT; i++) {
-        if (strcmp(text, kinds[i]) == 0) {
+    for (size_t i = 0; status == WM_OK && (name = wm_cap_kind_name(i)) != NULL; i++) {
+        if (strcmp(text, name) == 0) {
             *ret_kind = (enum wm_cap_kind)i;
             return WM_OK;
         }
@@ -172,6 +191,8 @@ static int fill_entry(const json_t *json, struct wm_cap_entry *entry, struct wm_
         status = get_text(json, "device", entry->device, sizeof(entry->device), err);
     if (status == WM_OK)
         status = get_text(json, "command", entry->command, sizeof(entry->command), err);
+    if (status == WM_OK && json_object_get(json, "boot")) /* older entries have none */
+        status = get_text(json, "boot", entry->boot, sizeof(entry->boot), err);
     if (status == WM_OK)
         status = get_number(json, "earlier", &entry->earlier, err);
     if (status == WM_OK)
@@ -199,26 +220,19 @@ int wm_cap_entry_parse(const char *text, size_t length, struct wm_cap_entry *ret
     return status;
 }
 
-static void make_folder_of(char *path)
-{
-    char *slash = strrchr(path, '/');
-
-    *slash = '\0';
-    wm_file_make_folders(path, 0755);
-    *slash = '/';
-}
-
 int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err)
 {
     char *path = NULL, *text = wm_cap_entry_text(entry);
+    struct wm_error why;
     int status =
-        text ? entry_path(entry->identity, entry->kind, entry->is_session, &path, err)
+        text ? entry_path(entry->identity, entry->kind, entry->is_session, true, &path, err)
              : wm_fail_memory(err, "caps");
 
-    if (status == WM_OK) {
-        make_folder_of(path);
-        status = wm_file_replace(path, text, strlen(text), isnan(entry->read_back), err);
-    }
+    if (status == WM_OK &&
+        wm_file_replace(path, text, strlen(text), isnan(entry->read_back), &why) < 0)
+        status = wm_fail(
+            err, why.status,
+            "the journal of caps: %.180s; WATTMETER_STATE names another folder", why.text);
     free(text);
     free(path);
     return status;
@@ -244,7 +258,7 @@ int wm_cap_journal_read(const char *identity, enum wm_cap_kind kind, bool is_ses
     char *path = NULL;
     struct wm_error why;
 
-    int status = entry_path(identity, kind, is_session, &path, &why);
+    int status = entry_path(identity, kind, is_session, false, &path, &why);
     if (status == WM_OK)
         status = read_path(path, ret_entry, &why);
     free(path);
@@ -256,7 +270,8 @@ int wm_cap_journal_read(const char *identity, enum wm_cap_kind kind, bool is_ses
 int wm_cap_journal_remove(const struct wm_cap_entry *entry, struct wm_error *err)
 {
     char *path = NULL;
-    int status = entry_path(entry->identity, entry->kind, entry->is_session, &path, err);
+    int status =
+        entry_path(entry->identity, entry->kind, entry->is_session, false, &path, err);
 
     if (status == WM_OK && unlink(path) != 0 && errno != ENOENT)
         status = wm_fail_errno(err, path);
@@ -264,38 +279,91 @@ int wm_cap_journal_remove(const struct wm_cap_entry *entry, struct wm_error *err
     return status;
 }
 
-static void each_in(const char *folder,
-                    void (*found)(void *context, const struct wm_cap_entry *entry),
+/* The folder may be another user's: no link is followed, and nothing waited for. */
+static bool read_entry(int folder, const char *name, struct wm_cap_entry *ret_entry)
+{
+    char text[ENTRY_MAX + 1];
+    struct stat info;
+    ssize_t length = -1;
+
+    int fd =
+        openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+        length = wm_file_reread(fd, text, sizeof(text));
+    close(fd);
+    return length > 0 && wm_cap_entry_parse(text, (size_t)length, ret_entry, NULL) == WM_OK;
+}
+
+typedef void entry_function(void *context, const struct wm_cap_entry *entry);
+
+/* `user`: whose folder it has to be; NULL: anybody's. */
+static void each_in(int place, const char *folder, const uid_t *user, entry_function *found,
                     void *context)
 {
-    DIR *files = wm_file_open_folder(AT_FDCWD, folder);
+    int fd = openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *files = fd < 0 ? NULL : wm_file_open_folder(fd, ".");
     struct dirent *file;
-    char path[4096];
+    struct stat info;
 
-    while (files && (file = readdir(files)) != NULL) {
-        struct wm_cap_entry entry;
-        size_t length = strlen(file->d_name), end = strlen(ending);
-
-        if (length <= end || strcmp(file->d_name + length - end, ending) != 0)
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", folder, file->d_name);
-        if (read_path(path, &entry, NULL) == WM_OK)
-            found(context, &entry);
+    if (files && fstat(fd, &info) == 0 && (!user || info.st_uid == *user)) {
+        for (int i = 0; i < FILES_MAX && (file = readdir(files)) != NULL; i++) {
+            struct wm_cap_entry entry;
+            size_t length = strlen(file->d_name), end = strlen(ending);
+            if (length > end && strcmp(file->d_name + length - end, ending) == 0 &&
+                read_entry(fd, file->d_name, &entry)) {
+                entry.user = info.st_uid;
+                found(context, &entry);
+            }
+        }
     }
     if (files)
         closedir(files);
+    if (fd >= 0)
+        close(fd);
 }
 
-void wm_cap_journal_each(void (*found)(void *context, const struct wm_cap_entry *entry),
-                         void *context)
+void wm_cap_journal_each(entry_function *found, void *context)
 {
     char *folder = journal_folder();
 
-    if (folder)
-        each_in(folder, found, context);
+    if (folder && check_folder(folder, NULL) == WM_OK)
+        each_in(AT_FDCWD, folder, NULL, found, context);
     free(folder);
-    if (geteuid() != 0 && !wm_env("WATTMETER_STATE", NULL))
-        each_in(root_folder, found, context);
+}
+
+/* Each user has one, as its name says. */
+static bool is_of_user(int place, const char *name, uid_t *ret_user)
+{
+    char expected[64];
+    struct stat info;
+
+    if (strncmp(name, user_prefix, strlen(user_prefix)) != 0 ||
+        fstatat(place, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    snprintf(expected, sizeof(expected), "%s%lu", user_prefix, (unsigned long)info.st_uid);
+    *ret_user = info.st_uid;
+    return strcmp(name, expected) == 0;
+}
+
+void wm_cap_journal_each_of_others(entry_function *found, void *context)
+{
+    DIR *users;
+    struct dirent *file;
+    uid_t user;
+
+    if (wm_env("WATTMETER_STATE", NULL))
+        return;
+    if (geteuid() != 0)
+        each_in(AT_FDCWD, root_folder, NULL, found, context);
+    users = wm_file_open_folder(AT_FDCWD, users_folder);
+    while (users && (file = readdir(users)) != NULL) {
+        if (is_of_user(dirfd(users), file->d_name, &user) && user != geteuid())
+            each_in(dirfd(users), file->d_name, &user, found, context);
+    }
+    if (users)
+        closedir(users);
 }
 
 static void lock_path(const char *identity, char *path, size_t size)
@@ -359,14 +427,18 @@ static bool take(int fd)
 int wm_cap_lock(const char *identity, const char *device, pid_t owner, const char *command,
                 int *ret_fd, struct wm_error *err)
 {
-    char path[4096];
+    char path[4096], *state = journal_folder();
 
     lock_path(identity, path, sizeof(path));
-    if (wm_env("WATTMETER_STATE", NULL))
-        make_folder_of(path);
+    if (state && wm_env("WATTMETER_STATE", NULL))
+        wm_file_make_folders(state, 0755);
+    free(state);
     int fd = open_lock(path);
     if (fd < 0)
-        return wm_fail_errno(err, path);
+        return wm_fail(err, wm_status_of_errno(errno),
+                       "%s: its lock %s cannot be made: %s; WATTMETER_STATE names the "
+                       "folder",
+                       device, wm_text_path(path), strerror(errno));
     if (!take(fd)) {
         int status = fail_locked(fd, device, err);
         close(fd);

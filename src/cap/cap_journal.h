@@ -5,9 +5,9 @@
  * its one writer holds.
  *
  * The journal is in /var/lib/wattmeter/caps for root, for others in
- * $XDG_STATE_HOME/wattmeter/caps or ~/.local/state/wattmeter/caps. It is not in /run, since
- * some limits, those that a platform's firmware keeps, outlive a power cut. Locks are in
- * /dev/shm, which all users share. WATTMETER_STATE names one folder for both.
+ * /var/tmp/wattmeter-caps-UID: not at home, which several machines may share, nor in /run,
+ * since some limits, those that a platform's firmware keeps, outlive a power cut. Locks are
+ * in /dev/shm, which all users share. WATTMETER_STATE names one folder for both.
  */
 #ifndef WM_CAP_JOURNAL_H
 #define WM_CAP_JOURNAL_H
@@ -19,25 +19,31 @@
 #include "base/base_error.h"
 #include "wattmeter/cap.h"
 
-enum { WM_CAP_IDENTITY = 96, WM_CAP_COMMAND = 160 };
+enum { WM_CAP_IDENTITY = 96, WM_CAP_COMMAND = 160, WM_CAP_BOOT = 64 };
 
 /* A change. NAN stands for no limit, or for what is not known. */
 struct wm_cap_entry {
     char identity[WM_CAP_IDENTITY];
     char device[32]; /* for people */
     enum wm_cap_kind kind;
+    uid_t user;      /* whose journal it is in; not part of the file */
     bool is_session; /* it is to end with a session */
     pid_t owner;     /* whose session; 0: of none */
     char command[WM_CAP_COMMAND];
-    double earlier;   /* what was there */
-    double set;       /* what we asked for */
-    double read_back; /* what was there then */
+    char boot[WM_CAP_BOOT]; /* the kernel's id of this start of the machine; "" where it is
+                             * not known */
+    double earlier;         /* what was there */
+    double set;             /* what we asked for */
+    double read_back;       /* what was there then */
 };
 
 /* An entry as text, and back: WM_EFORMAT where it is none of ours. */
 char *wm_cap_entry_text(const struct wm_cap_entry *entry);
 int wm_cap_entry_parse(const char *text, size_t length, struct wm_cap_entry *ret_entry,
                        struct wm_error *err);
+
+/* The id of this start of the machine, "" where the kernel does not say. */
+void wm_cap_boot(char boot[WM_CAP_BOOT]);
 
 /* Waits until the disk has it where nothing was read back yet, which is before the change.
  * What was read back only says it more exactly, and is not worth a second wait. */
@@ -49,9 +55,14 @@ int wm_cap_journal_read(const char *identity, enum wm_cap_kind kind, bool is_ses
 
 int wm_cap_journal_remove(const struct wm_cap_entry *entry, struct wm_error *err);
 
-/* Calls `found` with each entry, also root's; what cannot be read is passed over. */
+/* Calls `found` with each of this user's entries; what cannot be read is passed over. */
 void wm_cap_journal_each(void (*found)(void *context, const struct wm_cap_entry *entry),
                          void *context);
+
+/* With those of root and all other users, which say what they like. */
+void wm_cap_journal_each_of_others(void (*found)(void *context,
+                                                 const struct wm_cap_entry *entry),
+                                   void *context);
 
 /* Takes the lock of a device, which the process holds until it closes `ret_fd`; others are
  * told that `owner` has it. WM_EEXIST says who has it. */

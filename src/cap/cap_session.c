@@ -2,8 +2,8 @@
 /*
  * cap_session.c - the session's side: starts the guardian, asks it, and starts it again
  * where it was killed. The guardian is another program (wattmeter), since it opens drivers
- * and has a heap, which the child of a program with threads must not; between fork and exec
- * only async-signal-safe functions are called.
+ * and has a heap, which the child of a program with threads must not. It is spawned, which
+ * runs no handlers of pthread_atfork() and copies no page tables, as a fork would.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,10 @@ struct wm_cap_session {
     char *program, *command;
     pid_t owner; /* the process that began it */
 
-    pthread_mutex_t lock; /* guards all below */
-    int socket;
+    int socket; /* one number from the first guardian to the end, so that the watching
+                 * thread never waits for a descriptor that has become another's */
+
+    pthread_mutex_t lock; /* guards these */
     bool is_ending;
     struct wm_error broken; /* status WM_OK: it is not */
 
@@ -49,69 +52,81 @@ struct wm_cap_session {
     bool has_thread;
 };
 
-/* Everything that the new process needs, made before the fork. */
-struct plan {
-    char *argv[8];
-    int socket, parent;
-};
-
-static void close_rest(void)
+/* Above the numbers that the guardian begins with, so that none is in another's way. */
+static int lift(int fd)
 {
-    if (syscall(__NR_close_range, WM_CAP_PARENT + 1, ~0U, 0) == 0)
-        return;
-    for (int fd = WM_CAP_PARENT + 1; fd < 4096; fd++)
+    int lifted = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, WM_CAP_PARENT + 1);
+
+    if (fd >= 0)
         close(fd);
+    return lifted;
 }
 
-/* As the guardian finds them; the first numbers may be in use by what goes to others. */
-static void place_descriptors(const struct plan *plan)
+/* The descriptors of the new process, as the guardian finds them. */
+static int add_descriptors(posix_spawn_file_actions_t *actions, int socket_fd, int parent)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    int socket_fd = fcntl(plan->socket, F_DUPFD_CLOEXEC, WM_CAP_PARENT + 1);
-    int parent =
-        plan->parent < 0 ? -1 : fcntl(plan->parent, F_DUPFD_CLOEXEC, WM_CAP_PARENT + 1);
+    int number = 0;
 
-    for (int fd = 0; fd < 3 && null >= 0; fd++)
-        dup2(null, fd);
-    dup2(socket_fd, WM_CAP_SOCKET);
-    close(WM_CAP_PARENT);
-    if (parent >= 0)
-        dup2(parent, WM_CAP_PARENT);
-    close_rest();
+    for (int fd = 0; fd < 3 && number == 0; fd++)
+        number = posix_spawn_file_actions_addopen(actions, fd, "/dev/null", O_RDWR, 0);
+    if (number == 0)
+        number = posix_spawn_file_actions_adddup2(actions, socket_fd, WM_CAP_SOCKET);
+    if (number == 0 && parent >= 0)
+        number = posix_spawn_file_actions_adddup2(actions, parent, WM_CAP_PARENT);
+    else if (number == 0)
+        number = posix_spawn_file_actions_addclose(actions, WM_CAP_PARENT);
+    return number;
 }
 
-/* Twice, so that the guardian is nobody's child here: a library leaves its host none to
- * wait for. All signals are blocked, and stay so over the exec. */
-_Noreturn static void be_guardian(const struct plan *plan)
+/* All signals are blocked, and stay so over the exec. */
+static int set_attributes(posix_spawnattr_t *attributes)
 {
-    setsid();
-    pid_t pid = fork();
-    if (pid != 0)
-        _exit(pid < 0);
-    place_descriptors(plan);
-    execv(plan->argv[0], plan->argv);
-    _exit(127);
-}
-
-static int fork_guardian(const struct plan *plan, struct wm_error *err)
-{
-    sigset_t all, before;
-    int wait_status = 0;
+    sigset_t all;
 
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t child = fork();
-    if (child == 0)
-        be_guardian(plan);
-    int number = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (child < 0) {
-        errno = number;
-        return wm_fail_errno(err, "starting the guardian of the caps: fork");
+    int number = posix_spawnattr_setsigmask(attributes, &all);
+    if (number == 0)
+        number = posix_spawnattr_setflags(attributes,
+                                          POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+    return number;
+}
+
+static int spawn_with(const posix_spawn_file_actions_t *actions, char *const argv[],
+                      pid_t *ret_pid)
+{
+    posix_spawnattr_t attributes;
+
+    int number = posix_spawnattr_init(&attributes);
+    if (number != 0)
+        return number;
+    number = set_attributes(&attributes);
+    if (number == 0)
+        number = posix_spawn(ret_pid, argv[0], actions, &attributes, argv, wm_env_all());
+    posix_spawnattr_destroy(&attributes);
+    return number;
+}
+
+/* What is spawned forks the guardian and ends, so that the guardian is nobody's child here:
+ * a library leaves its host none to wait for. */
+static int spawn(char *const argv[], int socket_fd, pid_t owner, pid_t *ret_child,
+                 struct wm_error *err)
+{
+    int parent = lift((int)syscall(__NR_pidfd_open, owner, 0));
+    posix_spawn_file_actions_t actions;
+
+    int number = posix_spawn_file_actions_init(&actions);
+    if (number == 0) {
+        number = add_descriptors(&actions, socket_fd, parent);
+        if (number == 0)
+            number = spawn_with(&actions, argv, ret_child);
+        posix_spawn_file_actions_destroy(&actions);
     }
-    while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
-        ;
-    return WM_OK;
+    if (parent >= 0)
+        close(parent);
+    return number == 0 ? WM_OK
+                       : wm_fail(err, wm_status_of_errno(number),
+                                 "starting the guardian of the caps: %.120s: %s", argv[0],
+                                 strerror(number));
 }
 
 static bool is_program(const char *path)
@@ -202,36 +217,67 @@ static int hear_ready(struct wm_cap_session *session, struct wm_error *err)
                               : WM_OK;
 }
 
+/* It ends before the guardian says that it is ready; another program may never. */
+static void reap(pid_t child, bool is_ready)
+{
+    if (!is_ready)
+        kill(child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* The descriptor stays, as the watching thread may wait for it. */
 static void hang_up(struct wm_cap_session *session)
 {
-    if (session->socket >= 0)
-        close(session->socket);
-    session->socket = -1;
+    shutdown(session->socket, SHUT_RDWR);
+}
+
+/* The number of the session's descriptor stays the same over all its guardians. */
+static int take_socket(struct wm_cap_session *session, int socket_fd, struct wm_error *err)
+{
+    int status = WM_OK;
+
+    if (session->socket < 0) {
+        session->socket = socket_fd;
+        return WM_OK;
+    }
+    if (dup3(socket_fd, session->socket, O_CLOEXEC) < 0)
+        status = wm_fail_errno(err, "starting the guardian of the caps: dup3");
+    close(socket_fd);
+    return status;
 }
 
 static int start_guardian(struct wm_cap_session *session, struct wm_error *err)
 {
     const struct wm_source_config *config = wm_caps_config(session->caps);
+    const char *nvml = config->nvml ? config->nvml : "";
     char owner[16];
+    char *const argv[] = { session->program,
+                           (char *)WM_CAP_GUARDIAN,
+                           (char *)WM_VERSION,
+                           (char *)config->sysfs,
+                           (char *)nvml,
+                           session->command,
+                           owner,
+                           NULL };
+    pid_t child;
     int ends[2];
-    struct plan plan = {
-        .argv = { session->program, (char *)WM_CAP_GUARDIAN, (char *)WM_VERSION,
-                  (char *)config->sysfs, (char *)(config->nvml ? config->nvml : ""),
-                  session->command, owner, NULL },
-    };
 
     snprintf(owner, sizeof(owner), "%ld", (long)session->owner);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return wm_fail_errno(err, "starting the guardian of the caps: socketpair");
-    plan.socket = ends[1];
-    plan.parent = (int)syscall(__NR_pidfd_open, session->owner, 0);
-    int status = fork_guardian(&plan, err);
-    close(ends[1]);
-    if (plan.parent >= 0)
-        close(plan.parent);
-    session->socket = ends[0];
+    int status = take_socket(session, ends[0], err);
+    int theirs = lift(ends[1]);
+    if (status == WM_OK && theirs < 0)
+        status = wm_fail_errno(err, "starting the guardian of the caps");
     if (status == WM_OK)
+        status = spawn(argv, theirs, session->owner, &child, err);
+    if (theirs >= 0)
+        close(theirs);
+    if (status == WM_OK) {
         status = hear_ready(session, err);
+        reap(child, status == WM_OK);
+    }
     if (status < 0)
         hang_up(session);
     return status;
@@ -241,20 +287,19 @@ static bool is_gone(const struct wm_cap_session *session)
 {
     struct pollfd end = { .fd = session->socket };
 
-    return session->socket < 0 || (poll(&end, 1, 0) == 1 && (end.revents & POLLHUP));
+    return poll(&end, 1, 0) == 1 && (end.revents & POLLHUP);
 }
 
 /* 1 and the answer, or 0 where the guardian is gone. */
 static int ask(struct wm_cap_session *session, struct wm_cap_message *message,
                struct wm_error *err)
 {
-    if (session->socket < 0 ||
-        send(session->socket, message, sizeof(*message), MSG_NOSIGNAL) < 0)
+    if (send(session->socket, message, sizeof(*message), MSG_NOSIGNAL) < 0)
         return 0;
     int status = hear(session->socket, message, err);
     /* A late answer would be taken for that of the next question. */
     if (status < 0)
-        shutdown(session->socket, SHUT_RDWR);
+        hang_up(session);
     return status;
 }
 
@@ -329,9 +374,7 @@ static void start_again(struct wm_cap_session *session)
 /* Returns whether there is something left to watch. */
 static bool watch(struct wm_cap_session *session)
 {
-    pthread_mutex_lock(&session->lock);
     struct pollfd fds[] = { { .fd = session->socket }, { .fd = session->stopped } };
-    pthread_mutex_unlock(&session->lock);
 
     poll(fds, 2, -1);
     if (fds[1].revents)
@@ -378,7 +421,8 @@ static void close_pipe(struct wm_cap_session *session)
 
 static void free_session(struct wm_cap_session *session)
 {
-    hang_up(session);
+    if (session->socket >= 0)
+        close(session->socket);
     close_pipe(session);
     pthread_mutex_destroy(&session->lock);
     free(session->program);

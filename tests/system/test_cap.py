@@ -203,6 +203,15 @@ def _(folder):
     assert machine.get(clock=True) is None and not machine.journal()
     assert machine.run("cap", "set", "0=1.2GHz,gpu0=250W").returncode == 0
     assert machine.get(clock=True) == 1.2e9 and machine.get() == 250
+    assert "note: gpu0: clocks up to 1200 MHz, set by wattmeter" in machine.run("cap", "show").stdout
+    assert json.loads(machine.run("cap", "show", "--json").stdout)["caps"][1]["value"] == 1.2e9
+    entry = next(path for path in machine.journal() if "gpu_clock" in path.name)
+    good = json.loads(entry.read_text())
+    entry.write_text(json.dumps(good | {"boot": "of an earlier start"}))
+    assert "clocks" not in machine.run("cap", "show").stdout
+    entry.write_text(json.dumps(good))
+    assert machine.run("run", "-q", "--cap", "0=900MHz", "--", "true").returncode == 0
+    assert machine.get(clock=True) == 1.2e9
     assert machine.run("cap", "restore", "0").returncode == 0
     assert machine.get(clock=True) is None and machine.get() == EARLIER
 
@@ -271,17 +280,19 @@ def _(folder):
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     os.dup2(its.fileno(), 103)
     its.close()
-    guardian = subprocess.Popen(
+    started = subprocess.run(
         ["bash", "-c", 'exec "$@" 3<&103 103<&-', "bash", tap.WATTMETER, "--cap-guardian", version,
          machine.env["WATTMETER_SYSFS"], str(NVML), "test", str(os.getpid())],
         env=machine.env, pass_fds=[103], stdin=subprocess.DEVNULL)
+    assert started.returncode == 0
     os.close(103)
     assert ours.recv(4096), "not ready"
+    [guardian] = guardians(os.getpid())
     time.sleep(1)
-    ticks = sum(map(int, Path(f"/proc/{guardian.pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    ticks = sum(map(int, Path(f"/proc/{guardian}/stat").read_text().rpartition(")")[2].split()[11:13]))
     assert ticks < 0.3 * os.sysconf("SC_CLK_TCK"), ticks
     ours.close()
-    assert guardian.wait(timeout=30) == 0
+    wait_for(lambda: is_dead(guardian), "the end of the guardian")
 
 
 @case("a killed guardian is started again, and puts back what the first one knew")
@@ -290,9 +301,11 @@ def _(folder):
     session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
     wait_for(lambda: machine.get() == 250, "the cap")
     for _ in range(3):
-        [old] = wait_for(lambda: guardians(session.pid), "a guardian")
-        kill(old)
-        wait_for(lambda: [g for g in guardians(session.pid) if g != old], "another one")
+        # With the process that forks it, which is called the same.
+        old = wait_for(lambda: guardians(session.pid), "a guardian")
+        for pid in old:
+            kill(pid)
+        wait_for(lambda: set(guardians(session.pid)) - set(old), "another one")
         assert machine.get() == 250
     time.sleep(0.2)
     session.kill()
@@ -440,14 +453,87 @@ def _(folder):
     assert not machine.journal(), machine.journal()
 
 
+@case("a journal is put back by its own user, and the others are told who that is")
+def _(folder):
+    if os.geteuid() != 0:
+        raise tap.Skip("only root can become somebody else")
+    own = " && ".join(f"mount -t tmpfs -o mode={mode} none {place}"
+                      for place, mode in (("/var/tmp", 1777), ("/var/lib", 755), ("/dev/shm", 1777)))
+    inside = subprocess.Popen(["unshare", "-m", "sh", "-c", f"{own} && echo ready && exec sleep 100"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        if inside.stdout.readline() != "ready\n":
+            raise tap.Skip("no mount namespace of its own")
+        machine = Machine(folder, sysfs=packages(folder))
+        machine.env.update(WATTMETER_NVML="/nonexistent.so")
+        del machine.env["WATTMETER_STATE"]
+        limit = folder / "sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw"
+        for path in folder, *folder.rglob("*"):
+            path.chmod(0o777 if path.is_dir() else 0o666)
+        root = ["nsenter", "-m", "-t", str(inside.pid)]
+        nobody = [*root, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+        def run(who, *words):
+            return subprocess.run([*who, tap.WATTMETER, *words], env=machine.env, text=True, capture_output=True)
+
+        for user, other, command in (nobody, root, "sudo -u '#65534' wattmeter"), (root, nobody, "sudo wattmeter"):
+            session = subprocess.Popen([*user, tap.WATTMETER, "run", "-q", "--cap", "cpu=90W", "--", "sleep", "20"],
+                                       env=machine.env)
+            wait_for(lambda: limit.read_text().strip() == "90000000" and guardians(session.pid), "the cap")
+            keepers = guardians(session.pid)
+            kill_everything(session)
+            session.wait()
+            wait_for(lambda: all(map(is_dead, keepers)), "the end of the guardian")
+            left = "cpu_package0 at 90 W (before: 120 W"
+            told = run(user, "info", "--brief").stderr
+            assert f"{left})" in told and "; wattmeter cap restore puts it back" in told, told
+            told = run(other, "info", "--brief").stderr
+            assert f"{left}; {command} cap restore puts it back)" in told and "another user's" in told, told
+            done = run(other, "cap", "restore")
+            assert done.returncode == 0 and done.stdout == "nothing to put back\n", done
+            done = run(user, "cap", "restore")
+            assert done.returncode == 0 and "cpu_package0: 120 W: put back" in done.stdout, done
+            assert int(limit.read_text()) == 120e6 and not run(other, "info", "--brief").stderr
+        place = "/var/tmp/wattmeter-caps-65534"
+        subprocess.run([*nobody, "sh", "-c", f"cd {place} && mkfifo a.json && ln -s /dev/zero b.json && echo {{ >c.json"],
+                       check=True)
+        done = run(root, "info", "--brief")
+        assert done.returncode == 0 and not done.stderr, done
+        subprocess.run([*root, "chown", "1", place], check=True)
+        fails(run(nobody, "run", "--cap", "cpu=90W", "--", "true"), 1, "wattmeter-caps-65534", "somebody else's")
+        assert int(limit.read_text()) == 120e6
+    finally:
+        inside.kill()
+        inside.wait()
+
+
 @case("usage: each wrong word is named, with status 2")
 def _(folder):
     machine = Machine(folder)
     fails(machine.run("cap", "raise"), 2, "not raise")
     fails(machine.run("cap", "set"), 2, "usage: wattmeter cap set CAPS")
     fails(machine.run("cap", "show", "0"), 2, "usage: wattmeter cap show")
+    fails(machine.run("cap", "set", "--price", "1", "250W"), 2, "there is no --price with set")
+    machine.env["WATTMETER_PRICE"] = "0.3"
+    assert machine.run("cap", "show").returncode == 0
     fails(machine.run("cap", "reset", "9"), 2, "9")
     assert machine.run("--cap-guardian").returncode == 2
+    machine.env["WATTMETER_STATE"] = "/proc/nope"
+    fails(machine.run("cap", "set", "250W"), 1, "gpu0: its lock /proc/nope/", "WATTMETER_STATE")
+
+
+@case("a full disk: what cannot be in the journal is not set")
+def _(folder):
+    machine = Machine(folder)
+    machine.state.mkdir()
+    full = f"mount -t tmpfs -o size=4k none {machine.state} && head -c 4096 /dev/zero >{machine.state}/fill"
+    if subprocess.run(["unshare", "-m", "sh", "-c", full], stderr=subprocess.DEVNULL).returncode != 0:
+        raise tap.Skip("no mount namespace of its own")
+    for words in ["run", "--cap", "250W", "--", "true"], ["cap", "set", "250W"]:
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f'{full} && exec "$@"', "sh", tap.WATTMETER, *words],
+                              env=machine.env, text=True, capture_output=True)
+        fails(done, 1, "the journal of caps", "No space left on device", "WATTMETER_STATE")
+        assert machine.is_earlier()
 
 
 # Who is killed: a way to do it, given the session, its process group, and its guardians.

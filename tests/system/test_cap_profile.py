@@ -209,8 +209,8 @@ def _(folder):
             (["profile", "--devices", "7", "--", "true"], 2, "7"),
             (["profile", "--price", "0.3", "--", "true"], 2, "--price and --hourly"),
             (["profile", "--replay", table, "--caps", "3"], 2, "are for a command"),
-            (["fit", table, "--probes", "3"], 2, "fit takes all of its table"),
-            (["show", "--objective", "edp"], 2, "no option but --json")]:
+            (["fit", table, "--probes", "3"], 2, "there is no --probes with fit"),
+            (["show", "--objective", "edp"], 2, "no --objective with show")]:
         done = tap.wattmeter("cap", *words, env=card.env)
         assert done.returncode == status and text in done.stderr, (words, done)
         assert done.stderr.count("\n") == 1, done.stderr

@@ -177,6 +177,7 @@ OTHERS = {
     **{f"help/{command}": f"{command} --help"
        for command in ("run", "attach", "info", "doctor", "list", "report", "export", "analyze", "compare",
                        "combine", "experiment", "gpu-tracker")},
+    "help/cap": ("cap --help", *(f"cap {verb} --help" for verb in ("show", "set", "profile", "fit"))),
     "report/csv": ("report --csv recordings/v1-three-runs.sqlite recordings/v1.csv",
                    "report --csv --run 0 recordings/v1-three-runs.sqlite recordings/v1.csv -o out.csv"),
     "run/no-command": ("run --json --", "run"),

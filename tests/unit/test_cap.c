@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,8 @@ static void test_entries(void **state)
         { "no identity", "\"identity\"", "\"i\"", "identity" },
         { "no device", "\"device\"", "\"d\"", "device" },
         { "a list as command", "\"command\"", "\"command\": [], \"c\"", "command" },
+        { "no boot", "\"boot\"", "\"b\"", NULL },
+        { "a number as boot", "\"boot\"", "\"boot\": 1, \"b\"", "boot" },
         { "no earlier value", "320.0", "null", "earlier" },
         { "a text as earlier value", "320.0", "\"320\"", "earlier" },
         { "a text as value", "250.0", "\"250\"", "set" },
@@ -342,6 +345,13 @@ static void test_after_a_dead_session(void **state)
     wm_caps_close(caps);
 }
 
+static int forks;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
 static void test_session(void **state)
 {
     const char *program = test_build_path("wattmeter");
@@ -351,12 +361,15 @@ static void test_session(void **state)
     (void)state;
 
     assert_int_equal(wm_cap_session_begin(caps, "test", "/nonexistent", &session, &err),
-                     WM_EIO);
+                     WM_ENOENT);
     assert_non_null(strstr(err.text, "/nonexistent"));
     assert_int_equal(wm_cap_session_begin(caps, "test", "/bin/true", &session, &err),
                      WM_EIO);
+    assert_true(waitpid(-1, NULL, WNOHANG) < 0);
     size_t files = test_count_open_files();
+    assert_int_equal(pthread_atfork(count_fork, NULL, NULL), 0);
     assert_int_equal(wm_cap_session_begin(caps, "test", program, &session, &err), WM_OK);
+    assert_int_equal(forks, 0); /* another thread may hold what such a handler waits for */
     assert_true(waitpid(-1, NULL, WNOHANG) < 0); /* a library leaves no child behind */
     assert_int_equal(wm_cap_session_set(session, 0, 99, &err), WM_EINVAL);
     assert_int_equal(wm_cap_session_set(session, 0, 250, &err), WM_OK);

@@ -541,6 +541,30 @@ static size_t count_lines(const char *text)
     return lines;
 }
 
+/* Each verb has a help of its own, with options that the command has. */
+static void check_verbs(const struct cmd *cmd)
+{
+    char line[64], name[32], usage[64];
+
+    for (const struct cmd_verb *verb = cmd->verbs; verb && verb->name; verb++) {
+        size_t length;
+        snprintf(line, sizeof(line), "%s|%s|--help", cmd->name, verb->name);
+        struct said said = run_line(cmd_table, line);
+        assert_int_equal(said.code, CMD_DONE);
+        count_lines(said.out);
+        snprintf(usage, sizeof(usage), "usage: wattmeter %s %s ", cmd->name, verb->name);
+        assert_memory_equal(said.out, usage, strlen(usage));
+        for (const char *word = verb->options; word && *word; word += length) {
+            word += strspn(word, " ");
+            length = strcspn(word, " ");
+            snprintf(name, sizeof(name), "--%.*s", (int)length, word);
+            if (!strstr(said.out, name))
+                fail_msg("%s: there is no %s", line, name);
+        }
+        release(&said);
+    }
+}
+
 /* The tables of the program itself. */
 static void test_tables(void **state)
 {
@@ -562,6 +586,7 @@ static void test_tables(void **state)
         if (!cmd->run_words) { /* whose help is another tool's */
             count_lines(said.out);
             strncat(letters, "h", 2);
+            check_verbs(cmd);
         }
         release(&said);
         assert_ptr_equal(cmd_find(cmd_table, cmd->name), cmd);

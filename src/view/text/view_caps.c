@@ -4,12 +4,6 @@
 #include "view/view.h"
 #include "wattmeter/cap.h"
 
-static const char *const kinds[] = {
-    [WM_CAP_GPU_POWER] = "gpu_power",
-    [WM_CAP_GPU_CLOCK] = "gpu_clock",
-    [WM_CAP_CPU_POWER] = "cpu_power",
-};
-
 enum { CELL = 40 };
 
 static void watts_cell(const struct wm_gpu_value *value, char cell[CELL])
@@ -53,6 +47,14 @@ static bool is_above(const struct wm_gpu_value *drawn, const struct wm_gpu_value
            drawn->number > 1.01 * cap->number;
 }
 
+/* Of clocks the driver says nothing that could be shown. */
+static void print_clock(const struct wm_cap_setting *setting, FILE *out)
+{
+    if (setting->value.state == WM_READING_OK)
+        fprintf(out, "note: %s: clocks up to %.6g MHz, set by wattmeter\n", setting->device,
+                setting->value.number / 1e6);
+}
+
 static void print_remarks(const struct wm_cap_setting *setting, FILE *out)
 {
     const struct wm_gpu_value *cap = &setting->value, *enforced = &setting->enforced;
@@ -67,7 +69,6 @@ static void print_remarks(const struct wm_cap_setting *setting, FILE *out)
                 setting->device, setting->drawn.number, cap->number);
 }
 
-/* Of clocks the driver says nothing that could be shown. */
 static void print_text(const struct wm_caps *caps, FILE *out)
 {
     struct wm_cap_setting setting;
@@ -86,7 +87,9 @@ static void print_text(const struct wm_caps *caps, FILE *out)
     }
     for (size_t i = 0; i < count; i++) {
         wm_caps_get(caps, i, &setting);
-        if (setting.kind != WM_CAP_GPU_CLOCK)
+        if (setting.kind == WM_CAP_GPU_CLOCK)
+            print_clock(&setting, out);
+        else
             print_remarks(&setting, out);
     }
 }
@@ -108,7 +111,7 @@ static json_t *setting_json(const struct wm_cap_setting *setting)
     wm_json_set(&json, "device", wm_text_json(setting->device));
     wm_json_set(&json, "name", wm_text_json(setting->name));
     wm_json_set(&json, "identity", wm_text_json(setting->identity));
-    wm_json_set(&json, "kind", json_string(kinds[setting->kind]));
+    wm_json_set(&json, "kind", json_string(wm_cap_kind_name(setting->kind)));
     wm_json_set(&json, "unit", json_string(setting->kind == WM_CAP_GPU_CLOCK ? "Hz" : "W"));
     set_value(&json, &why, "value", &setting->value);
     set_value(&json, &why, "enforced", &setting->enforced);
