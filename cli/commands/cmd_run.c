@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "caps.h"
+#include "caps/caps.h"
 #include "cmd_config.h"
 #include "measure.h"
 #include "module.h"

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cap_search.h"
-#include "caps.h"
+#include "caps/cap_search.h"
+#include "caps/caps.h"
 #include "interrupt.h"
 #include "measure.h"
 

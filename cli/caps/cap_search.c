@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cap_search.c - the options and the output of searches of the best cap, and searches in
  * tables that were measured before. */
-#include "cap_search.h"
+#include "caps/cap_search.h"
 
 #include <string.h>
 
@@ -77,14 +77,6 @@ const struct cmd_option cap_search_options[] = {
 };
 
 static const char format_words[] = "text json csv";
-
-bool cap_search_is_given(const struct cap_search_args *args)
-{
-    return args->format || args->objective || args->replay || args->caps || args->devices ||
-           args->knob || args->unit || args->repeat || args->max_slowdown ||
-           args->price > 0 || args->hourly > 0 || args->probes.given ||
-           args->window_ns > 0 || args->output.path || args->output.overwrite;
-}
 
 static int find_objective(const char *word, const struct cmd_streams *io,
                           enum wm_cap_objective *ret_objective)
@@ -205,10 +197,6 @@ static int search_table(const struct cap_search_args *args, const char *path,
 int cap_fit(const struct cap_search_args *args, const char *path,
             const struct cmd_streams *io)
 {
-    if (args->replay || args->probes.given)
-        return output_misused("cap", io,
-                              "fit takes all of its table: there is no --replay and "
-                              "--probes with it");
     return search_table(args, path, wm_cap_search_fit, io);
 }
 

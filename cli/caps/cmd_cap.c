@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cap_search.h"
-#include "caps.h"
+#include "caps/cap_search.h"
+#include "caps/caps.h"
 #include "output.h"
 #include "wattmeter/cap.h"
 

@@ -21,9 +21,6 @@ struct cap_search_args {
 
 extern const struct cmd_option cap_search_options[];
 
-/* Whether any of them was given, to a verb that has none. */
-bool cap_search_is_given(const struct cap_search_args *args);
-
 /* The plan but for its limits. CMD_DONE, or CMD_MISUSED after saying why. */
 int cap_search_plan(const struct cap_search_args *args, const struct cmd_streams *io,
                     struct wm_cap_plan *ret_plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* caps.c - a session of caps around a command. */
-#include "caps.h"
+#include "caps/caps.h"
 
 #include <stdlib.h>
 #include <string.h>
