@@ -247,6 +247,41 @@ static void test_objectives(void **state)
     assert_null(wm_cap_objective_name(WM_CAP_OBJECTIVES));
 }
 
+/* A table does not say how noisy it is: a small gain is taken, and said to be uncertain. */
+static void test_gain_that_may_be_noise(void **state)
+{
+    static const struct {
+        struct wm_cap_row rows[3];
+        bool may_be_noise;
+    } tables[] = {
+        { { { 100, 1.002, 245 }, { 200, 1.001, 247 }, { 300, 1, 250 } }, true },
+        { { { 100, 2.0, 160 }, { 200, 1.2, 210 }, { 300, 1.0, 280 } }, false },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
+        struct wm_cap_row rows[3];
+        struct wm_cap_search *search;
+        struct wm_cap_answer answer;
+        char *text;
+        size_t size;
+        memcpy(rows, tables[i].rows, sizeof(rows));
+        assert_int_equal(wm_cap_search_replay(&(struct wm_cap_plan) { 0 },
+                                              &(struct wm_cap_table) { rows, 3 }, &search,
+                                              NULL),
+                         WM_OK);
+        assert_int_equal(wm_cap_search_answer(search, &answer, NULL), WM_OK);
+        assert_true(answer.choice.cap == 100);
+        FILE *out = open_memstream(&text, &size);
+        assert_int_equal(wm_cap_answer_print(&answer, WM_CAP_ANSWER_TEXT, out, NULL),
+                         WM_OK);
+        fclose(out);
+        assert_true((strstr(text, "which may be noise") != NULL) == tables[i].may_be_noise);
+        free(text);
+        wm_cap_search_free(search);
+    }
+}
+
 /* The curve has all caps of the range, and no lower cap is faster; what was measured is in
  * the interval or near it. */
 static void test_fit(void **state)
@@ -369,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_caps_that_do_nothing),
         cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_objectives),
+        cmocka_unit_test(test_gain_that_may_be_noise),
         cmocka_unit_test(test_fit),
         cmocka_unit_test_setup_teardown(test_tables, test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_out_of_memory, test_make_dir, test_remove_dir),

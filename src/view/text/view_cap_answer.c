@@ -108,7 +108,7 @@ static void print_choice(const struct wm_cap_answer *answer, FILE *out)
     fprintf(out, "\n  slowdown      ");
     print_ratio(&answer->choice.slowdown, out);
     if (answer->choice.gain.low <= 0) {
-        fprintf(out, "\n  %-6s saved  ", wm_cap_objective_name(answer->plan.objective));
+        fprintf(out, "\n  gain          ");
         print_ratio(&answer->choice.gain, out);
         fprintf(out, ", which may be noise");
     }
