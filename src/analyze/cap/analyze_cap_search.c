@@ -19,7 +19,7 @@ enum { WINDOWS = 2, SPREAD = 4 };
 /* How many times as many windows a noisy measurement gets, and the noise of a mean that
  * it is not worth it for. */
 enum { MORE_WINDOWS = 4 };
-static const double quiet = 0.01;
+static const double quiet = 0.008;
 
 /* The answer is measured once more if there are so many probes in all. */
 enum { CONFIRM_FROM = 6 };
