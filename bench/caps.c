@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * caps.c - how good the search of the best cap is: six cards and sweeps of four, of which
- * the best is known, in virtual time. A line for each; `caps [SEEDS [JOBS]]`.
+ * the best is known, in virtual time, and jobs of another physics on four. A line for each;
+ * `caps [SEEDS [JOBS]]`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,18 +54,43 @@ static void try_cards(const struct wm_cap_plan *plan, size_t seeds)
     }
 }
 
-static void try_sweeps(const struct wm_cap_plan *plan, size_t jobs)
+/* Another job with each seed. */
+static void try_jobs(const struct wm_cap_plan *plan, size_t seeds)
+{
+    static const double noise = 0.005;
+
+    for (size_t i = 0; i < MADE_CHIPS; i++) {
+        const struct made_chip *chip = &made_chips[i];
+        size_t count = 0;
+        for (size_t number = 0; number < seeds; number++) {
+            uint64_t seed = made_seed(MADE_CARDS + i, number);
+            struct made_job job = made_job(chip, &seed);
+            const struct made_card card = {
+                .minimum = chip->minimum,
+                .maximum = chip->maximum,
+                .noise = noise,
+                .job = &job,
+            };
+            count += made_search(&card, *plan, seed, &results[count]);
+        }
+        print_results(chip->name, plan, count, noise);
+    }
+}
+
+/* Sweeps of the first physics, or of the other. */
+static void try_sweeps(const struct wm_cap_plan *plan, size_t jobs, bool is_other)
 {
     static const double noise = 0.01;
     size_t count = 0;
 
-    for (size_t i = 0; i < MADE_SWEEP_CARDS; i++)
+    for (size_t i = 0; i < (is_other ? MADE_CHIPS : MADE_SWEEP_CARDS); i++)
         for (size_t job = 0; job < jobs && count < RESULTS_MAX; job++) {
             uint64_t seed = made_seed(i, job);
-            struct made_sweep sweep = made_sweep(&made_sweep_cards[i], &seed);
+            struct made_sweep sweep = is_other ? made_job_sweep(&made_chips[i], &seed)
+                                               : made_sweep(&made_sweep_cards[i], &seed);
             count += made_replay(&sweep, *plan, noise, seed, &results[count]);
         }
-    print_results("sweeps", plan, count, 2 * noise);
+    print_results(is_other ? "sweeps of jobs" : "sweeps", plan, count, 2 * noise);
 }
 
 int main(int argc, char **argv)
@@ -78,8 +104,10 @@ int main(int argc, char **argv)
             struct wm_cap_plan plan = { .objective = (enum wm_cap_objective)i,
                                         .max_slowdown = slowdowns[k] };
             try_cards(&plan, seeds < RESULTS_MAX ? seeds : RESULTS_MAX);
+            try_jobs(&plan, seeds < RESULTS_MAX ? seeds : RESULTS_MAX);
             plan.probes = 7;
-            try_sweeps(&plan, jobs);
+            try_sweeps(&plan, jobs, false);
+            try_sweeps(&plan, jobs, true);
         }
     return 0;
 }

@@ -13,25 +13,28 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "made_job.h"
+
 struct made_card {
     const char *name;
     double minimum, maximum; /* caps */
     double idle, linear, cubic;
-    double fixed, work; /* seconds */
-    double noise;       /* ratio, of one window */
-    double cliff, fall; /* below that cap everything takes `fall` times as long */
+    double fixed, work;         /* seconds */
+    double noise;               /* ratio, of one window */
+    double cliff, fall;         /* below that cap everything takes `fall` times as long */
+    const struct made_job *job; /* of the other physics; NULL: the above */
 };
 
 /* A warm card takes so much more power, and gets warm over so many windows. */
 static const double made_leak = 0.02, made_warm_up_windows = 6;
 
 static const struct made_card made_cards[] = {
-    { "compute-bound", 100, 300, 40, 30, 230, 0, 1, 0.005, 0, 0 },
-    { "memory-bound", 100, 300, 60, 40, 110, 0.8, 0.2, 0.005, 0, 0 },
-    { "never binding", 100, 300, 50, 15, 20, 0.5, 0.5, 0.005, 0, 0 },
-    { "noisy", 100, 300, 40, 30, 230, 0.2, 0.8, 0.02, 0, 0 },
-    { "with a cliff", 100, 300, 30, 20, 240, 0.3, 0.7, 0.005, 150, 1.5 },
-    { "narrow range", 280, 320, 50, 30, 240, 0.1, 0.9, 0.005, 0, 0 },
+    { "compute-bound", 100, 300, 40, 30, 230, 0, 1, 0.005, 0, 0, NULL },
+    { "memory-bound", 100, 300, 60, 40, 110, 0.8, 0.2, 0.005, 0, 0, NULL },
+    { "never binding", 100, 300, 50, 15, 20, 0.5, 0.5, 0.005, 0, 0, NULL },
+    { "noisy", 100, 300, 40, 30, 230, 0.2, 0.8, 0.02, 0, 0, NULL },
+    { "with a cliff", 100, 300, 30, 20, 240, 0.3, 0.7, 0.005, 150, 1.5, NULL },
+    { "narrow range", 280, 320, 50, 30, 240, 0.1, 0.9, 0.005, 0, 0, NULL },
 };
 #define MADE_CARDS (sizeof(made_cards) / sizeof(made_cards[0]))
 
@@ -59,6 +62,10 @@ static inline void made_truth(const struct made_card *card, double cap, double *
 {
     double clock = made_clock(card, cap);
 
+    if (card->job) {
+        made_job_truth(card->job, cap, ret_seconds, ret_joules);
+        return;
+    }
     *ret_seconds = card->fixed + card->work / clock;
     if (cap < card->cliff)
         *ret_seconds *= card->fall;
@@ -85,6 +92,32 @@ static inline double made_normal(uint64_t *seed)
         square = x * x + y * y;
     } while (square >= 1 || square <= 0);
     return x * sqrt(-2 * log(square) / square);
+}
+
+/* A job of the other physics, by chance. */
+static inline struct made_job made_job(const struct made_chip *chip, uint64_t *seed)
+{
+    struct made_job job = { .chip = chip, .overlap = 1.5 + 6 * made_uniform(seed) };
+    double sum = 0, power = 0.3 + 0.6 * made_uniform(seed);
+
+    for (size_t i = 0; i < MADE_PHASES; i++) {
+        struct made_phase *phase = &job.phases[i];
+        phase->share = 0.1 + made_uniform(seed);
+        sum += phase->share;
+        phase->compute = 0.25 + 0.6 * made_uniform(seed);
+        phase->memory = 1.25 - phase->compute;
+        phase->power = power * (0.6 + 0.8 * made_uniform(seed));
+        phase->memory_power = 0.3 + 0.7 * made_uniform(seed);
+        double seconds = made_phase_seconds(&job, phase, 1, 1);
+        phase->compute /= seconds;
+        phase->memory /= seconds;
+    }
+    for (size_t i = 0; i < MADE_PHASES; i++)
+        job.phases[i].share /= sum;
+    job.host = 0.25 * made_uniform(seed) * made_uniform(seed);
+    job.host_power = chip->idle + 0.1 * made_uniform(seed);
+    job.slow_memory = made_uniform(seed) < 0.3 ? chip->slow_memory : 0;
+    return job;
 }
 
 /* What the window of that number, from 0, shows of it. */

@@ -35,6 +35,24 @@ struct made_sweep {
     double caps[MADE_SWEEP_MAX], seconds[MADE_SWEEP_MAX], joules[MADE_SWEEP_MAX];
 };
 
+/* A sweep of a job of the other physics, at seven or nine caps. */
+static inline struct made_sweep made_job_sweep(const struct made_chip *chip, uint64_t *seed)
+{
+    struct made_job job = made_job(chip, seed);
+    struct made_sweep sweep = { .count = chip->maximum < 300 ? 7 : 9 };
+    double uneven = 0.002 + 0.008 * made_uniform(seed);
+
+    for (size_t i = 0; i < sweep.count; i++) {
+        double share = (double)i / (double)(sweep.count - 1);
+        double off = exp(uneven * made_normal(seed));
+        sweep.caps[i] = chip->minimum + share * (chip->maximum - chip->minimum);
+        made_job_truth(&job, sweep.caps[i], &sweep.seconds[i], &sweep.joules[i]);
+        sweep.seconds[i] *= off;
+        sweep.joules[i] *= off * exp(uneven * made_normal(seed));
+    }
+    return sweep;
+}
+
 /* A job: how much of it waits for memory, how much power it takes at most, and how uneven
  * its times and its energies are from one cap to the next. */
 static inline struct made_sweep made_sweep(const struct made_sweep_card *card,

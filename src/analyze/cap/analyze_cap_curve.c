@@ -5,10 +5,12 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* What the curve may be like. Its mean is a straight line of any height and slope, and
- * about that it bends by `bend` (a ratio) from one `length` to the next. */
+/* What the curve may be like. Its mean is a straight line of any height and slope, of
+ * another height below a step, and about that it bends by `bend` (a ratio) from one
+ * `length` to the next. */
 struct nature {
     double bend, length, noise;
+    const struct wm_cap_shape *shape;
     double level; /* from this place on it is level */
 };
 
@@ -25,13 +27,12 @@ static const double unlikely = 7;
 struct fit {
     const struct wm_cap_sample *samples;
     size_t count;
-    double uneven;
     double middle; /* of what was measured; the curve is about it */
     double factor[WM_CAP_MEASURED_MAX][WM_CAP_MEASURED_MAX]; /* of Cholesky, lower left */
     double weights[WM_CAP_MEASURED_MAX];
 };
 
-static struct nature nature_at(size_t index, double level)
+static struct nature nature_at(size_t index, const struct wm_cap_shape *shape)
 {
     size_t of_level = index / LENGTH(bends) / LENGTH(lengths) / LENGTH(noises);
 
@@ -39,26 +40,32 @@ static struct nature nature_at(size_t index, double level)
         .bend = bends[index % LENGTH(bends)],
         .length = lengths[index / LENGTH(bends) % LENGTH(lengths)],
         .noise = noises[index / LENGTH(bends) / LENGTH(lengths) % LENGTH(noises)],
-        .level = level + (1 - level) * (double)of_level / (LEVELS - 1),
+        .shape = shape,
+        .level = shape->level + (1 - shape->level) * (double)of_level / (LEVELS - 1),
     };
-}
-
-/* How alike the curve is at two places (Matern 5/2). Height and slope of the line are
- * known to a factor of e or so, that is not at all. */
-static double alike(const struct nature *nature, double one, double other)
-{
-    one = fmin(one, nature->level);
-    other = fmin(other, nature->level);
-    double apart = sqrt(5) * fabs(one - other) / nature->length;
-    double line = 1 + 4 * (one - 0.5) * (other - 0.5);
-
-    return line +
-           nature->bend * nature->bend * (1 + apart + apart * apart / 3) * exp(-apart);
 }
 
 static bool is_same_place(double one, double other)
 {
     return fabs(one - other) < 1e-9;
+}
+
+/* How alike the curve is at two places (Matern 5/2). Height and slope of the line are
+ * known to a factor of e or so, that is not at all; the height of a step to one of two. */
+static double alike(const struct nature *nature, double one, double other)
+{
+    const struct wm_cap_shape *shape = nature->shape;
+    double height = (one < shape->step) == (other < shape->step) ? 1 : 0.75;
+
+    if (is_same_place(one, other))
+        height += shape->uneven * shape->uneven;
+    one = fmin(one, nature->level);
+    other = fmin(other, nature->level);
+    double apart = sqrt(5) * fabs(one - other) / nature->length;
+    double line = height + 4 * (one - 0.5) * (other - 0.5);
+
+    return line +
+           nature->bend * nature->bend * (1 + apart + apart * apart / 3) * exp(-apart);
 }
 
 /* Cholesky's factor of how alike the samples are; the sum of squares on its diagonal is at
@@ -69,8 +76,7 @@ static void factorize(struct fit *fit, const struct nature *nature)
         for (size_t j = 0; j <= i; j++) {
             double sum = alike(nature, fit->samples[i].place, fit->samples[j].place);
             if (i == j)
-                sum += fit->uneven * fit->uneven +
-                       nature->noise * nature->noise / (double)fit->samples[i].count;
+                sum += nature->noise * nature->noise / (double)fit->samples[i].count;
             for (size_t k = 0; k < j; k++)
                 sum -= fit->factor[i][k] * fit->factor[j][k];
             fit->factor[i][j] = i == j ? sqrt(fmax(sum, 1e-12)) : sum / fit->factor[j][j];
@@ -103,10 +109,10 @@ static double square_of_ratio(double value, double usual, double spread)
 }
 
 /* What is expected before anything is measured: noise of about 1 %, within a factor of
- * three or so, and a curve that bends slowly. */
+ * two or so, and a curve that bends slowly. */
 static double log_prior(const struct nature *nature)
 {
-    return -0.5 * (square_of_ratio(nature->noise, 0.008, 1.0) +
+    return -0.5 * (square_of_ratio(nature->noise, 0.008, 0.5) +
                    square_of_ratio(nature->length, 0.5, 0.7) +
                    square_of_ratio(nature->bend, 0.1, 1.2));
 }
@@ -146,10 +152,6 @@ static void look_at(const struct fit *fit, const struct nature *nature, double p
     for (size_t i = 0; i < fit->count; i++) {
         double *seen = &ret_look->seen[i];
         *seen = alike(nature, place, fit->samples[i].place);
-        if (is_same_place(place, fit->samples[i].place)) {
-            *seen += fit->uneven * fit->uneven;
-            ret_look->variance += fit->uneven * fit->uneven;
-        }
         ret_look->mean += *seen * fit->weights[i];
     }
     solve_lower(fit, ret_look->seen);
@@ -186,25 +188,25 @@ static void add_nature(const struct fit *fit, const struct nature *nature, doubl
     sums->noise += share * nature->noise;
 }
 
-void wm_cap_curve_fit(const struct wm_cap_sample *samples, size_t count, double level,
-                      double uneven, const double *places, size_t place_count,
-                      struct wm_cap_curve *ret_curve)
+void wm_cap_curve_fit(const struct wm_cap_sample *samples, size_t count,
+                      const struct wm_cap_shape *shape, const double *places,
+                      size_t place_count, struct wm_cap_curve *ret_curve)
 {
-    struct fit fit = { .samples = samples, .count = count, .uneven = uneven };
+    struct fit fit = { .samples = samples, .count = count };
     double likely[NATURES], best = -INFINITY, total = 0;
 
     *ret_curve = (struct wm_cap_curve) { 0 };
     for (size_t i = 0; i < count; i++)
         fit.middle += samples[i].mean / (double)count;
     for (size_t i = 0; i < NATURES; i++) {
-        struct nature nature = nature_at(i, level);
+        struct nature nature = nature_at(i, shape);
         likely[i] = log_likelihood(&fit, &nature);
         best = fmax(best, likely[i]);
     }
     for (size_t i = 0; i < NATURES; i++)
         total += likely[i] > best - unlikely ? exp(likely[i] - best) : 0;
     for (size_t i = 0; i < NATURES; i++) {
-        struct nature nature = nature_at(i, level);
+        struct nature nature = nature_at(i, shape);
         if (!(likely[i] > best - unlikely))
             continue;
         log_likelihood(&fit, &nature);

@@ -30,13 +30,17 @@ struct wm_cap_curve {
     double noise;                         /* of one measurement */
 };
 
-/* The curve at `places`. `count` is 1 to WM_CAP_MEASURED_MAX. Somewhere between the place
- * `level` and the last one the curve may become level: 1 where nothing is known of that.
- * What is measured is off the curve by a ratio of `uneven` at each cap, whenever it is
- * measured there. */
-void wm_cap_curve_fit(const struct wm_cap_sample *samples, size_t count, double level,
-                      double uneven, const double *places, size_t place_count,
-                      struct wm_cap_curve *ret_curve);
+/* What is known of a curve before it is drawn. */
+struct wm_cap_shape {
+    double level;  /* from some place between this and the last it is level; 1: nowhere */
+    double step;   /* below this place it may be all higher or lower; 0: there is no step */
+    double uneven; /* so much it is off at each place, whenever that is measured: a ratio */
+};
+
+/* The curve at `places`. `count` is 1 to WM_CAP_MEASURED_MAX. */
+void wm_cap_curve_fit(const struct wm_cap_sample *samples, size_t count,
+                      const struct wm_cap_shape *shape, const double *places,
+                      size_t place_count, struct wm_cap_curve *ret_curve);
 
 /* Makes mean[0..count) go one way or stay level, changing it as little as that takes. */
 void wm_cap_curve_go_down(double *mean, size_t count);

@@ -10,21 +10,23 @@
  * cap has no effect, time and energy differ by noise alone. */
 static const double hardly_above = 1.02, no_effect = 0.03;
 
-/* So little is no gain where it may be noise. */
-static const double no_gain = 0.005;
+/* So little is no gain where it may be noise: where each cap was measured once, and where
+ * several times. The first is lower, because a table is measured already: a gain that is
+ * more likely than not costs nothing to take. */
+static const double no_gain[] = { 0.005, 0.01 };
 
 /* How far a card is off a smooth curve at each cap: where each was measured once, as in a
  * table, maybe on another day; and where they were measured to and fro. */
 static const double uneven[] = { 0.01, 0.002 };
 
+/* A rise of the time by more than this, and so many standard deviations of a window, is not
+ * smooth. So many windows more than caps say what the noise is; else it is the usual. */
+static const double a_step = 0.05, beyond_noise = 4, usual_noise = 0.01;
+static const size_t repeats_min = 4;
+
 /* What was not measured is chosen where it is better by so much at least, and worse by so
  * much hardly ever. */
 static const double worth_a_guess = 0.002, little_worse = 0.01;
-
-/* A curve that is off by more standard deviations does not fit; so many windows more than
- * caps say what the noise is. */
-static const double beyond_noise = 3;
-static const size_t repeats_min = 4;
 
 const char *wm_cap_objective_name(size_t objective)
 {
@@ -197,36 +199,46 @@ static double level_of(struct wm_cap_model *model)
     return fmin(fmax(place_of(&model->plan, top->joules / top->seconds), 0), 1);
 }
 
-/* The standard deviation of a window, by how those of one cap differ; NAN where few do. */
-static double repeated_noise(const struct wm_cap_model *model, size_t curve)
+/* The standard deviation of a window, by how those of one cap differ. */
+static double noise_of_time(const struct wm_cap_model *model)
 {
     double squares = 0;
     size_t repeats = 0;
 
     for (size_t i = 0; i < model->measured_count; i++) {
-        squares += model->measured[i].samples[curve].squares;
-        repeats += model->measured[i].samples[curve].count - 1;
+        const struct wm_cap_sample *time = &model->measured[i].samples[WM_CAP_CURVE_TIME];
+        squares += time->squares;
+        repeats += time->count - 1;
     }
-    return repeats >= repeats_min ? sqrt(squares / (double)repeats) : NAN;
+    return repeats >= repeats_min ? sqrt(squares / (double)repeats) : usual_noise;
 }
 
-/* Beside a step no curve is smooth enough: where one is off what was measured by more than
- * the noise, the measurements count. */
-static void trust_measurements(struct wm_cap_model *model, size_t curve)
+/* How much more the time rises down to the cap below that one than it goes on to rise from
+ * there. */
+static double step_below(const struct wm_cap_model *model, size_t at)
 {
-    double noise = repeated_noise(model, curve);
+    const struct wm_cap_measured *high = &model->measured[at], *low = high - 1;
+    double rise =
+        low->samples[WM_CAP_CURVE_TIME].mean - high->samples[WM_CAP_CURVE_TIME].mean;
+    double below =
+        low[-1].samples[WM_CAP_CURVE_TIME].mean - low->samples[WM_CAP_CURVE_TIME].mean;
 
-    for (size_t i = 0; i < model->place_count && !isnan(noise); i++) {
-        const struct wm_cap_measured *measured = wm_cap_model_at(model, i);
-        if (!measured)
-            continue;
-        const struct wm_cap_sample *sample = &measured->samples[curve];
-        double sd = noise / sqrt((double)sample->count);
-        if (fabs(model->curves[curve].mean[i] - sample->mean) < beyond_noise * sd)
-            continue;
-        model->curves[curve].mean[i] = sample->mean;
-        model->curves[curve].sd[i] = sd;
-    }
+    return rise - fmax(below, 0) * log(high->cap / low->cap) / log(low->cap / low[-1].cap);
+}
+
+/* The cap above the highest step: between two caps a card may begin to do something else,
+ * such as slowing its memory down. */
+static size_t find_step(const struct wm_cap_model *model)
+{
+    double highest = a_step + beyond_noise * noise_of_time(model);
+    size_t found = 0;
+
+    for (size_t i = 2; i < model->measured_count; i++)
+        if (step_below(model, i) > highest) {
+            highest = step_below(model, i);
+            found = i;
+        }
+    return found;
 }
 
 /* Between two caps that were measured neither time nor power is out of theirs, though a
@@ -255,17 +267,20 @@ static void keep_between(struct wm_cap_model *model, size_t curve)
 void wm_cap_model_fit(struct wm_cap_model *model)
 {
     struct wm_cap_sample samples[WM_CAP_MEASURED_MAX];
+    struct wm_cap_shape shape = { .uneven = uneven[model->plan.windows > 1] };
 
     if (model->is_fitted)
         return;
     list_caps(model);
+    model->above_step = find_step(model);
+    shape.level = level_of(model);
+    if (model->above_step > 0)
+        shape.step = model->measured[model->above_step].samples[0].place;
     for (size_t curve = 0; curve < WM_CAP_CURVES; curve++) {
         for (size_t i = 0; i < model->measured_count; i++)
             samples[i] = model->measured[i].samples[curve];
-        wm_cap_curve_fit(samples, model->measured_count, level_of(model),
-                         uneven[model->plan.windows > 1], model->places, model->place_count,
-                         &model->curves[curve]);
-        trust_measurements(model, curve);
+        wm_cap_curve_fit(samples, model->measured_count, &shape, model->places,
+                         model->place_count, &model->curves[curve]);
         keep_between(model, curve);
     }
     /* Less power never makes a card faster. */
@@ -324,7 +339,8 @@ size_t wm_cap_model_choose(struct wm_cap_model *model, enum wm_cap_objective obj
         best = safe;
     }
     double gain = -wm_cap_model_above(model, objective, best);
-    if (gain <= fmin(no_gain, curve->sd_to_last[best])) {
+    if (gain <= fmin(no_gain[model->plan.windows > 1],
+                     WM_CAP_CONFIDENCE_95 * curve->sd_to_last[best])) {
         *ret_reason = WM_CAP_NO_GAIN;
         best = model->place_count - 1;
     }

@@ -32,6 +32,7 @@ struct wm_cap_model {
     size_t measured_count;
 
     bool is_fitted;
+    size_t above_step; /* the number of the measured cap above a step; 0: there is none */
     double caps_fitted[WM_CAP_PLACES_MAX]; /* that may be the answer, going up */
     double places[WM_CAP_PLACES_MAX];      /* the same from 0 to 1 */
     size_t place_count;

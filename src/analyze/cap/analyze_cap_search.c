@@ -19,16 +19,13 @@ enum { WINDOWS = 2, SPREAD = 4 };
 /* How many times as many windows a noisy measurement gets, and the noise of a mean that
  * it is not worth it for. */
 enum { MORE_WINDOWS = 4 };
-static const double quiet = 0.01;
+static const double quiet = 0.008;
 
 /* The answer is measured once more if there are so many probes in all. */
 enum { CONFIRM_FROM = 6 };
 
 /* No better answer is looked for that is expected to be better by less. */
 static const double worth_a_probe = 0.0003;
-
-/* A rise of the time by more than this, and the noise, that is not smooth. */
-static const double a_step = 0.05;
 
 enum stage { STAGE_START, STAGE_SPREAD, STAGE_REFINE, STAGE_CONFIRM, STAGE_DONE };
 
@@ -224,47 +221,30 @@ static double expected_gain(const struct wm_cap_search *search, size_t place, do
     return gain;
 }
 
-/* Between two measured caps the time may rise more than it goes on to rise below: at some
- * cap between them a card does something else, such as slowing its memory down, and down
- * to there it may be as fast as above. How far that goes beyond what is smooth. */
-static double step_between(const struct wm_cap_search *search, size_t upper)
-{
-    const struct wm_cap_measured *at = &search->model.measured[upper];
-    double rise =
-        at[-1].samples[WM_CAP_CURVE_TIME].mean - at[0].samples[WM_CAP_CURVE_TIME].mean;
-    double below =
-        at[-2].samples[WM_CAP_CURVE_TIME].mean - at[-1].samples[WM_CAP_CURVE_TIME].mean;
-
-    return rise -
-           fmax(below, 0) * log(at[0].cap / at[-1].cap) / log(at[-1].cap / at[-2].cap);
-}
-
-/* How much better a cap may be than the best one so far, because such a step is as likely
- * to be below it as its share of the way between the two. */
+/* How much better a cap may be than the best one so far, because a step is as likely to be
+ * below it as its share of the way between the two caps beside the step: above it the time
+ * goes on as it rose down to there. */
 static double gain_above_step(const struct wm_cap_search *search, size_t place, double best)
 {
-    double cap = search->model.caps_fitted[place];
-    size_t upper = 2;
+    const struct wm_cap_model *model = &search->model;
+    const struct wm_cap_measured *high = &model->measured[model->above_step];
+    const struct wm_cap_measured *top = &model->measured[model->measured_count - 1];
+    double cap = model->caps_fitted[place], slope = 0;
 
-    while (upper < search->model.measured_count && search->model.measured[upper].cap < cap)
-        upper++;
-    if (upper >= search->model.measured_count ||
-        cap <= search->model.measured[upper - 1].cap ||
-        step_between(search, upper) <
-            a_step + 4 * search->model.curves[WM_CAP_CURVE_TIME].noise)
+    if (model->above_step == 0 || cap <= high[-1].cap || cap >= high->cap)
         return 0;
-    const struct wm_cap_measured *low = &search->model.measured[upper - 1], *high = low + 1;
-    const struct wm_cap_measured *top =
-        &search->model.measured[search->model.measured_count - 1];
-    if (search->model.plan.max_slowdown > 0 &&
-        high->seconds > top->seconds * (1 + search->model.plan.max_slowdown))
-        return 0;
-    double share = log(cap / low->cap) / log(high->cap / low->cap);
-    double watts = pow(low->joules / low->seconds, 1 - share) *
+    if (high < top)
+        slope =
+            fmax(log(high->seconds / high[1].seconds) / log(high[1].cap / high->cap), 0);
+    double share = log(cap / high[-1].cap) / log(high->cap / high[-1].cap);
+    double seconds = high->seconds * pow(high->cap / cap, slope);
+    double watts = pow(high[-1].joules / high[-1].seconds, 1 - share) *
                    pow(high->joules / high->seconds, share);
+    if (model->plan.max_slowdown > 0 &&
+        seconds > top->seconds * (1 + model->plan.max_slowdown))
+        return 0;
     double log_objective =
-        wm_cap_model_log(&search->model.plan, search->model.plan.objective, high->seconds,
-                         watts * high->seconds);
+        wm_cap_model_log(&model->plan, model->plan.objective, seconds, watts * seconds);
     return share * fmax(best - log_objective, 0);
 }
 

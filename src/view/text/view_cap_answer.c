@@ -107,6 +107,11 @@ static void print_choice(const struct wm_cap_answer *answer, FILE *out)
     print_ratio(&answer->choice.saving, out);
     fprintf(out, "\n  slowdown      ");
     print_ratio(&answer->choice.slowdown, out);
+    if (answer->choice.gain.low <= 0) {
+        fprintf(out, "\n  gain          ");
+        print_ratio(&answer->choice.gain, out);
+        fprintf(out, ", which may be noise");
+    }
     fprintf(out, "\n");
 }
 
