@@ -266,10 +266,11 @@ static void test_gain_that_may_be_noise(void **state)
         char *text;
         size_t size;
         memcpy(rows, tables[i].rows, sizeof(rows));
-        assert_int_equal(wm_cap_search_replay(&(struct wm_cap_plan) { 0 },
-                                              &(struct wm_cap_table) { rows, 3 }, &search,
-                                              NULL),
-                         WM_OK);
+        assert_int_equal(
+            wm_cap_search_replay(&(struct wm_cap_plan) { 0 },
+                                 &(struct wm_cap_table) { .rows = rows, .count = 3 },
+                                 &search, NULL),
+            WM_OK);
         assert_int_equal(wm_cap_search_answer(search, &answer, NULL), WM_OK);
         assert_true(answer.choice.cap == 100);
         FILE *out = open_memstream(&text, &size);
