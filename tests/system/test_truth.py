@@ -53,18 +53,21 @@ def check_memory(ram):
 
 
 def check_processes(r):
+    main = main_process(r)
     for process in r["processes"]["peaks"]:
-        part = r["max_ram"]["main" if process is main_process(r) else "descendants"]
+        name = "combined" if main is None else "main" if process is main else "descendants"
+        part = r["max_ram"][name]
         no_more("a process", process["max_memory"], part["total_rss"])
         no_more("a process's private memory", process["max_private_memory"], part["private_rss"])
     no_more("processes at once", r["processes"]["max_at_once"], r["processes"]["seen"])
 
 
 def main_process(r):
-    """The one whose parent is none of them."""
-    pids = {process["pid"] for process in r["processes"]["peaks"]}
-    first = min(r["processes"]["peaks"], key=lambda process: process["pid"])
-    return first if first["parent"] not in pids else None
+    """The one whose parent is none of them; None where there are several, as of orphans."""
+    peaks = r["processes"]["peaks"]
+    pids = {process["pid"] for process in peaks}
+    first = [process for process in peaks if process["parent"] not in pids]
+    return first[0] if len(first) == 1 else None
 
 
 def check_cpu(r):
