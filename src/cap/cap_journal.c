@@ -375,11 +375,28 @@ static void lock_path(const char *identity, char *path, size_t size)
              name);
 }
 
+/* Anybody may have made something else than a lock in a folder for all: no link is
+ * followed, and no other end of a pipe is waited for. */
+enum { LOCK_FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+
+/* The holder's name is written into a lock, which must not be another file of ours that
+ * somebody has linked to. */
+static int refuse_links(int fd)
+{
+    struct stat info;
+
+    if (fd < 0 || (fstat(fd, &info) == 0 && info.st_nlink == 1))
+        return fd;
+    close(fd);
+    errno = EMLINK;
+    return -1;
+}
+
 /* In a folder for all, the kernel may refuse to open somebody else's file with O_CREAT. A
  * lock of another user can be taken by anybody, and says who has it. */
 static int open_lock(const char *path)
 {
-    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
+    const int flags = O_RDWR | LOCK_FLAGS;
     int fd = open(path, flags);
 
     if (fd < 0 && errno == ENOENT) {
@@ -389,7 +406,7 @@ static int open_lock(const char *path)
         else if (errno == EEXIST)
             fd = open(path, flags);
     }
-    return fd;
+    return refuse_links(fd);
 }
 
 static int fail_locked(int fd, const char *device, struct wm_error *err)
@@ -454,7 +471,7 @@ bool wm_cap_is_locked(const char *identity)
     char path[4096];
 
     lock_path(identity, path, sizeof(path));
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | LOCK_FLAGS);
     if (fd < 0)
         return false;
     bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0;
