@@ -337,6 +337,7 @@ int wm_caps_left_by_others(char *text, size_t size)
     struct left_behind left = { .text = text, .size = size, .of_others = true };
 
     text[0] = '\0';
-    wm_cap_journal_each_of_others(look_at_entry, &left);
+    wm_cap_journal_each_of_root(look_at_entry, &left);
+    wm_cap_journal_each_of_users(look_at_entry, &left);
     return left.count > 0;
 }

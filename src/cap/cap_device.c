@@ -112,19 +112,14 @@ static void take_clock(void *context, const struct wm_cap_entry *entry)
     }
 }
 
-static void take_clock_of_root(void *context, const struct wm_cap_entry *entry)
-{
-    if (entry->user == 0)
-        take_clock(context, entry);
-}
-
-/* No driver says what clocks are limited to; the journal knows what we have set. */
+/* No driver says what clocks are limited to; the journal knows what we have set. Of other
+ * users root alone is believed. */
 static void read_clocks(struct wm_caps *caps)
 {
     for (size_t i = 0; i < wm_caps_gpu_count(caps); i++)
         caps->clocks[i] = NAN;
     wm_cap_journal_each(take_clock, caps);
-    wm_cap_journal_each_of_others(take_clock_of_root, caps);
+    wm_cap_journal_each_of_root(take_clock, caps);
 }
 
 int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,

@@ -347,7 +347,13 @@ static bool is_of_user(int place, const char *name, uid_t *ret_user)
     return strcmp(name, expected) == 0;
 }
 
-void wm_cap_journal_each_of_others(entry_function *found, void *context)
+void wm_cap_journal_each_of_root(entry_function *found, void *context)
+{
+    if (geteuid() != 0 && !wm_env("WATTMETER_STATE", NULL))
+        each_in(AT_FDCWD, root_folder, NULL, found, context);
+}
+
+void wm_cap_journal_each_of_users(entry_function *found, void *context)
 {
     DIR *users;
     struct dirent *file;
@@ -355,8 +361,6 @@ void wm_cap_journal_each_of_others(entry_function *found, void *context)
 
     if (wm_env("WATTMETER_STATE", NULL))
         return;
-    if (geteuid() != 0)
-        each_in(AT_FDCWD, root_folder, NULL, found, context);
     users = wm_file_open_folder(AT_FDCWD, users_folder);
     while (users && (file = readdir(users)) != NULL) {
         if (is_of_user(dirfd(users), file->d_name, &user) && user != geteuid())

@@ -59,10 +59,15 @@ int wm_cap_journal_remove(const struct wm_cap_entry *entry, struct wm_error *err
 void wm_cap_journal_each(void (*found)(void *context, const struct wm_cap_entry *entry),
                          void *context);
 
-/* With those of root and all other users, which say what they like. */
-void wm_cap_journal_each_of_others(void (*found)(void *context,
-                                                 const struct wm_cap_entry *entry),
-                                   void *context);
+/* With each of root's, where this user is another. */
+void wm_cap_journal_each_of_root(void (*found)(void *context,
+                                               const struct wm_cap_entry *entry),
+                                 void *context);
+
+/* With each of the users other than this one and root; such entries may say anything. */
+void wm_cap_journal_each_of_users(void (*found)(void *context,
+                                                const struct wm_cap_entry *entry),
+                                  void *context);
 
 /* Takes the lock of a device, which the process holds until it closes `ret_fd`; others are
  * told that `owner` has it. WM_EEXIST says who has it. */
