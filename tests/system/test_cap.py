@@ -210,6 +210,8 @@ def _(folder):
     entry.write_text(json.dumps(good | {"boot": "of an earlier start"}))
     assert "clocks" not in machine.run("cap", "show").stdout
     entry.write_text(json.dumps(good))
+    left = entry.with_name(entry.name.replace(".json", ".session.json"))
+    left.write_text(json.dumps(good | {"session": True, "boot": "of an earlier start", "earlier": 1.5e9}))
     assert machine.run("run", "-q", "--cap", "0=900MHz", "--", "true").returncode == 0
     assert machine.get(clock=True) == 1.2e9
     assert machine.run("cap", "restore", "0").returncode == 0
