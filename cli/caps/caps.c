@@ -91,14 +91,11 @@ int caps_end(const char *name, const struct cmd_streams *io, struct caps_held *h
     struct wm_error err;
     int code = CMD_DONE;
 
-    /* What is broken has put everything back; to end it says so once more. */
-    if (held->session && wm_cap_session_check(held->session, &err) < 0) {
-        wm_cap_session_end(held->session, NULL);
-        code = output_failure(name, &err, io);
-    } else if (wm_cap_session_end(held->session, &err) < 0) {
-        code = output_failure(name, &err, io);
+    if (wm_cap_session_end(held->session, &err) < 0) {
+        output_failure(name, &err, io);
+        code = CMD_FAILED;
     }
     wm_caps_close(held->caps);
     *held = (struct caps_held) { 0 };
-    return code == CMD_DONE ? CMD_DONE : CMD_FAILED;
+    return code;
 }
