@@ -16,29 +16,30 @@
 #include "interrupt.h"
 #include "measure.h"
 
-/* A window is off by a tick at most: by 1 % or less, in so many seconds. */
+/* A tick, by which the ends of a window may be off, is a hundredth of it, within these
+ * limits. */
 static const double ticks = 100, tick_min_s = 0.005, tick_max_s = 0.05;
 
-/* After a change of the cap: clocks follow in a fraction of a second, and sensors that
- * average do so over one second. A short window, as of a trial, has short ones. */
+/* The default length of a window, and the time to settle after a change of the cap: clocks
+ * follow in a fraction of a second, and sensors that average do so over one second. Before
+ * a short window, as of a trial, it is a share of that. */
 static const double window_s = 10, settle_share = 0.2, settle_max_s = 2;
 
-/* A window in which a GPU gets hotter than ever before by more (in degrees), or is slowed
- * down by anything but its cap, is measured again, so many times. After that it counts: so
- * the GPU is under this cap. */
+/* A window is measured again, up to AGAIN times, if a GPU gets hotter than ever before by
+ * more than `steady` (in degrees), or is slowed down by anything but its cap. The last one
+ * counts in any case, as that is how the GPU behaves under this cap. */
 static const double steady = 5;
 enum { AGAIN = 2 };
 
-/* What drivers call such reasons; a slowdown is one of NVIDIA's by heat or a power brake.
- */
+/* Parts of drivers' names for such reasons. NVIDIA's "slowdown" is by heat or by a power
+ * brake. */
 static const char *const slowed_down[] = { "slowdown", "therm", "temp_", "hot", "ratl" };
 
-/* A command that is no longer needed has so long to end by SIGTERM. */
+/* How long a command that is no longer needed may take to end after SIGTERM. */
 static const double patience_s = 10;
 
-/* Drivers do not say how low a clock may be set: lower than this share of the highest, the
- * power hardly falls any more and the time does nothing but grow. Steps are of about so
- * many hertz. */
+/* Drivers do not say how low a clock may be set. Below this share of the highest the power
+ * hardly falls any more, and only the time grows. GPUs have steps of about 15 MHz. */
 static const double clock_lowest = 0.4;
 static const double clock_step = 15e6;
 
@@ -257,7 +258,7 @@ static double hottest(const struct wm_report *report)
     return highest;
 }
 
-/* Takes down what slows a GPU down, but its cap. */
+/* Notes what slows a GPU down, other than its cap. */
 static void watch_slowdown(struct profile *profile)
 {
     wm_gpus_refresh(profile->gpus, WM_GPU_CLOCKS, NULL);

@@ -91,7 +91,7 @@ WM_API void wm_cap_search_free(struct wm_cap_search *search);
  * such as A B C C B A, so that a drift (a card that gets warm) is the same for each. */
 WM_API int wm_cap_search_next(struct wm_cap_search *search, double *ret_cap);
 
-/* How many measurements there will be at most from now on. */
+/* How many more measurements there will be at most, if they are no noisier than so far. */
 WM_API size_t wm_cap_search_left(const struct wm_cap_search *search);
 
 /* What a unit of work took at that cap, which may be any that the plan allows. WM_EINVAL:
