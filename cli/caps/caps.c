@@ -59,10 +59,8 @@ static int set_all(const char *words, const char *program, struct caps_held *hel
     struct wm_cap_wish *wishes = calloc(wm_caps_count(held->caps) + 1, sizeof(*wishes));
     size_t count = 0;
 
-    if (!wishes) {
-        snprintf(err->text, sizeof(err->text), "out of memory");
-        return err->status = WM_ENOMEM;
-    }
+    if (!wishes)
+        return output_fail(err, WM_ENOMEM, "out of memory");
     int status = wm_caps_parse(held->caps, words, wishes, &count, err);
     if (status == WM_OK)
         status = wm_cap_session_begin(held->caps, program, NULL, &held->session, err);
