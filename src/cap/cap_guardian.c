@@ -3,7 +3,7 @@
  * cap_guardian.c - the process that makes a session's changes and puts back what was there:
  * when it is asked to, or when the session's process is gone. It has a session (setsid) of
  * its own, so that neither a signal to a process group nor a closed terminal reaches it,
- * and ignores all signals but SIGKILL: whoever wants to end it ends the session's process.
+ * and blocks all signals but SIGKILL: whoever wants to end it ends the session's process.
  */
 #include <fcntl.h>
 #include <math.h>
