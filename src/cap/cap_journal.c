@@ -228,8 +228,7 @@ int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err)
         text ? entry_path(entry->identity, entry->kind, entry->is_session, true, &path, err)
              : wm_fail_memory(err, "caps");
 
-    if (status == WM_OK &&
-        wm_file_replace(path, text, strlen(text), isnan(entry->read_back), &why) < 0)
+    if (status == WM_OK && wm_file_replace(path, text, strlen(text), &why) < 0)
         status = wm_fail(
             err, why.status,
             "the journal of caps: %.180s; WATTMETER_STATE names another folder", why.text);

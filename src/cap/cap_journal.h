@@ -45,8 +45,7 @@ int wm_cap_entry_parse(const char *text, size_t length, struct wm_cap_entry *ret
 /* The id of this start of the machine, "" where the kernel does not say. */
 void wm_cap_boot(char boot[WM_CAP_BOOT]);
 
-/* Waits until the disk has it where nothing was read back yet, which is before the change.
- * What was read back only says it more exactly, and is not worth a second wait. */
+/* Waits until the disk has it. */
 int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err);
 
 /* The entry of a setting, of a session or not: 1, or 0 where there is none. */
