@@ -58,12 +58,12 @@ struct profile {
     double *list;
     struct wm_cap_search *search;
     struct wm_tracker *tracker; /* of --unit */
-    struct wm_gpus *gpus;       /* the same GPUs; NULL: nothing is known of them */
+    struct wm_gpus *gpus;       /* the same as in `identities` */
     double hottest;             /* so far; NAN: not known */
     char disturbed[256]; /* why this window is to be measured again; empty: it is not */
-    bool has_started;    /* the command, once at least */
-    char why[256];       /* the energy is not known, if so */
-    bool has_ended;      /* by itself, with status 0 */
+    bool has_started;    /* whether the command was started at least once */
+    char why[256];       /* why the energy is not known, if it is not */
+    bool has_ended;      /* whether the command ended by itself, with status 0 */
 };
 
 /* At the end of a tick. */

@@ -135,8 +135,9 @@ struct wm_cap_answer {
     struct wm_cap_choice choice; /* the default limit where there is nothing to choose */
     struct wm_cap_choice of[WM_CAP_OBJECTIVES]; /* the choice by each objective */
     double noise;                               /* of one measurement, as a ratio */
-    const struct wm_cap_point *curve; /* from the lowest cap to the highest; the */
-    size_t count;                     /* search's, until it is asked again or freed */
+    const struct wm_cap_point *curve; /* from the lowest cap to the highest; borrowed until
+                                       * the search is asked again or freed */
+    size_t count;                     /* points of the curve */
 };
 
 /* The answer so far. WM_ENODEV: fewer than two caps were measured, or not the maximum. */

@@ -107,7 +107,7 @@ static int set(struct guardian *guardian, const struct wm_cap_message *asked,
 
 struct take_over {
     struct guardian *guardian;
-    int status; /* of the last one that could not be had, and */
+    int status; /* of the last entry whose lock could not be taken */
     struct wm_error *err;
 };
 

@@ -312,7 +312,7 @@ static int ask(struct wm_cap_session *session, struct wm_cap_message *message,
 struct entries {
     pid_t owner;
     struct wm_caps *caps;
-    int status; /* of the last one that could not be put back, and */
+    int status; /* of the last entry that could not be put back */
     struct wm_error err;
 };
 
