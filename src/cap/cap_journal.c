@@ -295,11 +295,9 @@ static bool read_entry(int folder, const char *name, struct wm_cap_entry *ret_en
     return length > 0 && wm_cap_entry_parse(text, (size_t)length, ret_entry, NULL) == WM_OK;
 }
 
-typedef void entry_function(void *context, const struct wm_cap_entry *entry);
-
 /* `user`: whose folder it has to be; NULL: anybody's. */
-static void each_in(int place, const char *folder, const uid_t *user, entry_function *found,
-                    void *context)
+static void each_in(int place, const char *folder, const uid_t *user,
+                    wm_cap_entry_found *found, void *context)
 {
     int fd = openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *files = fd < 0 ? NULL : wm_file_open_folder(fd, ".");
@@ -323,7 +321,7 @@ static void each_in(int place, const char *folder, const uid_t *user, entry_func
         close(fd);
 }
 
-void wm_cap_journal_each(entry_function *found, void *context)
+void wm_cap_journal_each(wm_cap_entry_found *found, void *context)
 {
     char *folder = journal_folder();
 
@@ -346,13 +344,13 @@ static bool is_of_user(int place, const char *name, uid_t *ret_user)
     return strcmp(name, expected) == 0;
 }
 
-void wm_cap_journal_each_of_root(entry_function *found, void *context)
+void wm_cap_journal_each_of_root(wm_cap_entry_found *found, void *context)
 {
     if (geteuid() != 0 && !wm_env("WATTMETER_STATE", NULL))
         each_in(AT_FDCWD, root_folder, NULL, found, context);
 }
 
-void wm_cap_journal_each_of_users(entry_function *found, void *context)
+void wm_cap_journal_each_of_users(wm_cap_entry_found *found, void *context)
 {
     DIR *users;
     struct dirent *file;

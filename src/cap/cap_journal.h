@@ -54,19 +54,16 @@ int wm_cap_journal_read(const char *identity, enum wm_cap_kind kind, bool is_ses
 
 int wm_cap_journal_remove(const struct wm_cap_entry *entry, struct wm_error *err);
 
+typedef void wm_cap_entry_found(void *context, const struct wm_cap_entry *entry);
+
 /* Calls `found` with each of this user's entries; what cannot be read is passed over. */
-void wm_cap_journal_each(void (*found)(void *context, const struct wm_cap_entry *entry),
-                         void *context);
+void wm_cap_journal_each(wm_cap_entry_found *found, void *context);
 
 /* With each of root's, where this user is another. */
-void wm_cap_journal_each_of_root(void (*found)(void *context,
-                                               const struct wm_cap_entry *entry),
-                                 void *context);
+void wm_cap_journal_each_of_root(wm_cap_entry_found *found, void *context);
 
 /* With each of the users other than this one and root; such entries may say anything. */
-void wm_cap_journal_each_of_users(void (*found)(void *context,
-                                                const struct wm_cap_entry *entry),
-                                  void *context);
+void wm_cap_journal_each_of_users(wm_cap_entry_found *found, void *context);
 
 /* Takes the lock of a device, which the process holds until it closes `ret_fd`; others are
  * told that `owner` has it. WM_EEXIST says who has it. */
