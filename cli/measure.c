@@ -134,10 +134,8 @@ static int add_notes(struct wm_tracker *tracker, const struct cmd_list *notes,
     for (size_t i = 0; i < notes->count && status == WM_OK; i++) {
         const char *equals = strchr(notes->words[i], '=');
         char *key = strndup(notes->words[i], (size_t)(equals - notes->words[i]));
-        if (!key) {
-            snprintf(err->text, sizeof(err->text), "out of memory");
-            return err->status = WM_ENOMEM;
-        }
+        if (!key)
+            return output_fail(err, WM_ENOMEM, "out of memory");
         status = wm_tracker_note(tracker, key, equals + 1, err);
         free(key);
     }

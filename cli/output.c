@@ -103,6 +103,16 @@ size_t output_run(const struct cmd_count *run)
     return run->given ? (size_t)run->value : WM_LAST_RUN;
 }
 
+int output_fail(struct wm_error *err, int status, const char *format, ...)
+{
+    va_list words;
+
+    va_start(words, format);
+    vsnprintf(err->text, sizeof(err->text), format, words);
+    va_end(words);
+    return err->status = status;
+}
+
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io)
 {
@@ -350,8 +360,7 @@ int output_to_file(const struct output_args *args, output_printer *print, const 
     }
     /* Closing does not tell of what an earlier write did not take. */
     if (!file || ((fclose(file) != 0 || !is_written) && status >= 0)) {
-        snprintf(err->text, sizeof(err->text), "%s", strerror(errno));
-        status = err->status = WM_EIO;
+        status = output_fail(err, WM_EIO, "%s", strerror(errno));
         is_written = false;
     }
     if (status >= 0)

@@ -33,6 +33,10 @@ size_t output_run(const struct cmd_count *run);
  * database. A file that is called so is meant, whatever is in its name. */
 const char *output_session_path(const char *word);
 
+/* Fills in an error of a command's own; returns `status`. */
+__attribute__((format(printf, 3, 4))) int output_fail(struct wm_error *err, int status,
+                                                      const char *format, ...);
+
 /* Says "wattmeter NAME: text"; the status of the process for it. */
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io);

@@ -16,29 +16,30 @@
 #include "interrupt.h"
 #include "measure.h"
 
-/* A window is off by a tick at most: by 1 % or less, in so many seconds. */
+/* A tick, by which the ends of a window may be off, is a hundredth of it, within these
+ * limits. */
 static const double ticks = 100, tick_min_s = 0.005, tick_max_s = 0.05;
 
-/* After a change of the cap: clocks follow in a fraction of a second, and sensors that
- * average do so over one second. A short window, as of a trial, has short ones. */
+/* The default length of a window, and the time to settle after a change of the cap: clocks
+ * follow in a fraction of a second, and sensors that average do so over one second. Before
+ * a short window, as of a trial, it is a share of that. */
 static const double window_s = 10, settle_share = 0.2, settle_max_s = 2;
 
-/* A window in which a GPU gets hotter than ever before by more (in degrees), or is slowed
- * down by anything but its cap, is measured again, so many times. After that it counts: so
- * the GPU is under this cap. */
+/* A window is measured again, up to AGAIN times, if a GPU gets hotter than ever before by
+ * more than `steady` (in degrees), or is slowed down by anything but its cap. The last one
+ * counts in any case, as that is how the GPU behaves under this cap. */
 static const double steady = 5;
 enum { AGAIN = 2 };
 
-/* What drivers call such reasons; a slowdown is one of NVIDIA's by heat or a power brake.
- */
+/* Parts of drivers' names for such reasons. NVIDIA's "slowdown" is by heat or by a power
+ * brake. */
 static const char *const slowed_down[] = { "slowdown", "therm", "temp_", "hot", "ratl" };
 
-/* A command that is no longer needed has so long to end by SIGTERM. */
+/* How long a command that is no longer needed may take to end after SIGTERM. */
 static const double patience_s = 10;
 
-/* Drivers do not say how low a clock may be set: lower than this share of the highest, the
- * power hardly falls any more and the time does nothing but grow. Steps are of about so
- * many hertz. */
+/* Drivers do not say how low a clock may be set. Below this share of the highest the power
+ * hardly falls any more, and only the time grows. GPUs have steps of about 15 MHz. */
 static const double clock_lowest = 0.4;
 static const double clock_step = 15e6;
 
@@ -57,12 +58,12 @@ struct profile {
     double *list;
     struct wm_cap_search *search;
     struct wm_tracker *tracker; /* of --unit */
-    struct wm_gpus *gpus;       /* the same GPUs; NULL: nothing is known of them */
+    struct wm_gpus *gpus;       /* the same as in `identities` */
     double hottest;             /* so far; NAN: not known */
     char disturbed[256]; /* why this window is to be measured again; empty: it is not */
-    bool has_started;    /* the command, once at least */
-    char why[256];       /* the energy is not known, if so */
-    bool has_ended;      /* by itself, with status 0 */
+    bool has_started;    /* whether the command was started at least once */
+    char why[256];       /* why the energy is not known, if it is not */
+    bool has_ended;      /* whether the command ended by itself, with status 0 */
 };
 
 /* At the end of a tick. */
@@ -70,12 +71,6 @@ struct moment {
     double seconds, joules, temperature; /* NAN: not known */
     uint64_t units;
 };
-
-static int fail(struct wm_error *err, int status, const char *text)
-{
-    snprintf(err->text, sizeof(err->text), "%s", text);
-    return err->status = status;
-}
 
 static double now_s(void)
 {
@@ -110,11 +105,9 @@ static int add_setting(struct profile *profile, size_t index, struct wm_error *e
         lowest = clock_lowest * top->number;
     else if (setting.minimum.state != WM_READING_OK)
         lowest = NAN;
-    if (isnan(lowest) || top->state != WM_READING_OK) {
-        snprintf(err->text, sizeof(err->text), "%s: its %s cannot be set", setting.device,
-                 plan->is_clock ? "clock" : "power limit");
-        return err->status = WM_ENODEV;
-    }
+    if (isnan(lowest) || top->state != WM_READING_OK)
+        return output_fail(err, WM_ENODEV, "%s: its %s cannot be set", setting.device,
+                           plan->is_clock ? "clock" : "power limit");
     plan->minimum = fmax(plan->minimum, lowest);
     plan->maximum = fmin(plan->maximum, top->number);
     profile->wishes[profile->count++].index = index;
@@ -131,7 +124,7 @@ static int find_settings(struct profile *profile, struct wm_error *err)
     profile->wishes = calloc(room + 1, sizeof(*profile->wishes));
     if (!chosen || !profile->wishes) {
         free(chosen);
-        return fail(err, WM_ENOMEM, "out of memory");
+        return output_fail(err, WM_ENOMEM, "out of memory");
     }
     profile->plan.maximum = INFINITY;
     int status =
@@ -146,10 +139,39 @@ static int find_settings(struct profile *profile, struct wm_error *err)
         }
     free(chosen);
     if (status == WM_OK && profile->count == 0)
-        status = fail(err, WM_ENODEV,
-                      profile->plan.is_clock ? "there is no GPU whose clock can be set"
-                                             : "there is no GPU with a power cap");
+        status =
+            output_fail(err, WM_ENODEV,
+                        profile->plan.is_clock ? "there is no GPU whose clock can be set"
+                                               : "there is no GPU with a power cap");
     return status;
+}
+
+static void spread_caps(struct wm_cap_plan *plan, double *list, size_t count)
+{
+    double range = plan->maximum - plan->minimum;
+
+    for (; plan->cap_count < count; plan->cap_count++)
+        list[plan->cap_count] =
+            plan->minimum + round(range * (double)plan->cap_count / ((double)count - 1));
+}
+
+static int parse_caps(struct wm_cap_plan *plan, double *list, const char *words,
+                      struct wm_error *err)
+{
+    double unit = plan->is_clock ? 1e6 : 1;
+
+    for (char *end;; words = end + 1) {
+        double cap = unit * strtod(words, &end);
+        if (end == words || (*end != ',' && *end != '\0') ||
+            plan->cap_count == WM_CAP_PROBES_MAX)
+            return output_fail(err, WM_EINVAL,
+                               "--caps is a number of caps or a list such as 150,200,250, "
+                               "of %d at most",
+                               WM_CAP_PROBES_MAX);
+        list[plan->cap_count++] = cap;
+        if (*end == '\0')
+            return WM_OK;
+    }
 }
 
 /* --caps: a number of them, or a list. */
@@ -157,33 +179,18 @@ static int list_caps(struct profile *profile, struct wm_error *err)
 {
     const char *at = profile->args->caps;
     struct wm_cap_plan *plan = &profile->plan;
-    double unit = plan->is_clock ? 1e6 : 1;
     char *end;
 
     if (!at)
         return WM_OK;
     profile->list = calloc(WM_CAP_PROBES_MAX, sizeof(*profile->list));
     if (!profile->list)
-        return fail(err, WM_ENOMEM, "out of memory");
-    double first = strtod(at, &end);
-    if (!strchr(at, ',') && *end == '\0' && first >= 2 && first <= WM_CAP_PROBES_MAX) {
-        plan->cap_count = (size_t)first;
-        for (size_t i = 0; i < plan->cap_count; i++)
-            profile->list[i] =
-                plan->minimum + round((plan->maximum - plan->minimum) * (double)i /
-                                      ((double)plan->cap_count - 1));
-    } else {
-        for (size_t i = 0; i < WM_CAP_PROBES_MAX; i++, at = end + 1) {
-            profile->list[i] = unit * strtod(at, &end);
-            plan->cap_count = i + 1;
-            if (end == at || (*end != ',' && *end != '\0'))
-                return fail(err, WM_EINVAL,
-                            "--caps is a number of caps or a list such as 150,200,250");
-            if (*end == '\0')
-                break;
-        }
-    }
+        return output_fail(err, WM_ENOMEM, "out of memory");
     plan->caps = profile->list;
+    double first = strtod(at, &end);
+    if (*end != '\0' || !(first >= 2 && first <= WM_CAP_PROBES_MAX))
+        return parse_caps(plan, profile->list, at, err);
+    spread_caps(plan, profile->list, (size_t)first);
     return WM_OK;
 }
 
@@ -257,7 +264,7 @@ static double hottest(const struct wm_report *report)
     return highest;
 }
 
-/* Takes down what slows a GPU down, but its cap. */
+/* Notes what slows a GPU down, other than its cap. */
 static void watch_slowdown(struct profile *profile)
 {
     wm_gpus_refresh(profile->gpus, WM_GPU_CLOCKS, NULL);
@@ -327,9 +334,8 @@ static int command_ended(struct profile *profile, struct moment *moment,
     wm_tracker_free(profile->tracker);
     profile->tracker = NULL;
     profile->has_ended = code == 0;
-    snprintf(err->text, sizeof(err->text),
-             "the command ended (status %d) before the search was done", code);
-    return err->status = WM_ENOENT;
+    return output_fail(err, WM_ENOENT,
+                       "the command ended (status %d) before the search was done", code);
 }
 
 /* The next tick at which a unit has just ended, from `until_s` (of the tracker) on. */
@@ -343,7 +349,7 @@ static int wait_for_unit(struct profile *profile, double until_s, struct moment 
         before = moment->units;
         int state = wm_tracker_poll(profile->tracker, -1, err);
         if (*profile->stop)
-            return fail(err, WM_ECANCELED, "interrupted");
+            return output_fail(err, WM_ECANCELED, "interrupted");
         if (state < 0)
             return state;
         if (state != WM_TRACKER_RUNNING)
@@ -409,9 +415,8 @@ static int start_units(struct profile *profile, struct wm_error *err)
         profile->hottest = moment.temperature;
     if (status == WM_ENOENT && moment.units == 0 && profile->has_started) {
         profile->has_ended = false;
-        snprintf(err->text, sizeof(err->text),
-                 "the command ended before one call of the region '%.80s'",
-                 profile->args->unit);
+        output_fail(err, status, "the command ended before one call of the region '%.80s'",
+                    profile->args->unit);
     }
     return status;
 }
@@ -432,14 +437,12 @@ static int run_once(struct profile *profile, struct moment *ret_end, struct wm_e
     if (*profile->stop) {
         profile->tracker = tracker;
         end_command(profile);
-        return fail(err, WM_ECANCELED, "interrupted");
+        return output_fail(err, WM_ECANCELED, "interrupted");
     }
     status = wm_tracker_stop(tracker, err);
     int code = wm_tracker_exit_code(tracker);
-    if (status == WM_OK && code != 0) {
-        snprintf(err->text, sizeof(err->text), "the command failed (status %d)", code);
-        status = err->status = WM_EIO;
-    }
+    if (status == WM_OK && code != 0)
+        status = output_fail(err, WM_EIO, "the command failed (status %d)", code);
     if (status == WM_OK)
         status = look(profile, tracker, ret_end, err);
     wm_tracker_free(tracker);
@@ -500,7 +503,7 @@ static int measure_window(struct profile *profile, double cap, struct wm_error *
             break;
     }
     if (status == WM_OK && isnan(joules))
-        return fail(err, WM_ENODEV, profile->why);
+        return output_fail(err, WM_ENODEV, "%s", profile->why);
     return status == WM_OK ? wm_cap_search_add(profile->search, cap, seconds, joules, err)
                            : status;
 }

@@ -59,10 +59,8 @@ static int set_all(const char *words, const char *program, struct caps_held *hel
     struct wm_cap_wish *wishes = calloc(wm_caps_count(held->caps) + 1, sizeof(*wishes));
     size_t count = 0;
 
-    if (!wishes) {
-        snprintf(err->text, sizeof(err->text), "out of memory");
-        return err->status = WM_ENOMEM;
-    }
+    if (!wishes)
+        return output_fail(err, WM_ENOMEM, "out of memory");
     int status = wm_caps_parse(held->caps, words, wishes, &count, err);
     if (status == WM_OK)
         status = wm_cap_session_begin(held->caps, program, NULL, &held->session, err);
@@ -91,14 +89,11 @@ int caps_end(const char *name, const struct cmd_streams *io, struct caps_held *h
     struct wm_error err;
     int code = CMD_DONE;
 
-    /* What is broken has put everything back; to end it says so once more. */
-    if (held->session && wm_cap_session_check(held->session, &err) < 0) {
-        wm_cap_session_end(held->session, NULL);
-        code = output_failure(name, &err, io);
-    } else if (wm_cap_session_end(held->session, &err) < 0) {
-        code = output_failure(name, &err, io);
+    if (wm_cap_session_end(held->session, &err) < 0) {
+        output_failure(name, &err, io);
+        code = CMD_FAILED;
     }
     wm_caps_close(held->caps);
     *held = (struct caps_held) { 0 };
-    return code == CMD_DONE ? CMD_DONE : CMD_FAILED;
+    return code;
 }

@@ -154,9 +154,7 @@ static int check_rest(struct wm_error *err)
 
     if (wm_caps_left_behind(text, sizeof(text)) == 0)
         return WM_OK;
-    snprintf(err->text, sizeof(err->text), "still in the journal: %s: not here any more",
-             text);
-    return err->status = WM_ENODEV;
+    return output_fail(err, WM_ENODEV, "still in the journal: %s: not here any more", text);
 }
 
 /* One that is held, or not here any more, does not keep the others from being restored. */
@@ -215,12 +213,8 @@ static int run_verb(size_t verb, struct work *work, struct wm_error *err)
     if (status < 0)
         return status;
     work->wishes = calloc(wm_caps_count(work->caps) + 1, sizeof(*work->wishes));
-    if (!work->wishes) {
-        snprintf(err->text, sizeof(err->text), "out of memory");
-        status = err->status = WM_ENOMEM;
-    } else {
-        status = actions[verb].run(work, err);
-    }
+    status = work->wishes ? actions[verb].run(work, err)
+                          : output_fail(err, WM_ENOMEM, "out of memory");
     if (status == WM_OK && work->args->search.output.json)
         status = wm_caps_print(work->caps, WM_CAPS_JSON, work->io->out, err);
     free(work->wishes);

@@ -177,10 +177,8 @@ static int find_range(struct work *work, struct wm_error *err)
             wm_experiment_time(work->experiment, args->from, &work->range.from_ns, err);
     if (status == WM_OK && args->to)
         status = wm_experiment_time(work->experiment, args->to, &work->range.to_ns, err);
-    if (status == WM_OK && args->to && work->range.to_ns < work->range.from_ns) {
-        snprintf(err->text, sizeof(err->text), "--to is before --from");
-        status = err->status = WM_EINVAL;
-    }
+    if (status == WM_OK && args->to && work->range.to_ns < work->range.from_ns)
+        status = output_fail(err, WM_EINVAL, "--to is before --from");
     return status;
 }
 

@@ -168,12 +168,6 @@ static void print_time(FILE *out)
         fprintf(out, "%s\n", text);
 }
 
-static int fail_memory(struct wm_error *err)
-{
-    snprintf(err->text, sizeof(err->text), "out of memory");
-    return err->status = WM_ENOMEM;
-}
-
 /* In place: as many lines as fit, of which none is wrapped, in one write, so that
  * nothing flickers. */
 static int print_screen(struct info *info, struct wm_error *err)
@@ -184,11 +178,11 @@ static int print_screen(struct info *info, struct wm_error *err)
     FILE *memory = open_memstream(&text, &size);
 
     if (!memory)
-        return fail_memory(err);
+        return output_fail(err, WM_ENOMEM, "out of memory");
     print_time(memory);
     int status = wm_gpus_print(info->gpus, format_of(info->args), memory, err);
     if (fclose(memory) != 0 && status == WM_OK)
-        status = fail_memory(err);
+        status = output_fail(err, WM_ENOMEM, "out of memory");
     if (status == WM_OK) {
         bool known =
             ioctl(fileno(info->out), TIOCGWINSZ, &window) == 0 && window.ws_row > 1;

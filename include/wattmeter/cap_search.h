@@ -91,7 +91,7 @@ WM_API void wm_cap_search_free(struct wm_cap_search *search);
  * such as A B C C B A, so that a drift (a card that gets warm) is the same for each. */
 WM_API int wm_cap_search_next(struct wm_cap_search *search, double *ret_cap);
 
-/* How many measurements there will be at most from now on. */
+/* How many more measurements there will be at most, if they are no noisier than so far. */
 WM_API size_t wm_cap_search_left(const struct wm_cap_search *search);
 
 /* What a unit of work took at that cap, which may be any that the plan allows. WM_EINVAL:
@@ -135,8 +135,9 @@ struct wm_cap_answer {
     struct wm_cap_choice choice; /* the default limit where there is nothing to choose */
     struct wm_cap_choice of[WM_CAP_OBJECTIVES]; /* the choice by each objective */
     double noise;                               /* of one measurement, as a ratio */
-    const struct wm_cap_point *curve; /* from the lowest cap to the highest; the */
-    size_t count;                     /* search's, until it is asked again or freed */
+    const struct wm_cap_point *curve; /* from the lowest cap to the highest; borrowed until
+                                       * the search is asked again or freed */
+    size_t count;                     /* points of the curve */
 };
 
 /* The answer so far. WM_ENODEV: fewer than two caps were measured, or not the maximum. */

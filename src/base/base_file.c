@@ -262,8 +262,7 @@ static bool sync_folder(const char *path)
     return done;
 }
 
-int wm_file_replace(const char *path, const char *text, size_t length, bool waits,
-                    struct wm_error *err)
+int wm_file_replace(const char *path, const char *text, size_t length, struct wm_error *err)
 {
     char *draft;
     int status = wm_file_make_draft(path, &draft, err);
@@ -271,8 +270,8 @@ int wm_file_replace(const char *path, const char *text, size_t length, bool wait
     if (status < 0)
         return status;
     int fd = open(draft, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    bool done = fd >= 0 && write_all(fd, text, length) && (!waits || fsync(fd) == 0) &&
-                rename(draft, path) == 0 && (!waits || sync_folder(path));
+    bool done = fd >= 0 && write_all(fd, text, length) && fsync(fd) == 0 &&
+                rename(draft, path) == 0 && sync_folder(path);
     if (!done) {
         status = wm_fail_errno(err, wm_text_path(path));
         unlink(draft);

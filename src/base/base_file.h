@@ -79,9 +79,9 @@ int wm_file_make_draft(const char *path, char **ret_draft, struct wm_error *err)
 /* Gives it the name, unless somebody else has taken that meanwhile. */
 int wm_file_give_name(const char *draft, const char *path, struct wm_error *err);
 
-/* Writes that file in place of whatever has the name, in one step. `waits`: until the disk
+/* Writes that file in place of whatever has the name, in one step, and waits until the disk
  * has it, so that it is the old one or the new one even after a power cut. */
-int wm_file_replace(const char *path, const char *text, size_t length, bool waits,
+int wm_file_replace(const char *path, const char *text, size_t length,
                     struct wm_error *err);
 
 /* Writes a setting into a file of sysfs; `shown` is the path for messages. */

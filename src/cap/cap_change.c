@@ -5,9 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/text/base_text.h"
@@ -61,8 +59,9 @@ static int fail_by_another(const struct wm_cap_entry *entry, double now,
                    entry->device, text);
 }
 
-/* Fills in what was there. `found`: the journal had an entry of an earlier change. */
-static void begin_entry(const struct wm_caps *caps, size_t index, double now, bool found,
+/* Fills in what was there. `old` is the journal's entry of an earlier change, or NULL. A
+ * limit of clocks is gone with a restart of the machine. */
+static void begin_entry(const struct wm_caps *caps, size_t index, double now,
                         const struct wm_cap_entry *old, struct wm_cap_entry *entry)
 {
     struct wm_cap_setting setting;
@@ -73,7 +72,8 @@ static void begin_entry(const struct wm_caps *caps, size_t index, double now, bo
     wm_cap_boot(entry->boot);
     entry->kind = setting.kind;
     entry->earlier = now;
-    if (found && (setting.kind == WM_CAP_GPU_CLOCK || is_ours(old, now)))
+    if (old && (setting.kind == WM_CAP_GPU_CLOCK ? strcmp(old->boot, entry->boot) == 0
+                                                 : is_ours(old, now)))
         entry->earlier = old->earlier;
 }
 
@@ -135,7 +135,7 @@ int wm_cap_change(struct wm_caps *caps, size_t index, double value,
     if (!is_first && setting.kind != WM_CAP_GPU_CLOCK && !is_ours(entry, now))
         return fail_by_another(entry, now, err);
 
-    begin_entry(caps, index, now, found > 0, &old, &next);
+    begin_entry(caps, index, now, found > 0 ? &old : NULL, &next);
     next.set = value;
     next.read_back = NAN;
     status = wm_cap_journal_write(&next, err);
@@ -337,6 +337,7 @@ int wm_caps_left_by_others(char *text, size_t size)
     struct left_behind left = { .text = text, .size = size, .of_others = true };
 
     text[0] = '\0';
-    wm_cap_journal_each_of_others(look_at_entry, &left);
+    wm_cap_journal_each_of_root(look_at_entry, &left);
+    wm_cap_journal_each_of_users(look_at_entry, &left);
     return left.count > 0;
 }

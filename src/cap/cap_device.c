@@ -92,8 +92,8 @@ static void get_gpu(const struct wm_caps *caps, size_t gpu,
     get_drawn(caps, gpu, &ret_setting->drawn);
 }
 
-/* What an entry says of clocks still holds if the machine was not started since, nor the
- * driver has forgotten it. What a session sets comes after what was set for good. */
+/* A limit of clocks holds until the machine is restarted or the driver has forgotten it.
+ * One that a session has set is in force in place of one that was set for good. */
 static void take_clock(void *context, const struct wm_cap_entry *entry)
 {
     struct wm_caps *caps = context;
@@ -112,19 +112,14 @@ static void take_clock(void *context, const struct wm_cap_entry *entry)
     }
 }
 
-static void take_clock_of_root(void *context, const struct wm_cap_entry *entry)
-{
-    if (entry->user == 0)
-        take_clock(context, entry);
-}
-
-/* No driver says what clocks are limited to; the journal knows what we have set. */
+/* No driver says what clocks are limited to; the journal knows what we have set. Of other
+ * users root alone is believed. */
 static void read_clocks(struct wm_caps *caps)
 {
     for (size_t i = 0; i < wm_caps_gpu_count(caps); i++)
         caps->clocks[i] = NAN;
     wm_cap_journal_each(take_clock, caps);
-    wm_cap_journal_each_of_others(take_clock_of_root, caps);
+    wm_cap_journal_each_of_root(take_clock, caps);
 }
 
 int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
@@ -335,7 +330,7 @@ static int fail_unknown(const struct wm_cap_setting *setting,
                    value->why);
 }
 
-/* No device takes so many; a driver that has no range would be asked for some other. */
+/* More than any device draws, for drivers that do not report a range. */
 #define IMPOSSIBLE_WATTS 100e3
 
 int wm_caps_check(const struct wm_caps *caps, size_t index, double value,

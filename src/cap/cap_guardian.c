@@ -3,7 +3,7 @@
  * cap_guardian.c - the process that makes a session's changes and puts back what was there:
  * when it is asked to, or when the session's process is gone. It has a session (setsid) of
  * its own, so that neither a signal to a process group nor a closed terminal reaches it,
- * and ignores all signals but SIGKILL: whoever wants to end it ends the session's process.
+ * and blocks all signals but SIGKILL: whoever wants to end it ends the session's process.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -107,7 +107,7 @@ static int set(struct guardian *guardian, const struct wm_cap_message *asked,
 
 struct take_over {
     struct guardian *guardian;
-    int status; /* of the last one that could not be had, and */
+    int status; /* of the last entry whose lock could not be taken */
     struct wm_error *err;
 };
 
@@ -139,16 +139,16 @@ static int64_t later(int64_t one_ns, int64_t other_ns)
     return one_ns > other_ns ? one_ns : other_ns;
 }
 
-/* Puts back what can be read by then; the first failure is `err`. What somebody else has
- * changed is one, too, so that it is said. */
+/* Puts back what can be read by then. A failure that may pass is the one that is returned,
+ * else the first. `changed` says what somebody else has changed, which is left alone. */
 static int put_back_until(struct guardian *guardian, int64_t deadline_ns,
-                          struct wm_error *err)
+                          struct wm_error *changed, struct wm_error *err)
 {
     int result = wm_caps_refresh_until(guardian->caps, deadline_ns, err);
 
     for (size_t i = 0; i < guardian->count; i++) {
         struct held *held = &guardian->held[i];
-        enum wm_cap_restored restored;
+        enum wm_cap_restored restored = WM_CAP_NOTHING;
         struct wm_error why;
 
         if (!held->entry.identity[0])
@@ -156,14 +156,14 @@ static int put_back_until(struct guardian *guardian, int64_t deadline_ns,
         int64_t until_ns = later(deadline_ns, wm_clock_monotonic_ns() + LEAST_PATIENCE_NS);
         int status =
             wm_cap_put_back(guardian->caps, &held->entry, until_ns, &restored, &why);
-        if (status == WM_OK && restored == WM_CAP_BY_ANOTHER)
-            wm_fail(&why, WM_ECANCELED,
-                    "%s: somebody else has changed it meanwhile; it is left alone",
-                    held->entry.device);
         if (status == WM_OK)
             held->entry.identity[0] = '\0';
-        if (result == WM_OK && (status < 0 || restored == WM_CAP_BY_ANOTHER))
-            result = wm_fail(err, why.status, "%s", why.text);
+        else if (result == WM_OK || status == WM_EIO)
+            result = wm_fail(err, status, "%s", why.text);
+        if (restored == WM_CAP_BY_ANOTHER)
+            wm_fail(changed, WM_ECANCELED,
+                    "%s: somebody else has changed it meanwhile; it is left alone",
+                    held->entry.device);
     }
     return result;
 }
@@ -178,15 +178,18 @@ static int put_back(struct guardian *guardian, int64_t deadline_ns, struct wm_er
 {
     const struct timespec pause = { 0, 100 * WM_NS_PER_MS };
     int64_t first_ns = wm_clock_monotonic_ns() + FIRST_PATIENCE_NS;
-    int status = put_back_until(guardian, first_ns, err);
+    struct wm_error changed = { 0 };
+    int status = put_back_until(guardian, first_ns, &changed, err);
 
     while (status == WM_EIO && wm_clock_monotonic_ns() < deadline_ns) {
         nanosleep(&pause, NULL);
-        status = put_back_until(guardian, in_seconds(WM_GPU_PATIENCE_S), err);
+        status = put_back_until(guardian, in_seconds(WM_GPU_PATIENCE_S), &changed, err);
     }
     for (size_t i = 0; i < guardian->count; i++)
         let_go(&guardian->held[i]);
-    return status;
+    return status == WM_OK && changed.status < 0
+               ? wm_fail(err, changed.status, "%s", changed.text)
+               : status;
 }
 
 static void tell(struct wm_cap_message *message)

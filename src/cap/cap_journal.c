@@ -228,8 +228,7 @@ int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err)
         text ? entry_path(entry->identity, entry->kind, entry->is_session, true, &path, err)
              : wm_fail_memory(err, "caps");
 
-    if (status == WM_OK &&
-        wm_file_replace(path, text, strlen(text), isnan(entry->read_back), &why) < 0)
+    if (status == WM_OK && wm_file_replace(path, text, strlen(text), &why) < 0)
         status = wm_fail(
             err, why.status,
             "the journal of caps: %.180s; WATTMETER_STATE names another folder", why.text);
@@ -296,11 +295,9 @@ static bool read_entry(int folder, const char *name, struct wm_cap_entry *ret_en
     return length > 0 && wm_cap_entry_parse(text, (size_t)length, ret_entry, NULL) == WM_OK;
 }
 
-typedef void entry_function(void *context, const struct wm_cap_entry *entry);
-
 /* `user`: whose folder it has to be; NULL: anybody's. */
-static void each_in(int place, const char *folder, const uid_t *user, entry_function *found,
-                    void *context)
+static void each_in(int place, const char *folder, const uid_t *user,
+                    wm_cap_entry_found *found, void *context)
 {
     int fd = openat(place, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *files = fd < 0 ? NULL : wm_file_open_folder(fd, ".");
@@ -324,7 +321,7 @@ static void each_in(int place, const char *folder, const uid_t *user, entry_func
         close(fd);
 }
 
-void wm_cap_journal_each(entry_function *found, void *context)
+void wm_cap_journal_each(wm_cap_entry_found *found, void *context)
 {
     char *folder = journal_folder();
 
@@ -347,7 +344,13 @@ static bool is_of_user(int place, const char *name, uid_t *ret_user)
     return strcmp(name, expected) == 0;
 }
 
-void wm_cap_journal_each_of_others(entry_function *found, void *context)
+void wm_cap_journal_each_of_root(wm_cap_entry_found *found, void *context)
+{
+    if (geteuid() != 0 && !wm_env("WATTMETER_STATE", NULL))
+        each_in(AT_FDCWD, root_folder, NULL, found, context);
+}
+
+void wm_cap_journal_each_of_users(wm_cap_entry_found *found, void *context)
 {
     DIR *users;
     struct dirent *file;
@@ -355,8 +358,6 @@ void wm_cap_journal_each_of_others(entry_function *found, void *context)
 
     if (wm_env("WATTMETER_STATE", NULL))
         return;
-    if (geteuid() != 0)
-        each_in(AT_FDCWD, root_folder, NULL, found, context);
     users = wm_file_open_folder(AT_FDCWD, users_folder);
     while (users && (file = readdir(users)) != NULL) {
         if (is_of_user(dirfd(users), file->d_name, &user) && user != geteuid())
@@ -375,11 +376,28 @@ static void lock_path(const char *identity, char *path, size_t size)
              name);
 }
 
+/* Anybody may have made something else than a lock in a folder for all: no link is
+ * followed, and no other end of a pipe is waited for. */
+enum { LOCK_FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+
+/* The holder's name is written into a lock, which must not be another file of ours that
+ * somebody has linked to. */
+static int refuse_links(int fd)
+{
+    struct stat info;
+
+    if (fd < 0 || (fstat(fd, &info) == 0 && info.st_nlink == 1))
+        return fd;
+    close(fd);
+    errno = EMLINK;
+    return -1;
+}
+
 /* In a folder for all, the kernel may refuse to open somebody else's file with O_CREAT. A
  * lock of another user can be taken by anybody, and says who has it. */
 static int open_lock(const char *path)
 {
-    const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
+    const int flags = O_RDWR | LOCK_FLAGS;
     int fd = open(path, flags);
 
     if (fd < 0 && errno == ENOENT) {
@@ -389,7 +407,7 @@ static int open_lock(const char *path)
         else if (errno == EEXIST)
             fd = open(path, flags);
     }
-    return fd;
+    return refuse_links(fd);
 }
 
 static int fail_locked(int fd, const char *device, struct wm_error *err)
@@ -454,7 +472,7 @@ bool wm_cap_is_locked(const char *identity)
     char path[4096];
 
     lock_path(identity, path, sizeof(path));
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | LOCK_FLAGS);
     if (fd < 0)
         return false;
     bool is_locked = flock(fd, LOCK_SH | LOCK_NB) != 0;

@@ -45,8 +45,7 @@ int wm_cap_entry_parse(const char *text, size_t length, struct wm_cap_entry *ret
 /* The id of this start of the machine, "" where the kernel does not say. */
 void wm_cap_boot(char boot[WM_CAP_BOOT]);
 
-/* Waits until the disk has it where nothing was read back yet, which is before the change.
- * What was read back only says it more exactly, and is not worth a second wait. */
+/* Waits until the disk has it. */
 int wm_cap_journal_write(const struct wm_cap_entry *entry, struct wm_error *err);
 
 /* The entry of a setting, of a session or not: 1, or 0 where there is none. */
@@ -55,14 +54,16 @@ int wm_cap_journal_read(const char *identity, enum wm_cap_kind kind, bool is_ses
 
 int wm_cap_journal_remove(const struct wm_cap_entry *entry, struct wm_error *err);
 
-/* Calls `found` with each of this user's entries; what cannot be read is passed over. */
-void wm_cap_journal_each(void (*found)(void *context, const struct wm_cap_entry *entry),
-                         void *context);
+typedef void wm_cap_entry_found(void *context, const struct wm_cap_entry *entry);
 
-/* With those of root and all other users, which say what they like. */
-void wm_cap_journal_each_of_others(void (*found)(void *context,
-                                                 const struct wm_cap_entry *entry),
-                                   void *context);
+/* Calls `found` with each of this user's entries; what cannot be read is passed over. */
+void wm_cap_journal_each(wm_cap_entry_found *found, void *context);
+
+/* With each of root's, where this user is another. */
+void wm_cap_journal_each_of_root(wm_cap_entry_found *found, void *context);
+
+/* With each of the users other than this one and root; such entries may say anything. */
+void wm_cap_journal_each_of_users(wm_cap_entry_found *found, void *context);
 
 /* Takes the lock of a device, which the process holds until it closes `ret_fd`; others are
  * told that `owner` has it. WM_EEXIST says who has it. */

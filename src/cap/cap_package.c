@@ -14,6 +14,7 @@
 #include "base/base_file.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
+#include "source/gpu/source_gpu_ops.h"
 
 /* A package has one limit for seconds and one for milliseconds; the kernel has no more
  * than a handful of kinds. */
@@ -114,16 +115,6 @@ void wm_cap_packages_find(struct wm_cap_packages *packages, const char *sysfs)
     qsort(packages->list, packages->count, sizeof(packages->list[0]), compare);
 }
 
-static struct wm_gpu_value known(double number)
-{
-    return (struct wm_gpu_value) { .state = WM_READING_OK, .number = number };
-}
-
-static struct wm_gpu_value unknown(enum wm_reading_state state, const char *why)
-{
-    return (struct wm_gpu_value) { .state = state, .why = why };
-}
-
 static void read_limit(struct wm_cap_package *package)
 {
     char name[64];
@@ -131,23 +122,23 @@ static void read_limit(struct wm_cap_package *package)
     struct wm_error err;
 
     snprintf(name, sizeof(name), "constraint_%u_max_power_uw", package->constraint);
-    package->maximum = unknown(WM_READING_UNSUPPORTED, "not reported by powercap");
+    package->maximum = wm_gpu_missing(WM_READING_UNSUPPORTED, "not reported by powercap");
     if (read_number(package->path, name, &number, NULL) && number > 0 &&
         number < MICROWATTS_MAX)
-        package->maximum = known((double)number / 1e6);
+        package->maximum = wm_gpu_number((double)number / 1e6);
 
     snprintf(name, sizeof(name), "constraint_%u_power_limit_uw", package->constraint);
     if (read_number(package->path, name, &number, &err)) {
-        package->value = known((double)number / 1e6);
+        package->value = wm_gpu_number((double)number / 1e6);
     } else {
         memcpy(package->why, err.text, sizeof(package->why));
-        package->value = unknown(
+        package->value = wm_gpu_missing(
             err.status == WM_EACCES ? WM_READING_DENIED : WM_READING_FAILED, package->why);
     }
     package->enforced = package->value;
     if (read_number(package->path, "enabled", &enabled, NULL) && enabled == 0)
-        package->enforced =
-            unknown(WM_READING_UNSUPPORTED, "the limit is switched off (enabled is 0)");
+        package->enforced = wm_gpu_missing(WM_READING_UNSUPPORTED,
+                                           "the limit is switched off (enabled is 0)");
 }
 
 /* The mean since the last reading. */
@@ -160,15 +151,15 @@ static void read_drawn(struct wm_cap_package *package)
     if (!read_number(package->path, "energy_uj", &microjoules, &err)) {
         memcpy(package->drawn_why, err.text, sizeof(package->drawn_why));
         package->drawn =
-            unknown(err.status == WM_EACCES ? WM_READING_DENIED : WM_READING_FAILED,
-                    package->drawn_why);
+            wm_gpu_missing(err.status == WM_EACCES ? WM_READING_DENIED : WM_READING_FAILED,
+                           package->drawn_why);
         return;
     }
     double joules = (double)microjoules / 1e6;
     double seconds = (double)(now_ns - package->read_ns) / 1e9;
     package->drawn = package->read_ns > 0 && joules >= package->joules
-                         ? known((joules - package->joules) / seconds)
-                         : unknown(WM_READING_NONE, "it takes two readings");
+                         ? wm_gpu_number((joules - package->joules) / seconds)
+                         : wm_gpu_missing(WM_READING_NONE, "it takes two readings");
     package->joules = joules;
     package->read_ns = now_ns;
 }

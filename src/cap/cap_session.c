@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -129,9 +130,13 @@ static int spawn(char *const argv[], int socket_fd, pid_t owner, pid_t *ret_chil
                                  strerror(number));
 }
 
+/* A folder can be "executed", too. */
 static bool is_program(const char *path)
 {
-    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+           faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
 }
 
 /* The folder of this library, or of the program where it is a part of that. */
@@ -217,10 +222,11 @@ static int hear_ready(struct wm_cap_session *session, struct wm_error *err)
                               : WM_OK;
 }
 
-/* It ends before the guardian says that it is ready; another program may never. */
+/* It ends before the guardian says that it is ready; another program may never. Where the
+ * host ignores SIGCHLD it is reaped already, and its number may be another's. */
 static void reap(pid_t child, bool is_ready)
 {
-    if (!is_ready)
+    if (!is_ready && waitpid(child, NULL, WNOHANG) == 0)
         kill(child, SIGKILL);
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
@@ -306,7 +312,7 @@ static int ask(struct wm_cap_session *session, struct wm_cap_message *message,
 struct entries {
     pid_t owner;
     struct wm_caps *caps;
-    int status; /* of the last one that could not be put back, and */
+    int status; /* of the last entry that could not be put back */
     struct wm_error err;
 };
 
@@ -411,19 +417,14 @@ static int start_watching(struct wm_cap_session *session, struct wm_error *err)
     return status;
 }
 
-static void close_pipe(struct wm_cap_session *session)
-{
-    if (session->stop >= 0)
-        close(session->stop);
-    if (session->stopped >= 0)
-        close(session->stopped);
-}
-
 static void free_session(struct wm_cap_session *session)
 {
     if (session->socket >= 0)
         close(session->socket);
-    close_pipe(session);
+    if (session->stop >= 0)
+        close(session->stop);
+    if (session->stopped >= 0)
+        close(session->stopped);
     pthread_mutex_destroy(&session->lock);
     free(session->program);
     free(session->command);

@@ -210,6 +210,8 @@ def _(folder):
     entry.write_text(json.dumps(good | {"boot": "of an earlier start"}))
     assert "clocks" not in machine.run("cap", "show").stdout
     entry.write_text(json.dumps(good))
+    left = entry.with_name(entry.name.replace(".json", ".session.json"))
+    left.write_text(json.dumps(good | {"session": True, "boot": "of an earlier start", "earlier": 1.5e9}))
     assert machine.run("run", "-q", "--cap", "0=900MHz", "--", "true").returncode == 0
     assert machine.get(clock=True) == 1.2e9
     assert machine.run("cap", "restore", "0").returncode == 0
@@ -272,6 +274,18 @@ def _(folder):
         assert time.monotonic() - begin < 1, (call, time.monotonic() - begin)
         wait_for(lambda: machine.get(0) == EARLIER, "that of the one that hangs")
 
+    own = folder / "changed"
+    own.mkdir()
+    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    machine = Machine(own, {}, {}, start_monotonic_ns=now, faults=[
+        {"call": "nvmlDeviceSetPowerManagementLimit", "gpu": 1, "from": 1.2, "to": 3, "delay_ms": 2500}])
+    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "1.5", stderr=subprocess.PIPE)
+    wait_for(lambda: machine.get(1) == 250, "the caps")
+    machine.set(300, gpu=0)
+    _, err = session.communicate(timeout=20)
+    assert machine.get(0) == 300 and machine.get(1) == EARLIER, (machine.get(0), machine.get(1), err)
+    assert session.returncode == 1 and "gpu0: somebody else" in err and not machine.journal(), err
+
 
 @case("a guardian on a kernel without pidfd waits, and ends with its session")
 def _(folder):
@@ -327,6 +341,12 @@ def _(folder):
     session.wait()
     wait_for(lambda: all(map(is_dead, keepers)), "the end of the guardian")
     assert machine.get() == 250
+    [lock] = machine.state.glob("*.lock")
+    os.link(lock, machine.state / "link")
+    fails(machine.run("cap", "restore"), 1, "gpu0: its lock", "Too many links")
+    (machine.state / "link").unlink()
+    lock.unlink()
+    os.mkfifo(lock)  # which must not be waited for
     done = machine.run("info", "--brief")
     assert "a session that was killed has left gpu0 at 250 W (before: 320 W)" in done.stderr, done.stderr
     assert "cap restore" in done.stderr and done.stderr.count("\n") == 1, done.stderr

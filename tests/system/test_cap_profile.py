@@ -203,6 +203,7 @@ def _(folder):
             (["profile", "--objective", "speed", "--", "true"], 2, "--objective is energy, edp"),
             (["profile", "--probes", "1", "--", "true"], 2, "--probes is 2 to"),
             (["profile", "--caps", "100,x", "--", "true"], 2, "--caps is a number"),
+            (["profile", "--caps", "300," * 64 + "100", "--", "true"], 2, "of 64 at most"),
             (["profile", "--caps", "50,100", "--", "true"], 2, "cap 50 is not between 100 and 300"),
             (["profile", "--unit", "a", "--repeat", "--", "true"], 2, "exclude each other"),
             (["profile", "--knob", "fan", "--", "true"], 2, "--knob is power or clock"),

@@ -21,7 +21,8 @@ static const double noises[] = { 0.0005, 0.001, 0.002, 0.004, 0.007, 0.01,
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 enum { LEVELS = 4, NATURES = LENGTH(bends) * LENGTH(lengths) * LENGTH(noises) * LEVELS };
 
-/* A nature is not looked at where it is so much less likely than the best. */
+/* A nature is left out if its log-likelihood is lower than the best by more than this: it
+ * would have a thousandth of the weight of the best. */
 static const double unlikely = 7;
 
 struct fit {
@@ -50,9 +51,10 @@ static bool is_same_place(double one, double other)
     return fabs(one - other) < 1e-9;
 }
 
-/* How alike the curve is at two places (Matern 5/2). Height and slope of the line are
- * known to a factor of e or so, that is not at all; the height of a step to one of two. */
-static double alike(const struct nature *nature, double one, double other)
+/* The prior covariance of the curve at two places: a line, a step, and bends by a Matern
+ * 5/2 kernel. The standard deviations of the line and of the step are so wide (a factor of
+ * e and of 2) that the measurements decide about both. */
+static double covariance(const struct nature *nature, double one, double other)
 {
     const struct wm_cap_shape *shape = nature->shape;
     double height = (one < shape->step) == (other < shape->step) ? 1 : 0.75;
@@ -68,13 +70,13 @@ static double alike(const struct nature *nature, double one, double other)
            nature->bend * nature->bend * (1 + apart + apart * apart / 3) * exp(-apart);
 }
 
-/* Cholesky's factor of how alike the samples are; the sum of squares on its diagonal is at
- * least that of the noise, so that there is always a root. */
+/* Cholesky's factor of the covariance of the samples. Each number on its diagonal is at
+ * least the noise of a sample, so that there is always a root. */
 static void factorize(struct fit *fit, const struct nature *nature)
 {
     for (size_t i = 0; i < fit->count; i++)
         for (size_t j = 0; j <= i; j++) {
-            double sum = alike(nature, fit->samples[i].place, fit->samples[j].place);
+            double sum = covariance(nature, fit->samples[i].place, fit->samples[j].place);
             if (i == j)
                 sum += nature->noise * nature->noise / (double)fit->samples[i].count;
             for (size_t k = 0; k < j; k++)
@@ -117,8 +119,8 @@ static double log_prior(const struct nature *nature)
                    square_of_ratio(nature->bend, 0.1, 1.2));
 }
 
-/* How likely a curve of that nature makes the samples: those of one place by their mean,
- * and by how they scatter about it. */
+/* The log-likelihood of the samples under that nature, with the prior. Those of one place
+ * count by their mean, and by how they scatter about it. */
 static double log_likelihood(struct fit *fit, const struct nature *nature)
 {
     double sum = log_prior(nature);
@@ -141,17 +143,17 @@ static double log_likelihood(struct fit *fit, const struct nature *nature)
 /* What the samples say of a place, in the coordinates of the factor. */
 struct look {
     double seen[WM_CAP_MEASURED_MAX];
-    double mean, variance; /* the second before anything was measured */
+    double mean, variance; /* the variance is that before anything was measured */
 };
 
 static void look_at(const struct fit *fit, const struct nature *nature, double place,
                     struct look *ret_look)
 {
     ret_look->mean = fit->middle;
-    ret_look->variance = alike(nature, place, place);
+    ret_look->variance = covariance(nature, place, place);
     for (size_t i = 0; i < fit->count; i++) {
         double *seen = &ret_look->seen[i];
-        *seen = alike(nature, place, fit->samples[i].place);
+        *seen = covariance(nature, place, fit->samples[i].place);
         ret_look->mean += *seen * fit->weights[i];
     }
     solve_lower(fit, ret_look->seen);
@@ -166,7 +168,7 @@ static double dot(const double *one, const double *other, size_t count)
     return sum;
 }
 
-/* Adds the curve of one nature, by its share, to means and to sums of squares. */
+/* Adds the curve of one nature, weighted by its share, to means and to sums of squares. */
 static void add_nature(const struct fit *fit, const struct nature *nature, double share,
                        const double *places, size_t count, struct wm_cap_curve *sums)
 {
@@ -177,7 +179,7 @@ static void add_nature(const struct fit *fit, const struct nature *nature, doubl
     for (size_t i = 0; i < count; i++) {
         look_at(fit, nature, places[i], &look);
         double rest = look.variance - dot(look.seen, look.seen, fit->count);
-        double common = alike(nature, places[i], places[count - 1]) -
+        double common = covariance(nature, places[i], places[count - 1]) -
                         dot(look.seen, last.seen, fit->count);
         double difference = look.mean - last.mean;
         sums->mean[i] += share * look.mean;

@@ -33,8 +33,9 @@ struct wm_cap_curve {
 /* What is known of a curve before it is drawn. */
 struct wm_cap_shape {
     double level;  /* from some place between this and the last it is level; 1: nowhere */
-    double step;   /* below this place it may be all higher or lower; 0: there is no step */
-    double uneven; /* so much it is off at each place, whenever that is measured: a ratio */
+    double step;   /* below this place all of it may be shifted; 0: there is no step */
+    double uneven; /* standard deviation, a ratio, from the smooth curve at each place,
+                    * which is the same in all measurements there */
 };
 
 /* The curve at `places`. `count` is 1 to WM_CAP_MEASURED_MAX. */

@@ -6,26 +6,30 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A card that draws no more than about its lowest cap is held back by none; and where a
- * cap has no effect, time and energy differ by noise alone. */
+/* No cap has an effect if a card at its default limit draws at most `hardly_above` times
+ * the lowest cap, and if time and energy under the two differ by less than `no_effect`. */
 static const double hardly_above = 1.02, no_effect = 0.03;
 
-/* So little is no gain where it may be noise: where each cap was measured once, and where
- * several times. The first is lower, because a table is measured already: a gain that is
- * more likely than not costs nothing to take. */
+/* A gain below this ratio counts only if it is significant (95 %). The first number is for
+ * caps that were measured once each, the second for several windows of each. The first is
+ * lower, because the measurements of a table cost nothing any more, and a gain that is more
+ * likely than not is worth taking. */
 static const double no_gain[] = { 0.005, 0.01 };
 
-/* How far a card is off a smooth curve at each cap: where each was measured once, as in a
- * table, maybe on another day; and where they were measured to and fro. */
+/* The standard deviation of a card from a smooth curve at each cap, as a ratio: where each
+ * cap was measured once, as in a table, maybe on another day; and where caps were measured
+ * in an order that cancels a drift. */
 static const double uneven[] = { 0.01, 0.002 };
 
-/* A rise of the time by more than this, and so many standard deviations of a window, is not
- * smooth. So many windows more than caps say what the noise is; else it is the usual. */
+/* The time has a step where it rises from one cap to the next by more than `a_step` plus
+ * `beyond_noise` standard deviations of a window. That deviation is measured where windows
+ * were repeated at least `repeats_min` times; it is taken to be `usual_noise` otherwise. */
 static const double a_step = 0.05, beyond_noise = 4, usual_noise = 0.01;
 static const size_t repeats_min = 4;
 
-/* What was not measured is chosen where it is better by so much at least, and worse by so
- * much hardly ever. */
+/* A cap that was not measured is chosen only if it is expected to be better than the best
+ * measured one by `worth_a_guess` at least, and if the 95 % interval does not reach to
+ * where it is worse by more than `little_worse`. */
 static const double worth_a_guess = 0.002, little_worse = 0.01;
 
 const char *wm_cap_objective_name(size_t objective)
@@ -111,7 +115,7 @@ double wm_cap_model_log(const struct wm_cap_plan *plan, size_t curve, double sec
     }
 }
 
-/* Welford's way, which loses no digits. */
+/* Welford's algorithm, which loses no digits to cancellation. */
 static void add_to_sample(struct wm_cap_sample *sample, double value)
 {
     double off = value - sample->mean;
@@ -164,8 +168,8 @@ int wm_cap_model_add(struct wm_cap_model *model, double cap, double seconds, dou
 
 /* The model. */
 
-/* The caps that can be set, but for a long range every so many of them, and all that were
- * measured. */
+/* The caps that can be set, or at equal distances some of them where the range is long; and
+ * all that were measured. */
 static void list_caps(struct wm_cap_model *model)
 {
     const struct wm_cap_plan *plan = &model->plan;
@@ -188,8 +192,7 @@ static void list_caps(struct wm_cap_model *model)
         model->places[i] = place_of(plan, model->caps_fitted[i]);
 }
 
-/* A cap above what the card draws by itself has no effect, if it draws that all the time.
- */
+/* A cap above what the card draws without one has no effect, if that power is constant. */
 static double level_of(struct wm_cap_model *model)
 {
     const struct wm_cap_measured *top = wm_cap_model_find(model, model->plan.maximum);
@@ -199,7 +202,7 @@ static double level_of(struct wm_cap_model *model)
     return fmin(fmax(place_of(&model->plan, top->joules / top->seconds), 0), 1);
 }
 
-/* The standard deviation of a window, by how those of one cap differ. */
+/* The standard deviation of a window, from windows under the same cap. */
 static double noise_of_time(const struct wm_cap_model *model)
 {
     double squares = 0;
@@ -213,8 +216,8 @@ static double noise_of_time(const struct wm_cap_model *model)
     return repeats >= repeats_min ? sqrt(squares / (double)repeats) : usual_noise;
 }
 
-/* How much more the time rises down to the cap below that one than it goes on to rise from
- * there. */
+/* How much more the time rises from this cap to the next lower one than the slope below
+ * that one explains. */
 static double step_below(const struct wm_cap_model *model, size_t at)
 {
     const struct wm_cap_measured *high = &model->measured[at], *low = high - 1;
@@ -226,8 +229,8 @@ static double step_below(const struct wm_cap_model *model, size_t at)
     return rise - fmax(below, 0) * log(high->cap / low->cap) / log(low->cap / low[-1].cap);
 }
 
-/* The cap above the highest step: between two caps a card may begin to do something else,
- * such as slowing its memory down. */
+/* The number of the measured cap above the highest step; 0: there is none. Between two caps
+ * a card may begin to do something else, such as slowing its memory down. */
 static size_t find_step(const struct wm_cap_model *model)
 {
     double highest = a_step + beyond_noise * noise_of_time(model);
@@ -241,8 +244,8 @@ static size_t find_step(const struct wm_cap_model *model)
     return found;
 }
 
-/* Between two caps that were measured neither time nor power is out of theirs, though a
- * smooth curve may swing beside a step. */
+/* Between two measured caps neither time nor power leaves the range of theirs, though a
+ * smooth curve may overshoot beside a step. */
 static void keep_between(struct wm_cap_model *model, size_t curve)
 {
     double *mean = model->curves[curve].mean;
@@ -295,7 +298,8 @@ double wm_cap_model_above(const struct wm_cap_model *model, size_t curve, size_t
     return mean[place] - mean[model->place_count - 1];
 }
 
-/* As far as is known; of a cap that was not measured that has to be known well. */
+/* By the mean alone for a cap that was measured; for another one also by the upper end of
+ * the interval, which may be above the limit by `little_worse`. */
 static bool is_fast_enough(struct wm_cap_model *model, size_t place)
 {
     const struct wm_cap_curve *time = &model->curves[WM_CAP_CURVE_TIME];

@@ -63,7 +63,7 @@ double wm_cap_model_log(const struct wm_cap_plan *plan, size_t curve, double sec
 /* Draws the curves through what was measured since the last time. */
 void wm_cap_model_fit(struct wm_cap_model *model);
 
-/* The rest is about a model that is fitted. */
+/* The functions below are about a model that is fitted. */
 
 /* The logarithm of the ratio to the default limit. */
 double wm_cap_model_above(const struct wm_cap_model *model, size_t curve, size_t place);
@@ -76,7 +76,7 @@ size_t wm_cap_model_lowest(struct wm_cap_model *model, enum wm_cap_objective obj
 size_t wm_cap_model_choose(struct wm_cap_model *model, enum wm_cap_objective objective,
                            enum wm_cap_reason *ret_reason);
 
-/* Whether no cap has an effect; this one needs no curve. */
+/* Whether no cap has an effect. The model need not be fitted for this. */
 bool wm_cap_model_never_binds(struct wm_cap_model *model);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * A spread first: the default limit, the lowest cap, and some between them. Then the caps
  * of which most is to be expected, because the curve is low there or not known. At last the
- * best one once more, beside the default limit. Not a golden section, which asks for a
- * curve with one valley and no noise.
+ * best one once more, beside the default limit. A golden-section search would need a curve
+ * with a single minimum and without noise.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,15 +16,15 @@
 
 enum { WINDOWS = 2, SPREAD = 4 };
 
-/* How many times as many windows a noisy measurement gets, and the noise of a mean that
- * it is not worth it for. */
+/* Noisy caps get up to this many times as many windows, until the standard deviation of
+ * their mean is below `quiet`, a ratio. */
 enum { MORE_WINDOWS = 4 };
 static const double quiet = 0.008;
 
-/* The answer is measured once more if there are so many probes in all. */
+/* The answer is measured once more in a search of so many probes or more. */
 enum { CONFIRM_FROM = 6 };
 
-/* No better answer is looked for that is expected to be better by less. */
+/* The search ends when no cap is expected to be better than the best one by this ratio. */
 static const double worth_a_probe = 0.0003;
 
 enum stage { STAGE_START, STAGE_SPREAD, STAGE_REFINE, STAGE_CONFIRM, STAGE_DONE };
@@ -200,11 +200,11 @@ static void widen_spread(struct wm_cap_search *search)
     search->probes_done = search->batch_count;
 }
 
-/* How much better a cap may be than the best one so far. */
+/* How much lower than `best` the logarithm of the objective is expected to be. */
 typedef double gain_of_place(const struct wm_cap_search *search, size_t place, double best);
 
-/* How much better than the best one so far it is expected to be, where that is more than
- * nothing, by how likely it is to be fast enough. */
+/* The expected improvement of Bayesian optimization, times the probability that the cap is
+ * fast enough. */
 static double expected_gain(const struct wm_cap_search *search, size_t place, double best)
 {
     const struct wm_cap_curve *curve = &search->model.curves[search->model.plan.objective];
@@ -221,9 +221,8 @@ static double expected_gain(const struct wm_cap_search *search, size_t place, do
     return gain;
 }
 
-/* How much better a cap may be than the best one so far, because a step is as likely to be
- * below it as its share of the way between the two caps beside the step: above it the time
- * goes on as it rose down to there. */
+/* Of a cap between the two measured ones beside a step: the step is equally likely to be
+ * anywhere between them, and above it the time goes on to rise as it did. */
 static double gain_above_step(const struct wm_cap_search *search, size_t place, double best)
 {
     const struct wm_cap_model *model = &search->model;
@@ -281,8 +280,8 @@ static void add_best(struct wm_cap_search *search)
     search->batch_count = 1;
 }
 
-/* Where there are several windows the default limit is measured beside each cap, so that
- * a drift is seen to. */
+/* With several windows the default limit is measured beside each cap, so that a drift
+ * cancels out. */
 static void finish_batch(struct wm_cap_search *search)
 {
     double cap = search->batch[0];

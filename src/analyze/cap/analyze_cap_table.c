@@ -132,7 +132,7 @@ static struct wm_cap_plan plan_of(const struct wm_cap_plan *plan,
             own.maximum = table->rows[i].cap;
     }
     own.is_clock = table->is_clock;
-    own.step = table->is_clock ? 1e6 : own.step;
+    own.step = table->is_clock ? 1e6 : own.step; /* drivers take whole megahertz */
     own.caps = NULL;
     own.cap_count = 0;
     own.windows = 1;

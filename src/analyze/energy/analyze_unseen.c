@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_unseen.c - readings, their structure and the utilization, held against each
- * other. The constants that no source has are those with which tests/unit/test_coverage.c
- * finds the truth inside. */
+ * other. Constants without a source were chosen so that the truth lies inside in
+ * tests/unit/test_coverage.c. */
 #include "analyze/energy/analyze_unseen.h"
 
 #include <math.h>
 
-/* How many times what it draws with nothing to do a device may draw when it is busy. */
+/* A busy device may draw up to this many times what it draws when idle. */
 #define MOST_TIMES 10.0
 
-/* Two in a row that are so close to the highest, of what readings go up or down by from one
- * to the next, are of a device that was busy for the whole of both windows; and likewise
- * the lowest. Where a load is nearly in step, two in a row are always alike. */
+/* A device was busy for the whole of two windows in a row if both readings are this close
+ * to the highest one; and likewise idle. The scale is the mean change from one reading to
+ * the next, because two in a row are always alike if the load is nearly in step. */
 #define PLATEAU 0.25
 
-/* A load within 3 % of the sensor's rhythm comes up by less from one reading to the next: a
- * first one below so much of all others is of a device that had nothing to do. */
+/* With a load within 3 % of the sensor's rhythm, readings change by less than this from one
+ * to the next. So a first one below this share of all others is of an idle device. */
 #define DRIFTED 0.85
 
-/* A driver's utilization is of up to a second, and has been for some time: at the ends of a
- * run it is that of as much time beside it. */
-#define BUSY_OFF_S 0.15
-
+/* A driver's utilization is a mean over up to a second. */
 #define BUSY_S 1.0
 
-/* Of work that began with the run it is late by half of that, on average. */
+/* It is late, too: at the ends of a run it is that of this much time outside of it. */
+#define BUSY_OFF_S 0.15
+
+/* If the work began with the run, utilization is late by half of its second on average. */
 #define BUSY_LATE_S (BUSY_S / 2)
 
-/* More than before the run by so much is work that began with it. */
+/* The work began with the run if the mean power is above that before by this factor. */
 #define ROSE 1.05
 
-/* What is seen but for this is all: periods are measured to some percent. */
+/* A sensor that sees this part of the time sees all of it: periods are measured to some
+ * percent only. */
 #define ALL_SEEN 0.95
 
-/* And it is told in percent: nearly none is none. */
+/* Utilization is reported in percent: below half of one it may be none, and likewise all.
+ */
 #define BUSY_STEP 0.005
 
-/* What is known of the two levels: as they were seen, and as they may be at most. */
+/* The power of the idle and of the busy device: as seen, and how low and high it may be. */
 struct levels {
     double mean;
     double idle, busy;
@@ -68,12 +70,16 @@ static bool is_steady(const struct wm_energy_swing *swing)
 static struct levels levels_of(const struct wm_unseen_case *what)
 {
     const struct wm_energy_swing *swing = what->swing;
-    struct levels levels = { what->watts, what->watts, what->watts, 0, 0 };
+    struct levels levels = { .mean = what->watts,
+                             .idle = what->watts,
+                             .busy = what->watts };
     double near = PLATEAU * swing->way.watts / fmax(count_of(swing) - 1, 1);
     double limit = what->most_watts > 0 ? what->most_watts : HUGE_VAL;
 
     if (swing->count > 0)
-        levels = (struct levels) { mean_of(swing), swing->least, swing->most, 0, 0 };
+        levels = (struct levels) { .mean = mean_of(swing),
+                                   .idle = swing->least,
+                                   .busy = swing->most };
     levels.least_idle = fmin(levels.busy / MOST_TIMES, levels.idle);
     levels.most_busy = fmax(fmin(levels.idle * MOST_TIMES, limit), levels.busy);
     if (!is_steady(swing) && swing->highest_pair >= levels.busy - near)
@@ -81,14 +87,14 @@ static struct levels levels_of(const struct wm_unseen_case *what)
     if (!is_steady(swing) && swing->lowest_pair <= levels.idle + near)
         levels.least_idle = levels.idle;
 
-    /* What it drew before the run was, if it was less, with nothing to do. */
+    /* The device was idle before the run, if its power was lower then. */
     if (swing->count > 0 && swing->first < DRIFTED * levels.idle)
         levels.idle = levels.least_idle = swing->first;
     return levels;
 }
 
-/* How often readings swung up and down; and where they do so at each second reading, as in
- * step with twice the period, how often each other one did, of both together. */
+/* How often readings swung up and down. In step with twice the period they do so from each
+ * one to the next: then the swings of every other one count, of both halves together. */
 static double swings_of(const struct wm_energy_swing *swing)
 {
     double each_other = swing->each_other[0].watts + swing->each_other[1].watts;
@@ -116,8 +122,8 @@ static double between(double low, double high, double part)
     return low + (high - low) * part;
 }
 
-/* A device that is nearly always busy was so for most of what was seen, too; and that says
- * what it draws then. Likewise of one that hardly ever is. */
+/* A device that is nearly always busy was so for most of what was seen, too, which limits
+ * what it draws then. Likewise for one that hardly ever is. */
 static void narrow(struct levels *levels, double least_seen, double most_seen)
 {
     double more = levels->mean - levels->least_idle;
@@ -132,8 +138,8 @@ static void narrow(struct levels *levels, double least_seen, double most_seen)
     levels->least_idle = fmin(levels->least_idle, levels->idle);
 }
 
-/* For what part of the time there was work, and for how much there was work, or none, that
- * was not seen. */
+/* Parts of the run: in which there was work, and in which work, or idleness, was not seen.
+ */
 struct work {
     double least, most;
     double missed, rest_missed;
@@ -143,22 +149,22 @@ static struct work work_of(const struct wm_unseen_case *what)
 {
     double off = wm_energy_partly_busy(what->busy) * BUSY_OFF_S / fmax(what->seconds, 1);
     double times = (1 - what->seen) / what->seen;
-    double told_s = what->seconds - (has_begun(what->swing) ? BUSY_LATE_S : 0);
+    double reported_s = what->seconds - (has_begun(what->swing) ? BUSY_LATE_S : 0);
     struct work work = {
         .least = fmax(what->busy - off, 0),
         .most = 1,
     };
 
-    if (told_s > 0)
-        work.most = fmin((what->busy + off) * what->seconds / told_s, 1);
+    if (reported_s > 0)
+        work.most = fmin((what->busy + off) * what->seconds / reported_s, 1);
     work.missed = fmin(work.most, (1 - work.least) * times);
     work.rest_missed = fmin(1 - work.least, work.most * times);
     return work;
 }
 
-/* Once readings have swung up and down, each phase of the load was seen; what their mean is
- * off by is then what the rest of a swing adds: of n swings of a device that is busy for a
- * part p of each, p (1 - p) / n of their range at most. */
+/* Once readings have swung up and down, each phase of the load was seen. Their mean is then
+ * off by no more than an incomplete swing adds: for n swings of a device that is busy for a
+ * part p of each, p (1 - p) / n of their range. */
 static double most_off(const struct wm_energy_swing *swing, const struct work *work)
 {
     double part = fmin(fmax(0.5, work->least), work->most), swings = swings_of(swing);

@@ -17,7 +17,7 @@
 #define LINE 15.0
 #define POINT 4.0
 
-/* Labels that were drawn; one that would lie upon another is left out. */
+/* The labels that were drawn; one that would overlap another is left out. */
 enum { LABELS_MAX = 64 };
 struct labels {
     struct wm_plot_box boxes[LABELS_MAX];
@@ -102,21 +102,14 @@ static void draw_curve(const struct figure *figure, const struct wm_cap_answer *
     cairo_stroke(cairo);
 }
 
-static void write_cap(char *text, size_t size, const struct wm_cap_answer *answer,
-                      double cap)
-{
-    snprintf(text, size, "%s",
-             answer->plan.is_clock ? wm_view_prefixed(cap, "Hz").text
-                                   : wm_view_prefixed(cap, "W").text);
-}
-
 /* "175 W: least energy, edp" */
 static bool write_best(char *text, size_t size, const struct wm_cap_answer *answer,
                        double cap)
 {
     size_t found = 0;
 
-    write_cap(text, size, answer, cap);
+    snprintf(text, size, "%s",
+             wm_view_prefixed(cap, answer->plan.is_clock ? "Hz" : "W").text);
     for (size_t i = 0; i < WM_CAP_OBJECTIVES; i++)
         if (answer->of[i].cap == cap)
             wm_text_list(text, size, found++ ? ", " : ": least ", "%s",
