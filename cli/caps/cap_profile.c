@@ -39,9 +39,8 @@ static const char *const slowed_down[] = { "slowdown", "therm", "temp_", "hot", 
 static const double patience_s = 10;
 
 /* Drivers do not say how low a clock may be set. Below this share of the highest the power
- * hardly falls any more, and only the time grows. GPUs have steps of about 15 MHz. */
+ * hardly falls any more, and only the time grows. */
 static const double clock_lowest = 0.4;
-static const double clock_step = 15e6;
 
 struct profile {
     const struct cap_search_args *args;
@@ -206,7 +205,6 @@ static int prepare(struct profile *profile, struct wm_error *err)
         status = wm_gpus_open(&chosen, &profile->gpus, err);
     if (status == WM_OK)
         status = list_caps(profile, err);
-    plan->step = plan->is_clock ? clock_step : 1;
     if (status == WM_OK)
         status = wm_cap_search_new(plan, &profile->search, err);
     if (status == WM_OK)
@@ -480,7 +478,7 @@ static void say_progress(const struct profile *profile, double cap, double start
                              : profile->window_s + profile->settle_s;
     double left_s = each_s * (double)left;
 
-    fprintf(profile->io->chat, "window %zu: %.5g %s; at most %zu more, %.0f min %02.0f s\n",
+    fprintf(profile->io->chat, "window %zu: %.5g %s; about %zu more, %.0f min %02.0f s\n",
             done + 1, profile->plan.is_clock ? cap / 1e6 : cap,
             profile->plan.is_clock ? "MHz" : "W", left - 1, floor(left_s / 60),
             fmod(left_s, 60));

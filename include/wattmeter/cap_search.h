@@ -59,7 +59,7 @@ struct wm_cap_plan {
     double maximum; /* to here: the default limit, which all is compared with */
     enum wm_cap_objective objective;
 
-    double step; /* between two caps that can be set; 0: 1 */
+    double step; /* between two caps that can be set; 0: 1, of clocks 15 MHz */
 
     /* Only these, in any order, each tried once; NULL: any. They are copied. */
     const double *caps;

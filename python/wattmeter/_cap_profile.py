@@ -139,7 +139,7 @@ def power_cap_profiler(
         begun = False
         while (watts := search.next()) is not None:
             if progress is not None:
-                progress(f"{watts:g} W; at most {search.left() - 1} measurements more")
+                progress(f"{watts:g} W; about {search.left() - 1} measurements more")
             card.cap(watts)
             # The first one also warms the GPU up.
             _run(step, wait, min(_SETTLE * window, _SETTLE_MAX) if begun else window)

@@ -226,7 +226,7 @@ static bool serve(struct guardian *guardian)
     if (fds[1].revents & POLLIN)
         return false;
     if (recv(WM_CAP_SOCKET, &message, sizeof(message), MSG_DONTWAIT) != sizeof(message))
-        return !(fds[0].revents & (POLLHUP | POLLERR | POLLIN));
+        return !(fds[0].revents & (POLLHUP | POLLERR | POLLNVAL | POLLIN));
     memset(&message.err, 0, sizeof(message.err));
     message.identity[sizeof(message.identity) - 1] = '\0';
     message.status = answer(guardian, &message);

@@ -488,6 +488,9 @@ int wm_cap_session_set(struct wm_cap_session *session, size_t index, double valu
     struct wm_cap_message message = { .question = WM_CAP_SET, .value = value };
     struct wm_cap_setting setting;
 
+    if (session->owner != getpid())
+        return wm_fail(err, WM_EINVAL, "the session of caps is that of process %ld",
+                       (long)session->owner);
     int status = wm_caps_check(session->caps, index, value, err);
     if (status < 0)
         return status;

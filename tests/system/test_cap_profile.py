@@ -118,7 +118,7 @@ def _(folder):
     done = card.profile("--knob", "clock", "--unit", "unit", "--window", "500ms", "--probes", "4",
                         "--json", command=card.command(100000))
     found = answer(done)
-    assert found["unit"] == "Hz" and 1e8 <= found["choice"]["cap"] < 1.98e9, found["choice"]
+    assert found["cap_unit"] == "Hz" and 1e8 <= found["choice"]["cap"] < 1.98e9, found["choice"]
     assert found["choice"]["energy_saved"]["value"] > 0.1, found["choice"]
     assert card.is_put_back()
 

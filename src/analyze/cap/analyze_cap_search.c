@@ -27,6 +27,13 @@ enum { CONFIRM_FROM = 6 };
 /* The search ends when no cap is expected to be better than the best one by this ratio. */
 static const double worth_a_probe = 0.0003;
 
+/* GPUs of today have clocks about so many hertz apart. */
+static const double clock_step = 15e6;
+
+/* A card hardly notices a cap so much above its mean power without one; and a spread over
+ * a range below this ratio would tell nothing. */
+static const double hardly_noticed = 1.1, range_min = 1.2;
+
 enum stage { STAGE_START, STAGE_SPREAD, STAGE_REFINE, STAGE_CONFIRM, STAGE_DONE };
 
 struct wm_cap_search {
@@ -112,7 +119,7 @@ int wm_cap_search_new(const struct wm_cap_plan *plan, struct wm_cap_search **ret
         return status;
     }
     plan = &search->model.plan;
-    search->model.plan.step = plan->step > 0 ? plan->step : 1;
+    search->model.plan.step = plan->step > 0 ? plan->step : plan->is_clock ? clock_step : 1;
     search->model.plan.probes = plan->probes > 0 ? plan->probes : WM_CAP_PROBES;
     search->windows = search->model.plan.windows =
         plan->windows > 0 ? plan->windows : WINDOWS;
@@ -186,12 +193,12 @@ static void widen_spread(struct wm_cap_search *search)
     const struct wm_cap_plan *plan = &search->model.plan;
     const struct wm_cap_measured *free_running =
         wm_cap_model_find(&search->model, plan->maximum);
-    double top = 1.1 * free_running->joules / free_running->seconds;
+    double top = hardly_noticed * free_running->joules / free_running->seconds;
     unsigned between = plan->probes >= plan->cap_count && plan->cap_count > 0
                            ? plan->probes - 2
                            : (plan->probes < SPREAD ? plan->probes : SPREAD) - 2;
 
-    if (plan->is_clock || top > plan->maximum || top < 1.2 * plan->minimum)
+    if (plan->is_clock || top > plan->maximum || top < range_min * plan->minimum)
         top = plan->maximum;
     for (unsigned i = between; i > 0; i--) {
         double share = (double)i / (between + 1);

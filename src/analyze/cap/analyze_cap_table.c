@@ -52,7 +52,8 @@ static int read_rows(struct wm_cells *cells, struct wm_cap_table *table,
 
     if (more < 0)
         return more;
-    table->is_clock = more > 0 && strstr(cells->cursor, names[true][CAP]);
+    table->is_clock = more > 0 && strstr(cells->cursor, names[true][CAP]) &&
+                      !strstr(cells->cursor, names[false][CAP]);
     const char *const *columns = names[table->is_clock];
     int status = wm_cells_header(cells, columns, COLUMNS, "a sweep of caps", places, err);
     if (status < 0)
@@ -132,7 +133,6 @@ static struct wm_cap_plan plan_of(const struct wm_cap_plan *plan,
             own.maximum = table->rows[i].cap;
     }
     own.is_clock = table->is_clock;
-    own.step = table->is_clock ? 1e6 : own.step; /* drivers take whole megahertz */
     own.caps = NULL;
     own.cap_count = 0;
     own.windows = 1;

@@ -215,7 +215,7 @@ static json_t *answer_json(const struct wm_cap_answer *answer)
     json_t *root = json_object(), *others = json_object(), *curve = json_array();
     const struct wm_cap_plan *plan = &answer->plan;
 
-    wm_json_set(&root, "unit", json_string(plan->is_clock ? "Hz" : "W"));
+    wm_json_set(&root, "cap_unit", json_string(plan->is_clock ? "Hz" : "W"));
     wm_json_set(&root, "objective", json_string(wm_cap_objective_name(plan->objective)));
     wm_json_set(&root, "max_slowdown",
                 wm_json_known(plan->max_slowdown > 0, plan->max_slowdown));
