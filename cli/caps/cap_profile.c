@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "caps/cap_search.h"
 #include "caps/caps.h"
@@ -59,6 +60,9 @@ struct profile {
     struct wm_tracker *tracker; /* of --unit */
     struct wm_gpus *gpus;       /* the same as in `identities` */
     double hottest;             /* so far; NAN: not known */
+    size_t disturbed_count;     /* windows that were, and count */
+    off_t input_at;             /* where the standard input stands; -1: in no file */
+    bool has_said_unit;         /* that it was not called yet */
     char disturbed[256]; /* why this window is to be measured again; empty: it is not */
     bool has_started;    /* whether the command was started at least once */
     char why[256];       /* why the energy is not known, if it is not */
@@ -336,6 +340,16 @@ static int command_ended(struct profile *profile, struct moment *moment,
                        "the command ended (status %d) before the search was done", code);
 }
 
+/* A misspelt name would cost all the time that the command takes. */
+static void say_unit(struct profile *profile, const struct moment *moment)
+{
+    if (profile->has_said_unit || moment->units > 0 || moment->seconds < profile->window_s)
+        return;
+    profile->has_said_unit = true;
+    fprintf(profile->io->chat, "no call of the region '%.80s' has ended yet\n",
+            profile->args->unit);
+}
+
 /* The next tick at which a unit has just ended, from `until_s` (of the tracker) on. */
 static int wait_for_unit(struct profile *profile, double until_s, struct moment *moment,
                          struct wm_error *err)
@@ -354,6 +368,7 @@ static int wait_for_unit(struct profile *profile, double until_s, struct moment 
             return command_ended(profile, moment, err);
         watch_slowdown(profile);
         status = look(profile, profile->tracker, moment, err);
+        say_unit(profile, moment);
     }
     return status;
 }
@@ -424,6 +439,10 @@ static int start_units(struct profile *profile, struct wm_error *err)
 static int run_once(struct profile *profile, struct moment *ret_end, struct wm_error *err)
 {
     struct wm_tracker *tracker;
+
+    /* Each run reads a file from where the first one did. */
+    if (profile->input_at >= 0)
+        lseek(STDIN_FILENO, profile->input_at, SEEK_SET);
     int state, status = new_tracker(profile, &tracker, err);
 
     if (status < 0)
@@ -497,8 +516,10 @@ static int measure_window(struct profile *profile, double cap, struct wm_error *
             break;
         fprintf(profile->io->chat, again > 0 ? "%s: once more\n" : "note: %s; it counts\n",
                 profile->disturbed);
-        if (again == 0)
+        if (again == 0) {
+            profile->disturbed_count++;
             break;
+        }
     }
     if (status == WM_OK && isnan(joules))
         return output_fail(err, WM_ENODEV, "%s", profile->why);
@@ -565,6 +586,7 @@ int cap_profile(const struct cap_search_args *args, char **words,
                                .io = io,
                                .window_s = window,
                                .hottest = NAN,
+                               .input_at = lseek(STDIN_FILENO, 0, SEEK_CUR),
                                .settle_s = fmin(settle_share * window, settle_max_s) };
     struct wm_error err = { 0 }, end_err;
     int code = check(args, io, &profile.plan);
@@ -583,6 +605,11 @@ int cap_profile(const struct cap_search_args *args, char **words,
         if (status < 0)
             fprintf(io->chat, "note: %s\n", err.text);
         code = cap_search_print(args, profile.search, io->chat, io);
+        if (profile.disturbed_count > 0)
+            fprintf(io->chat,
+                    "note: in %zu windows the GPU was slowed down or got warmer: these "
+                    "figures are of such a GPU\n",
+                    profile.disturbed_count);
     } else if (status == WM_EINVAL && !has_begun) {
         output_failure("cap", &err, io);
         code = CMD_MISUSED;

@@ -123,8 +123,8 @@ int cap_search_plan(const struct cap_search_args *args, const struct cmd_streams
     if ((args->price > 0) != (args->hourly > 0) ||
         (args->price > 0 && plan.objective != WM_CAP_COST))
         return output_misused("cap", io,
-                              "--price and --hourly belong together, and to --objective "
-                              "cost");
+                              "--price and --hourly belong together, both above 0, and "
+                              "to --objective cost");
     if (args->price > 0)
         plan.time_watts = args->hourly / 3600 / (args->price / 3.6e6);
     *ret_plan = plan;
@@ -155,6 +155,10 @@ int cap_search_print(const struct cap_search_args *args, struct wm_cap_search *s
     if (wm_cap_search_answer(search, &answer, &err) < 0)
         return output_failure("cap", &err, io);
     struct printed printed = { &answer, (enum wm_cap_answer_format)format };
+    bool is_file = args->output.path && strcmp(args->output.path, "-") != 0;
+    /* Who has waited for minutes sees the answer at once, wherever else it goes. */
+    if (screen == io->chat && (is_file || printed.format != WM_CAP_ANSWER_TEXT))
+        wm_cap_answer_print(&answer, WM_CAP_ANSWER_TEXT, screen, NULL);
     if (printed.format == WM_CAP_ANSWER_TEXT)
         streams.out = screen;
     return output_print("cap", &args->output, print_answer, &printed, &streams);

@@ -69,7 +69,8 @@ struct wm_cap_plan {
     unsigned windows; /* measurements of each; 0: 2 */
 
     double max_slowdown; /* 0.05: a unit may take 5 % longer; 0: as long as it likes */
-    double time_watts;   /* of WM_CAP_COST: joules that a second is worth; 0: `maximum` */
+    double time_watts;   /* of WM_CAP_COST: joules that a second is worth; 0: `maximum`, or
+                          * of clocks the power of the first measurement */
 
     bool is_clock; /* the caps are no watts, which the power drawn could be compared with */
 };

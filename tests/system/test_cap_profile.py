@@ -181,6 +181,7 @@ def _(folder):
              "slowed down (hw_thermal_slowdown): once more", 1),
             ({"throttle": 1 << 2}, 100000, "once more", 0),
             ({"throttle": hot}, 100, "(hw_thermal_slowdown); it counts", 4),
+            ({"throttle": hot}, 100, "note: in 4 windows the GPU was slowed down or got warmer", 1),
             ({"temperature": [[0, 40], [10, 160]]}, 100000,
              "has got warmer; it counts", 4)]:
         card = Card(folder, **gpu)
@@ -189,6 +190,27 @@ def _(folder):
         assert done.returncode == 0 and "best for energy" in done.stderr, done.stderr
         assert (done.stderr.count(text) >= times) if times else text not in done.stderr, (gpu, done.stderr)
         assert card.is_put_back()
+
+
+@case("cap profile: each run reads a file on its standard input; the answer is on the screen, too")
+def _(folder):
+    data, out = folder / "in", folder / "out.json"
+    data.write_text("a\nb\n")
+    card = Card(folder)
+    with open(data) as file:
+        done = tap.wattmeter("cap", "profile", "--caps", "2", "--window", "100ms", "-o", out, "--json",
+                             "--", "sh", "-c", "wc -l; sleep 0.05", env=card.env, stdin=file)
+    lines = done.stdout.split()
+    assert done.returncode == 0 and len(lines) > 4 and set(lines) == {"2"}, done
+    assert "best for energy" in done.stderr and json.loads(out.read_text())["curve"], done.stderr
+
+
+@case("cap profile --unit: a region that is not called is told of while the command runs")
+def _(folder):
+    card = Card(folder)
+    done = card.profile("--unit", "nosuch", "--window", "200ms", command=card.command(200))
+    assert done.returncode == 1, done
+    assert done.stderr.count("no call of the region 'nosuch' has ended yet") == 1, done.stderr
 
 
 @case("cap profile, cap fit: what is misused is refused in one line")
@@ -218,6 +240,18 @@ def _(folder):
     assert card.is_put_back()
 
 
+@case("cap fit: the cost of time is that of the power at the default limit, of clocks as of caps")
+def _(folder):
+    card, saved = Card(folder), {}
+    for column, scale in ("cap_w", 1), ("cap_hz", 6.6e6):
+        rows = [f"{cap * scale},{card.truth(cap)[0]},{card.truth(cap)[1]}" for cap in range(100, 301, 25)]
+        table = folder / f"{column}.csv"
+        table.write_text("\n".join([f"{column},seconds,joules", *rows, ""]))
+        found = answer(tap.wattmeter("cap", "fit", table, "--objective", "cost", "--json"))
+        saved[column] = found["choice"]["energy_saved"]["value"]
+    assert saved["cap_w"] > 0.1 and abs(saved["cap_hz"] - saved["cap_w"]) < 0.03, saved
+
+
 @case("cap fit, cap profile --replay: tables that are none")
 def _(folder):
     table = folder / "table.csv"
@@ -227,7 +261,8 @@ def _(folder):
                       ("cap_w,seconds,joules\n100,1,1\n200,0,1\n", "seconds is no number above 0"),
                       ("cap_w,seconds,joules\n100,1,1\n200,nan,1\n", "seconds is no number above 0"),
                       ("cap_w,seconds,joules\n100,1,1\n-2,1,1\n", "cap_w is no number above 0"),
-                      ("cap_w,seconds,joules\n100,1,1\n200,1\n", "a column is missing")]:
+                      ("cap_w,seconds,joules\n100,1,1\n200,1\n", "a column is missing"),
+                      ("cap_w,seconds,joules\n100,1,1\n200,1,2,500\n", "more cells than the header")]:
         table.write_text(text)
         for words in ["fit", table], ["profile", "--replay", table]:
             done = tap.wattmeter("cap", *words)

@@ -146,14 +146,19 @@ int wm_cap_model_add(struct wm_cap_model *model, double cap, double seconds, dou
     if (!is_in_plan(model, cap))
         return wm_fail(err, WM_EINVAL, "cap %g is none of this search", cap);
     if (!is_usable(seconds) || !is_usable(joules))
-        return wm_fail(err, WM_EINVAL, "%g s and %g J at cap %g: both must be above 0",
-                       seconds, joules, cap);
+        return wm_fail(
+            err, WM_EINVAL,
+            "%g s and %g J at cap %g: both must be above 0, and no more than 1e100",
+            seconds, joules, cap);
     struct wm_cap_measured *measured = wm_cap_model_find(model, cap);
     if (!measured) {
         if (model->measured_count == WM_CAP_MEASURED_MAX)
             return wm_fail(err, WM_EINVAL, "more than %d caps", WM_CAP_MEASURED_MAX);
         measured = insert_measured(model, cap);
     }
+    /* Of clocks no limit says what the card may draw; the default is measured first. */
+    if (model->plan.time_watts == 0)
+        model->plan.time_watts = joules / seconds;
     for (size_t i = 0; i < WM_CAP_CURVES; i++) {
         measured->samples[i].place = place_of(&model->plan, cap);
         add_to_sample(&measured->samples[i],

@@ -123,7 +123,9 @@ int wm_cap_search_new(const struct wm_cap_plan *plan, struct wm_cap_search **ret
     search->model.plan.probes = plan->probes > 0 ? plan->probes : WM_CAP_PROBES;
     search->windows = search->model.plan.windows =
         plan->windows > 0 ? plan->windows : WINDOWS;
-    search->model.plan.time_watts = plan->time_watts > 0 ? plan->time_watts : plan->maximum;
+    search->model.plan.time_watts = plan->time_watts > 0 ? plan->time_watts
+                                    : plan->is_clock     ? 0
+                                                         : plan->maximum;
     *ret_search = search;
     return WM_OK;
 }

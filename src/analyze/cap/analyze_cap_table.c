@@ -37,6 +37,8 @@ static int read_row(struct wm_cells *cells, const char *const *columns,
         }
     if (found < COLUMNS)
         return wm_cells_wrong(cells, err, "a column is missing");
+    if (at > cells->commas + 1)
+        return wm_cells_wrong(cells, err, "has more cells than the header");
     if (empty == 1)
         return wm_cells_wrong(cells, err, "has one of seconds and joules alone");
     if (empty == 0)
@@ -133,6 +135,9 @@ static struct wm_cap_plan plan_of(const struct wm_cap_plan *plan,
             own.maximum = table->rows[i].cap;
     }
     own.is_clock = table->is_clock;
+    for (size_t i = 0; i < table->count && own.is_clock && own.time_watts == 0; i++)
+        if (table->rows[i].cap == own.maximum)
+            own.time_watts = table->rows[i].joules / table->rows[i].seconds;
     own.caps = NULL;
     own.cap_count = 0;
     own.windows = 1;

@@ -5,17 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text/base_number.h"
 #include "base/text/base_text.h"
 #include "view/plot/view_plot.h"
 #include "view/text/view_units.h"
 #include "wattmeter/cap_search.h"
 
 #define LEFT 80.0
-#define RIGHT 110.0
+#define RIGHT 24.0
 #define BOTTOM 50.0
 #define TEXT 12.0
 #define LINE 15.0
 #define POINT 4.0
+#define BOLDER 1.12 /* how much wider bold text is */
 
 /* The labels that were drawn; one that would overlap another is left out. */
 enum { LABELS_MAX = 64 };
@@ -75,25 +77,33 @@ static bool is_free(const struct labels *labels, const struct wm_plot_box *box)
     return labels->count < LABELS_MAX;
 }
 
-static void draw_label(struct figure *figure, double x, double y, bool is_bold,
-                       const char *text)
+/* At the right of a point, above it; or where there is no room, at its left, below it. */
+static void draw_label(struct figure *figure, double x, double y, size_t colour,
+                       bool is_bold, const char *text)
 {
     const struct wm_plot_style style = {
-        .size = TEXT, .colour = wm_plot_ink, .is_bold = is_bold, .has_halo = true
+        .size = TEXT,
+        .colour = figure->request->input_count > 1 ? wm_chart_colour(colour) : wm_plot_ink,
+        .is_bold = is_bold,
+        .has_halo = true,
     };
-    double width = wm_plot_text_width(figure->canvas, TEXT, text);
-    struct wm_plot_box box = { x + 8, y - LINE, x + 8 + width, y };
+    double width = (is_bold ? BOLDER : 1) * wm_plot_text_width(figure->canvas, TEXT, text);
+    bool has_room = x + 8 + width <= figure->box.right;
+    double left = has_room ? x + 8 : x - 8 - width, top = has_room ? y - LINE : y;
+    struct wm_plot_box box = { left, top, left + width, top + LINE };
 
     if (!is_free(&figure->labels, &box))
         return;
     figure->labels.boxes[figure->labels.count++] = box;
-    wm_plot_text(figure->canvas, box.left, y - LINE / 2, &style, text);
+    wm_plot_text(figure->canvas, left, top + LINE / 2, &style, text);
 }
 
-static void draw_curve(const struct figure *figure, const struct wm_cap_answer *answer)
+static void draw_curve(const struct figure *figure, const struct wm_cap_answer *answer,
+                       size_t colour)
 {
     cairo_t *cairo = figure->canvas->cairo;
 
+    wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
     cairo_set_line_width(cairo, 1.6);
     cairo_new_path(cairo);
     for (size_t i = 0; i < answer->count; i++)
@@ -102,14 +112,19 @@ static void draw_curve(const struct figure *figure, const struct wm_cap_answer *
     cairo_stroke(cairo);
 }
 
-/* "175 W: least energy, edp" */
+/* "175 W: least energy, edp"; the default limit is no gain by any objective. */
 static bool write_best(char *text, size_t size, const struct wm_cap_answer *answer,
                        double cap)
 {
+    char number[WM_NUMBER_SIZE];
     size_t found = 0;
 
-    snprintf(text, size, "%s",
-             wm_view_prefixed(cap, answer->plan.is_clock ? "Hz" : "W").text);
+    wm_number_format(answer->plan.is_clock ? cap / 1e6 : cap, number);
+    snprintf(text, size, "%s %s", number, answer->plan.is_clock ? "MHz" : "W");
+    if (cap == answer->plan.maximum) {
+        wm_text_list(text, size, ", ", "default");
+        return true;
+    }
     for (size_t i = 0; i < WM_CAP_OBJECTIVES; i++)
         if (answer->of[i].cap == cap)
             wm_text_list(text, size, found++ ? ", " : ": least ", "%s",
@@ -117,33 +132,30 @@ static bool write_best(char *text, size_t size, const struct wm_cap_answer *answ
     return found > 0;
 }
 
-/* The caps that are best have their labels first. */
-static void draw_sweep(struct figure *figure, const struct wm_cap_answer *answer,
-                       size_t colour)
+/* Those that are best, or the others that were measured. */
+static void draw_points(struct figure *figure, const struct wm_cap_answer *answer,
+                        size_t colour, bool is_best)
 {
     cairo_t *cairo = figure->canvas->cairo;
     char text[96];
 
-    wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
-    draw_curve(figure, answer);
-    for (int is_best = 1; is_best >= 0; is_best--)
-        for (size_t i = 0; i < answer->count; i++) {
-            const struct wm_cap_point *point = &answer->curve[i];
-            double seconds, joules;
-            if (write_best(text, sizeof(text), answer, point->cap) != is_best ||
-                (point->windows == 0 && !is_best))
-                continue;
-            point_of(point, &seconds, &joules);
-            double x = x_of(figure, seconds), y = y_of(figure, joules);
-            wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
-            cairo_new_path(cairo);
-            cairo_arc(cairo, x, y, is_best ? POINT + 2 : POINT, 0, 2 * M_PI);
-            if (point->windows > 0)
-                cairo_fill(cairo);
-            else
-                cairo_stroke(cairo);
-            draw_label(figure, x, y, is_best, text);
-        }
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct wm_cap_point *point = &answer->curve[i];
+        double seconds, joules;
+        if (write_best(text, sizeof(text), answer, point->cap) != is_best ||
+            (point->windows == 0 && !is_best))
+            continue;
+        point_of(point, &seconds, &joules);
+        double x = x_of(figure, seconds), y = y_of(figure, joules);
+        wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
+        cairo_new_path(cairo);
+        cairo_arc(cairo, x, y, is_best ? POINT + 2 : POINT, 0, 2 * M_PI);
+        if (point->windows > 0)
+            cairo_fill(cairo);
+        else
+            cairo_stroke(cairo);
+        draw_label(figure, x, y, colour, is_best, text);
+    }
 }
 
 static void draw_all(struct figure *figure, const struct wm_cap_answer *answers)
@@ -177,7 +189,11 @@ static void draw_all(struct figure *figure, const struct wm_cap_answer *answers)
                  "Energy of a unit of work");
     wm_plot_frame(figure->canvas, &figure->box);
     for (size_t i = 0; i < figure->request->input_count; i++)
-        draw_sweep(figure, &answers[i], i);
+        draw_curve(figure, &answers[i], i);
+    /* The best caps of all tables have their labels before any other. */
+    for (int is_best = 1; is_best >= 0; is_best--)
+        for (size_t i = 0; i < figure->request->input_count; i++)
+            draw_points(figure, &answers[i], i, is_best);
 }
 
 int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,

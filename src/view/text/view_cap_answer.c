@@ -76,7 +76,7 @@ static const char *const reasons[] = {
     [WM_CAP_FOUND] = "measured",
     [WM_CAP_PREDICTED] = "predicted by the model, not measured",
     [WM_CAP_BEST_MEASURED] = "the best measured; the model is not sure of a better one",
-    [WM_CAP_NEVER_BINDS] = "no cap has an effect: this work draws less than the lowest",
+    [WM_CAP_NEVER_BINDS] = "no cap has an effect: this work draws less than the lowest cap",
     [WM_CAP_NO_GAIN] = "no cap is better than the default limit by more than the noise",
 };
 
