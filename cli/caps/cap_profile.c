@@ -261,7 +261,7 @@ static double hottest(const struct wm_report *report)
         struct wm_report_figure figure;
         if (wm_report_figure(report, &part, "max_temperature", &figure) == WM_OK &&
             figure.state != WM_REPORT_MISSING)
-            highest = fmax(isnan(highest) ? figure.value : highest, figure.value);
+            highest = fmax(highest, figure.value); /* whichever is a number */
     }
     return highest;
 }

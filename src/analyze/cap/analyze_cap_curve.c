@@ -246,12 +246,3 @@ void wm_cap_curve_go_down(double *mean, size_t count)
         for (size_t k = 0; k < sizes[i]; k++)
             mean[at++] = levels[i];
 }
-
-void wm_cap_curve_go_up(double *mean, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        mean[i] = -mean[i];
-    wm_cap_curve_go_down(mean, count);
-    for (size_t i = 0; i < count; i++)
-        mean[i] = -mean[i];
-}

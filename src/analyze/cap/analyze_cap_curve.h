@@ -43,8 +43,7 @@ void wm_cap_curve_fit(const struct wm_cap_sample *samples, size_t count,
                       const struct wm_cap_shape *shape, const double *places,
                       size_t place_count, struct wm_cap_curve *ret_curve);
 
-/* Makes mean[0..count) go one way or stay level, changing it as little as that takes. */
+/* Makes mean[0..count) go down or stay level, changing it as little as that takes. */
 void wm_cap_curve_go_down(double *mean, size_t count);
-void wm_cap_curve_go_up(double *mean, size_t count);
 
 #endif
