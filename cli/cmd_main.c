@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "cmd_config.h"
@@ -468,9 +469,22 @@ static int dispatch(const struct cmd *const table[], int argc, char **argv,
     return run_named(table, argc - 1, argv + 1, io);
 }
 
+/* It would run the user's command with rights that are not the user's. */
+static bool is_set_id(const struct cmd_streams *io)
+{
+    if (getuid() == geteuid() && getgid() == getegid())
+        return false;
+    fprintf(io->chat,
+            "wattmeter: refuses to run set-user-ID or set-group-ID; remove the bit "
+            "(chmod ug-s), 'wattmeter doctor' says how sensors are opened\n");
+    return true;
+}
+
 int cmd_main(const struct cmd *const table[], int argc, char **argv,
              const struct cmd_streams *io)
 {
+    if (is_set_id(io))
+        return CMD_FAILED;
     int code = dispatch(table, argc, argv, io);
 
     /* A full disk must not look like success. */

@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "wattmeter/version.h"
@@ -31,6 +32,13 @@ static int open_own_folder(void)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* With more rights than its user the command loads only what was installed with it: whoever
+ * can put the command elsewhere, as by a hard link, must not choose its libraries. */
+static bool is_trusted(const char *folder)
+{
+    return folder[0] == '/' || !getauxval(AT_SECURE);
+}
+
 /* The own folder goes by its descriptor: its path may look like a pattern. */
 char *module_find(const char *library)
 {
@@ -41,6 +49,8 @@ char *module_find(const char *library)
     snprintf(own_path, sizeof(own_path), "/proc/self/fd/%d/", own);
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !path; i++) {
         glob_t found = { 0 };
+        if (!is_trusted(folders[i]))
+            continue;
         snprintf(pattern, sizeof(pattern), "%s%s/%s", folders[i][0] == '/' ? "" : own_path,
                  folders[i], library);
         path = realpath(pattern, NULL);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -304,7 +305,8 @@ int wm_file_set(int dir, const char *path, const char *shown, const char *text,
 
 char *wm_file_state_folder(void)
 {
-    const char *base = wm_env("XDG_STATE_HOME", NULL), *home = wm_env("HOME", NULL);
+    const char *base = wm_env_trusted("XDG_STATE_HOME", NULL);
+    const char *home = wm_env_trusted("HOME", NULL);
     char *folder = NULL;
 
     if (base && base[0] == '/')
@@ -328,6 +330,11 @@ const char *wm_env(const char *name, const char *otherwise)
 {
     const char *value = getenv(name);
     return value && value[0] ? value : otherwise;
+}
+
+const char *wm_env_trusted(const char *name, const char *otherwise)
+{
+    return getauxval(AT_SECURE) ? otherwise : wm_env(name, otherwise);
 }
 
 char *const *wm_env_all(void)

@@ -34,7 +34,7 @@ static const char users_folder[] = "/var/tmp", user_prefix[] = "wattmeter-caps-"
 /* Where this user keeps the journal, the caller's to free. */
 static char *journal_folder(void)
 {
-    const char *given = wm_env("WATTMETER_STATE", NULL);
+    const char *given = wm_env_trusted("WATTMETER_STATE", NULL);
     char *folder;
 
     if (given || geteuid() == 0)
@@ -50,8 +50,8 @@ static int check_folder(const char *folder, struct wm_error *err)
 {
     struct stat info;
 
-    if (geteuid() == 0 || wm_env("WATTMETER_STATE", NULL) || lstat(folder, &info) != 0 ||
-        (S_ISDIR(info.st_mode) && info.st_uid == geteuid()))
+    if (geteuid() == 0 || wm_env_trusted("WATTMETER_STATE", NULL) ||
+        lstat(folder, &info) != 0 || (S_ISDIR(info.st_mode) && info.st_uid == geteuid()))
         return WM_OK;
     return wm_fail(err, WM_EACCES,
                    "%s: the journal of caps cannot be there, as it is somebody else's; "
@@ -346,7 +346,7 @@ static bool is_of_user(int place, const char *name, uid_t *ret_user)
 
 void wm_cap_journal_each_of_root(wm_cap_entry_found *found, void *context)
 {
-    if (geteuid() != 0 && !wm_env("WATTMETER_STATE", NULL))
+    if (geteuid() != 0 && !wm_env_trusted("WATTMETER_STATE", NULL))
         each_in(AT_FDCWD, root_folder, NULL, found, context);
 }
 
@@ -356,7 +356,7 @@ void wm_cap_journal_each_of_users(wm_cap_entry_found *found, void *context)
     struct dirent *file;
     uid_t user;
 
-    if (wm_env("WATTMETER_STATE", NULL))
+    if (wm_env_trusted("WATTMETER_STATE", NULL))
         return;
     users = wm_file_open_folder(AT_FDCWD, users_folder);
     while (users && (file = readdir(users)) != NULL) {
@@ -372,8 +372,8 @@ static void lock_path(const char *identity, char *path, size_t size)
     char name[WM_CAP_IDENTITY];
 
     make_name(identity, name);
-    snprintf(path, size, "%s/wattmeter-cap-%s.lock", wm_env("WATTMETER_STATE", "/dev/shm"),
-             name);
+    snprintf(path, size, "%s/wattmeter-cap-%s.lock",
+             wm_env_trusted("WATTMETER_STATE", "/dev/shm"), name);
 }
 
 /* Anybody may have made something else than a lock in a folder for all: no link is
@@ -448,7 +448,7 @@ int wm_cap_lock(const char *identity, const char *device, pid_t owner, const cha
     char path[4096], *state = journal_folder();
 
     lock_path(identity, path, sizeof(path));
-    if (state && wm_env("WATTMETER_STATE", NULL))
+    if (state && wm_env_trusted("WATTMETER_STATE", NULL))
         wm_file_make_folders(state, 0755);
     free(state);
     int fd = open_lock(path);

@@ -152,7 +152,7 @@ static void find_own_folder(char *folder, size_t size)
 
 static char *search_path(void)
 {
-    const char *dir = wm_env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    const char *dir = wm_env_trusted("PATH", "/usr/local/bin:/usr/bin:/bin");
     char path[4096];
 
     for (const char *end; dir; dir = *end ? end + 1 : NULL) {

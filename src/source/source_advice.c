@@ -141,6 +141,12 @@ static bool group_name(gid_t group, char *name, size_t size)
     return true;
 }
 
+void wm_permission_group(char *name, size_t size)
+{
+    if (!group_name(getegid(), name, size))
+        snprintf(name, size, "%u", (unsigned)getegid());
+}
+
 /* Asks, rather than opens: to open a GPU's file may wake the GPU. What is not refused
  * by the file's mode, such as a device by a container, no command here would change. */
 static bool is_refused(const char *path, int access, struct stat *ret_info)
@@ -236,9 +242,14 @@ bool wm_permission_is_ours(const char *program)
 void wm_permission_capability(struct wm_advice *advice, const char *problem,
                               const char *name, const char *program)
 {
+    char group[NAME_SIZE];
+
+    wm_permission_group(group, sizeof(group));
     wm_advice_add(advice, problem,
-                  wm_permission_is_ours(program) ? "sudo setcap %s %s" : NULL, name,
-                  program);
+                  wm_permission_is_ours(program)
+                      ? "sudo chgrp %s %s && sudo chmod o= %s && sudo setcap %s %s"
+                      : NULL,
+                  group, program, program, name, program);
 }
 
 bool wm_permission_is_paranoid(const char *procfs, int level)

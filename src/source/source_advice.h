@@ -56,9 +56,10 @@ void wm_permission_files(struct wm_advice *advice, const char *sysfs,
  * read. */
 bool wm_permission_is_refused(const char *root, const char *pattern);
 
-/* Our name, or our number where we have none that fits. */
+/* The name of our user or group, or its number where it has none that fits. */
 #define WM_PERMISSION_NAME_SIZE 64
 void wm_permission_user(char *name, size_t size);
+void wm_permission_group(char *name, size_t size);
 
 /* The program that we are; empty where its path is too long: the beginning of a path is
  * another path. */
@@ -68,9 +69,10 @@ void wm_permission_program(char *path, size_t size);
  * library. */
 bool wm_permission_is_ours(const char *program);
 
-/* `problem`, which is gone when `program` has the capability `name`. A command is given for
- * ours alone: whoever grants an interpreter that has loaded the library a capability,
- * grants it to every script. */
+/* `problem`, which is gone when `program` has the capability `name`. The command gives the
+ * program to this user's group alone, as everybody who may run it has the capability then.
+ * There is a command for our own program only: an interpreter that has loaded the library
+ * would give the capability to every script. */
 void wm_permission_capability(struct wm_advice *advice, const char *problem,
                               const char *name, const char *program);
 

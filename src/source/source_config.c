@@ -16,11 +16,11 @@ struct wm_source_config wm_source_config_complete(const struct wm_source_config 
     if (config)
         full = *config;
     if (!full.procfs)
-        full.procfs = wm_env("WATTMETER_PROCFS", "/proc");
+        full.procfs = wm_env_trusted("WATTMETER_PROCFS", "/proc");
     if (!full.sysfs)
-        full.sysfs = wm_env("WATTMETER_SYSFS", "/sys");
+        full.sysfs = wm_env_trusted("WATTMETER_SYSFS", "/sys");
     if (!full.nvml)
-        full.nvml = wm_env("WATTMETER_NVML", NULL);
+        full.nvml = wm_env_trusted("WATTMETER_NVML", NULL);
     if (full.pid == 0)
         full.pid = getpid();
     return full;

@@ -166,7 +166,7 @@ static int go_without_regions(struct wm_tracker *tracker, const char *why,
  * has the program write its regions into a file, that is left alone. */
 static int make_regions(struct wm_tracker *tracker, struct wm_error *err)
 {
-    const char *file = wm_env(WM_REGIONS_VARIABLE, "");
+    const char *file = wm_env_trusted(WM_REGIONS_VARIABLE, "");
     struct wm_error why = { 0 };
     char text[512];
 
@@ -321,7 +321,8 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
                          const char *mode, struct wm_error *err)
 {
     const pid_t pid = pids[0];
-    const char *procfs = tracker->self ? "/proc" : wm_env("WATTMETER_PROCFS", "/proc");
+    const char *procfs =
+        tracker->self ? "/proc" : wm_env_trusted("WATTMETER_PROCFS", "/proc");
     bool is_other = wm_procfs_is_other(procfs);
     bool own = wm_file_is_same(procfs, "/proc") && !is_other;
 

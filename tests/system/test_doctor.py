@@ -2,6 +2,7 @@
 """test_doctor.py - what `wattmeter doctor` finds: on this machine, on the fake
 driver with sensors of known periods, without permission, with nothing at all."""
 
+import grp
 import json
 import os
 import re
@@ -272,8 +273,51 @@ def _(folder):
                                WATTMETER_PROCFS=str(folder / "proc"))["drm"]
         assert any(c["state"] == "denied" for c in drm["channels"]), drm
         advice = [a for a in drm["advice"] if "belong to others" in a["problem"]]
-        expected = quoted and "sudo setcap cap_sys_ptrace+ep " + quoted.format(folder)
+        word = quoted and quoted.format(folder)
+        expected = word and (f"sudo chgrp {grp.getgrgid(65534).gr_name} {word} && "
+                             f"sudo chmod o= {word} && sudo setcap cap_sys_ptrace+ep {word}")
         assert len(advice) == 1 and advice[0]["command"] == expected, (place, advice)
+
+
+@case("with more rights than its user no variable chooses what the command loads or reads")
+def _(folder):
+    if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("setcap"):
+        raise Skip("needs root, setpriv and setcap")
+    folder.chmod(0o755)
+    library = folder / "evil.so"
+    (folder / "evil.c").write_text("""
+#include <fcntl.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void run(void) { creat(getenv("LOADED"), 0600); }
+""")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, folder / "evil.c"], check=True)
+    for name in "sys", "proc", "state":
+        (folder / name).mkdir(mode=0o777)
+    (folder / "state").chmod(0o777)
+    loaded = folder / "state" / "loaded"
+    command = shutil.copy(WATTMETER, folder / "wattmeter")
+    variables = environment(
+        LD_LIBRARY_PATH=str(BUILD), WATTMETER_NVML=str(library), LOADED=str(loaded),
+        WATTMETER_SYSFS=str(folder / "sys"), WATTMETER_PROCFS=str(folder / "proc"),
+        XDG_STATE_HOME=str(folder / "state"))
+
+    def as_nobody(*words):
+        return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                               command, *words], capture_output=True, text=True, timeout=120,
+                              env=variables)
+
+    as_nobody("info", "--brief")
+    loaded.unlink()
+    subprocess.run(["setcap", "cap_sys_ptrace+ep", command], check=True)
+    done = as_nobody("info", "--brief")
+    assert not loaded.exists() and str(library) not in done.stderr, done
+    done = as_nobody("doctor", "--duration", "50ms")
+    assert not loaded.exists() and str(folder / "sys") not in done.stdout, done
+    assert re.search(r"^host +(good|partly)", done.stdout, re.M), done  # /proc, not the empty folder
+    for bit in 0o4755, 0o2755:
+        os.chmod(command, bit)
+        done = as_nobody("run", "--", "touch", loaded)
+        assert done.returncode == 1 and "set-user-ID" in done.stderr and not loaded.exists(), done
 
 
 @case("status 1 when nothing at all can be measured, and only then")

@@ -18,8 +18,8 @@ static char *temporary_folder(void)
 {
     char *folder = NULL;
 
-    if (asprintf(&folder, "%s/wattmeter-%ld", wm_env("TMPDIR", "/tmp"), (long)geteuid()) <
-        0)
+    if (asprintf(&folder, "%s/wattmeter-%ld", wm_env_trusted("TMPDIR", "/tmp"),
+                 (long)geteuid()) < 0)
         return NULL;
     return folder;
 }

@@ -203,7 +203,7 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
 
     *folder = (struct wm_region_folder) { .wake_fd = -1 };
     if (make_under(folder, parent) < 0) {
-        parent = wm_env("TMPDIR", "/tmp");
+        parent = wm_env_trusted("TMPDIR", "/tmp");
         if (make_under(folder, parent) < 0)
             return wm_fail_errno(err, parent);
     }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -269,7 +268,7 @@ static enum mode find_mode(void)
     found = (enum mode)atomic_load(&mode);
     if (found == MODE_UNKNOWN) {
         /* A program with rights that its user does not have writes nowhere for him. */
-        const char *value = getauxval(AT_SECURE) ? "" : wm_env(WM_REGIONS_VARIABLE, "");
+        const char *value = wm_env_trusted(WM_REGIONS_VARIABLE, "");
         found = prepare() ? look(value) : MODE_OFF;
         atomic_store(&mode, found);
     }

@@ -149,7 +149,8 @@ int wm_shares_set_target(struct wm_shares *shares, struct wm_tree *tree, pid_t r
     shares->root = root;
     if (!shares->foreign_pids || !own_numbers || shares->gpu_count == 0)
         return WM_OK;
-    return wm_pidns_open(wm_env("WATTMETER_PROCFS", "/proc"), "/proc", &shares->pidns, err);
+    return wm_pidns_open(wm_env_trusted("WATTMETER_PROCFS", "/proc"), "/proc",
+                         &shares->pidns, err);
 }
 
 static struct gpu *find_gpu(struct wm_shares *shares, const char *device)

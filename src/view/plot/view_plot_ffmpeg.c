@@ -19,6 +19,9 @@
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 
+/* Where it is looked for without a PATH that can be trusted. */
+#define FFMPEG "/usr/bin/ffmpeg"
+
 enum { LOWEST_PRIORITY = 19, WORDS_MOST = 48, PATIENCE_US = 100 * 1000 };
 
 /* Players take the colours of a film that does not say which they are for those of a
@@ -81,8 +84,8 @@ static int spawn(const struct wm_plot_ffmpeg *ffmpeg, int their_end,
     if (number == 0)
         number = posix_spawn_file_actions_adddup2(&actions, ffmpeg->said, STDERR_FILENO);
     if (number == 0)
-        number = posix_spawnp(ret_pid, words[0], &actions, NULL, (char *const *)words,
-                              wm_env_all());
+        number = posix_spawnp(ret_pid, wm_env_trusted("PATH", NULL) ? words[0] : FFMPEG,
+                              &actions, NULL, (char *const *)words, wm_env_all());
     posix_spawn_file_actions_destroy(&actions);
     return number;
 }

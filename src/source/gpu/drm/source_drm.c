@@ -331,10 +331,11 @@ static void drm_advise(const struct wm_source_case *asked)
     if (asked->advice->count > 0 || !asked->lacks_some)
         return;
     wm_permission_program(program, sizeof(program));
-    wm_permission_capability(
-        asked->advice,
-        "the GPU's users belong to others, whose /proc files only root may read",
-        "cap_sys_ptrace+ep", program);
+    wm_permission_capability(asked->advice,
+                             "the GPU's users belong to others, whose /proc files only "
+                             "root may read; this shows "
+                             "them to everybody who may run wattmeter",
+                             "cap_sys_ptrace+ep", program);
 }
 
 const struct wm_source_ops wm_source_drm = {

@@ -99,7 +99,7 @@ static bool find_in(const struct list *list, const struct wm_drm_ids *ids,
     char path[512], *text;
     size_t length;
 
-    snprintf(path, sizeof(path), "%s/%s", wm_env("WATTMETER_SHARE", "/usr/share"),
+    snprintf(path, sizeof(path), "%s/%s", wm_env_trusted("WATTMETER_SHARE", "/usr/share"),
              list->file);
     if (wm_file_slurp(path, LIST_MAX, &text, &length, NULL) < 0)
         return false;

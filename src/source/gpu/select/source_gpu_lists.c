@@ -49,8 +49,8 @@ static int read_environment(pid_t pid, struct environment *ret_environment,
     char path[512], *text;
     size_t length, count = 0;
 
-    snprintf(path, sizeof(path), "%s/%d/environ", wm_env("WATTMETER_PROCFS", "/proc"),
-             (int)pid);
+    snprintf(path, sizeof(path), "%s/%d/environ",
+             wm_env_trusted("WATTMETER_PROCFS", "/proc"), (int)pid);
     int status = wm_file_slurp(path, ENVIRONMENT_MAX, &text, &length, err);
     if (status < 0)
         return status;
