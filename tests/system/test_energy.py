@@ -6,8 +6,10 @@ power, counters that run over, are set back or are dead, and whose the energy wa
 import contextlib
 import csv
 import json
+import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import threading
 import time
@@ -48,6 +50,29 @@ class Zone:
         self.counter.seek(0)
         self.counter.write(f"{int(value * 1e6):012d}\n")
         self.counter.flush()
+
+
+class Card:
+    """A counter of a GPU in `file`: a number from `offset` on in `form`, in units of `unit` J."""
+
+    def __init__(self, file, watts, unit, form, offset=0):
+        self.watts, self.unit, self.form, self.offset = watts, unit, form, offset
+        self.counter = open(file, "r+b", buffering=0)
+        self.move(0)
+
+    def move(self, seconds):
+        self.counter.seek(self.offset)
+        self.counter.write(self.form(int((1000 + self.watts * seconds) / self.unit)))
+
+
+def copy_cards(folder, name):
+    """A copy of a captured machine with GPUs, and the folders of their devices on PCI."""
+    shutil.copytree(tap.SOURCE / "tests/data/sys-drm" / name, folder / "sys", symlinks=True)
+    return {card.parent.name: card.parent for card in (folder / "sys/devices").rglob("0000:*/uevent")}
+
+
+def microjoules(number):
+    return f"{number:015d}\n".encode()
 
 
 @contextlib.contextmanager
@@ -101,6 +126,36 @@ def _(folder):
         assert package["name"] == "package0" and package["method"] == "counter", package
         held(package, joules(last - start) - joules(first - start), name)
         near(r["energy"]["total"], package["energy"], 1e-9, name)
+
+
+@case("two dies, measured at the first one: its joules are both's, and nothing is missing")
+def _(folder):
+    cards = copy_cards(folder, "amd-instinct")
+    die = Card(cards["0000:c9:00.0"] / "gpu_metrics", 237, 2**-16, lambda units: struct.pack("<Q", units), 24)
+    with machine(folder, die) as (_, env):
+        time.sleep(0.1)
+        r, first, last = measure(folder, env, "sleep", "1")
+    package, second = r["energy"]["gpus"]
+    held(package, 237 * (last - first), "the package")
+    near(r["energy"]["total"], package["energy"] + r["energy"]["cpu"]["total"], 1e-9)
+    assert second["energy"] is None and "energy.total" not in r["why"], r["why"]
+    assert r["energy"]["uncertainty_percent"] < 15, r["energy"]
+    assert any("card2: its power is in that of card1" in note for note in r["remarks"]), r["remarks"]
+
+
+@case("a GPU's counter of many times its highest limit: no figure, and a note")
+def _(folder):
+    cards = copy_cards(folder, "intel-xe")
+    hwmon = next((cards["0000:03:00.0"] / "hwmon").iterdir())
+    (hwmon / "power1_max").unlink()
+    (hwmon / "power1_crit").write_text("328000000\n")
+    card = Card(hwmon / "energy1_input", 3868, 1e-6, microjoules)
+    with machine(folder, card) as (_, env):
+        time.sleep(0.1)
+        r, _, _ = measure(folder, env, "sleep", "1")
+    assert all(gpu["energy"] is None for gpu in r["energy"]["gpus"]), r["energy"]
+    assert any("card1: the energy counter jumped by more than the device can draw" in note
+               for note in r["remarks"]), r["remarks"]
 
 
 @case("more than eight GPUs are folded, and the one that is far off is named")

@@ -263,6 +263,15 @@ def _(folder):
     assert "\nBOARD NAME   : Größe ™\n" in info(path).stdout
 
 
+@case("the memory of an integrated GPU is the same in a report")
+def _(folder):
+    env = tap.environment(WATTMETER_NVML="/none", WATTMETER_SYSFS=str(tap.SOURCE / "tests/data/sys-drm/amd-apu"))
+    gpu = json.loads(wattmeter("info", "--json", env=env).stdout)["gpus"][0]
+    r = tap.report("sleep", "0.1", env=env)
+    assert gpu["memory"]["total_bytes"] == r["gpus"][0]["memory"]["capacity"] == 16642998272, gpu
+    assert gpu["memory"]["used_bytes"] == r["gpus"][0]["memory"]["max"], (gpu, r["gpus"])
+
+
 @case("no GPU: what was looked for, why it is not there, and status 0")
 def _(folder):
     nothing = {"WATTMETER_NVML": "/nonexistent/libnvidia-ml.so.1"}

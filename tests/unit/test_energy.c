@@ -15,6 +15,7 @@ static const struct row {
     const char *name;
     int64_t step_ms;   /* 0: 1000 */
     int64_t period_ms; /* 0: 100; -1: unknown */
+    double range;      /* the highest power that the driver allows; 0: unknown */
     size_t ticks;
     double counter[MAX_TICKS];
     double power[MAX_TICKS];
@@ -411,6 +412,49 @@ static const struct row {
         .implausible = 1,
     },
     {
+        .name = "twice the limit in a step of two periods",
+        .step_ms = 100,
+        .range = 300,
+        .ticks = 4,
+        .counter = { 0, 60, 90, 120 },
+        .power = { NONE, NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 120 - 300 * 0.05,
+    },
+    {
+        .name = "many times the limit, without power",
+        .range = 328,
+        .ticks = 4,
+        .counter = { 0, 3900, 7800, 11700 },
+        .power = { NONE, NONE, NONE, NONE },
+        .method = WM_ENERGY_COUNTER,
+        .joules = 0,
+        .missing_s = 3,
+        .implausible = 3,
+    },
+    {
+        .name = "many times the limit, and power",
+        .range = 328,
+        .ticks = 4,
+        .counter = { 0, 3900, 7800, 11700 },
+        .power = { 200, 200, 200, 200 },
+        .method = WM_ENERGY_COUNTER_FILLED,
+        .joules = 600,
+        .filled_s = 3,
+        .implausible = 3,
+        .compared = true,
+    },
+    {
+        .name = "power of many times the limit",
+        .range = 328,
+        .ticks = 4,
+        .counter = { NONE, NONE, NONE, NONE },
+        .power = { 200, 3900, 200, 200 },
+        .method = WM_ENERGY_INTEGRAL,
+        .joules = 200,
+        .missing_s = 2,
+    },
+    {
         .name = "jumps beyond ten times the power",
         .ticks = 4,
         .counter = { 0, 100, 1200, 1300 },
@@ -639,7 +683,8 @@ static void test_rows(void **state)
         const struct row *row = &rows[i];
         int64_t step_ns = (row->step_ms ? row->step_ms : 1000) * 1000000;
         int64_t period_ms = row->period_ms ? row->period_ms : 100;
-        struct wm_sensor sensor = { .period_ns = period_ms > 0 ? period_ms * 1000000 : 0 };
+        struct wm_sensor sensor = { .period_ns = period_ms > 0 ? period_ms * 1000000 : 0,
+                                    .range = row->range };
         struct wm_energy energy = { .counter_sensor = sensor, .power_sensor = sensor };
         struct wm_energy_result result;
 

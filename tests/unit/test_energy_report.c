@@ -666,13 +666,13 @@ static void test_left_out(void **state)
     report = report_of(laptop, ARRAY_LEN(laptop));
     assert_int_equal(report->remark_count > 0, 1);
     assert_string_equal(report->remarks[report->remark_count - 1],
-                        "GPU energy leaves out card1: its power is part of the CPU's");
+                        "GPU energy adds nothing for card1: its power is another device's");
     wm_report_free(report);
 
     /* Where there is no other GPU nothing is left out of it. */
     report = report_of(integrated, ARRAY_LEN(integrated));
     for (size_t i = 0; i < report->remark_count; i++)
-        assert_null(strstr(report->remarks[i], "leaves out"));
+        assert_null(strstr(report->remarks[i], "adds nothing"));
     wm_report_free(report);
 }
 

@@ -164,11 +164,12 @@ static void test_machines(void **state)
           14,
           "card1",
           "AMD INSTINCT MI250 (MCM) OAM AC MBA",
-          "card1: amdgpu at 0000:c9:00.0; card2: amdgpu at 0000:ce:00.0",
+          "card1: amdgpu at 0000:c9:00.0, its power is that of both dies of the package; "
+          "card2: amdgpu at 0000:ce:00.0",
           { GIVES(DIE, "energy", 52428800), GIVES(DIE, "power", 237),
             GIVES(DIE, "memory_temperature", 49),
-            LACKS(DIE_2, "energy", "amdgpu reports no energy"),
-            LACKS(DIE_2, "power", "card2 draws 0 W by its own account"),
+            LACKS(DIE_2, "energy", "its power is in that of card1, on the same package"),
+            LACKS(DIE_2, "power", "its power is in that of card1, on the same package"),
             GIVES(DIE_2, "utilization", 0.88), GIVES(DIE_2, "temperature", 45) },
           { { 0 } } },
         { "intel-integrated",
@@ -597,7 +598,8 @@ static void write_bytes(const char *dir, const char *path, const void *bytes, si
 }
 
 /* A gpu_metrics file of `size` bytes: revision 1.4 where it says 288. */
-static void write_metrics(const char *dir, uint16_t stated, size_t size, uint64_t energy)
+static void write_metrics_of(const char *dir, const char *path, uint16_t stated,
+                             size_t size, uint64_t energy)
 {
     static const uint16_t fields[] = { 61, 49, 40, 750, 100 }; /* from byte 4 on */
     unsigned char bytes[8192];
@@ -608,10 +610,15 @@ static void write_metrics(const char *dir, uint16_t stated, size_t size, uint64_
     bytes[3] = 4;
     memcpy(bytes + 4, fields, sizeof(fields));
     memcpy(bytes + 24, &energy, sizeof(energy));
-    write_bytes(dir, "class/drm/card0/device/gpu_metrics", bytes, size);
+    write_bytes(dir, path, bytes, size);
 }
 
 #define METRICS_FILE "class/drm/card0/device/gpu_metrics"
+
+static void write_metrics(const char *dir, uint16_t stated, size_t size, uint64_t energy)
+{
+    write_metrics_of(dir, METRICS_FILE, stated, size, energy);
+}
 
 static void test_gpu_metrics(void **state)
 {
@@ -653,6 +660,93 @@ static void test_gpu_metrics(void **state)
         read_all(source);
         check(source, cases[i].values);
         CHECK(source, GIVES(ARC, "utilization", 0.07));
+        wm_source_close(source);
+        assert_int_equal(test_remove_dir(state), 0);
+    }
+}
+
+/* A die of 300 W, or one that is measured with another. */
+static void make_die(const char *dir, size_t number, const char *serial, bool is_second)
+{
+    char path[128], text[128];
+
+    snprintf(text, sizeof(text),
+             "DRIVER=amdgpu\nPCI_ID=1002:740C\nPCI_SLOT_NAME=0000:0%zu:00.0\n", number + 1);
+    snprintf(path, sizeof(path), "class/drm/card%zu/device/uevent", number);
+    test_write_file(dir, path, text);
+    if (serial) {
+        snprintf(path, sizeof(path), "class/drm/card%zu/device/unique_id", number);
+        test_write_file(dir, path, serial);
+    }
+    snprintf(path, sizeof(path), "class/drm/card%zu/device/hwmon/hwmon%zu/name", number,
+             number);
+    test_write_file(dir, path, "amdgpu\n");
+    snprintf(path, sizeof(path), "class/drm/card%zu/device/hwmon/hwmon%zu/power1_average",
+             number, number);
+    test_write_file(dir, path, is_second ? "0\n" : "300000000\n");
+    snprintf(path, sizeof(path), "class/drm/card%zu/device/gpu_metrics", number);
+    write_metrics_of(dir, path, 288, 288, is_second ? 0 : 3 * 65536);
+}
+
+/* The dies of a package have one power, which the first of them reports. */
+static void test_dies(void **state)
+{
+    static const struct {
+        const char *what;
+        size_t count;
+        struct {
+            const char *serial;
+            bool is_second;
+            const char *first; /* at which it is measured; NULL: it has a power */
+        } dies[4];
+    } cases[] = {
+        { "two packages, with serial numbers",
+          4,
+          { { "11111111aaaaaaaa\n", false, NULL },
+            { "22222222bbbbbbbb\n", false, NULL },
+            { "11111111aaaaaaaa\n", true, "card0" },
+            { "22222222bbbbbbbb\n", true, "card1" } } },
+        { "two packages, without",
+          4,
+          { { NULL, false, NULL },
+            { NULL, true, "card0" },
+            { NULL, false, NULL },
+            { NULL, true, "card2" } } },
+        { "serial numbers of dies",
+          2,
+          { { "11111111aaaaaaaa\n", false, NULL },
+            { "22222222bbbbbbbb\n", true, "card0" } } },
+        { "the second first",
+          4,
+          { { NULL, true, "card1" },
+            { NULL, false, NULL },
+            { NULL, true, "card3" },
+            { NULL, false, NULL } } },
+        { "the first one is not shown",
+          1,
+          { { NULL, true, "draws 0 W by its own account" } } },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(test_make_dir(state), 0);
+        for (size_t k = 0; k < cases[i].count; k++)
+            make_die(*state, k, cases[i].dies[k].serial, cases[i].dies[k].is_second);
+        struct wm_source *source = open_trees(*state, make_proc(*state), NULL);
+        read_all(source);
+        for (size_t n = 0; n < wm_source_channel_count(source); n++) {
+            const struct wm_channel *channel = wm_source_channel(source, n);
+            size_t die = (size_t)(channel->label[4] - '0');
+            const char *first = cases[i].dies[die].first;
+            if (strcmp(channel->metric, "power") != 0)
+                continue;
+            assert_int_equal(readings[n].state,
+                             first ? WM_READING_UNSUPPORTED : WM_READING_OK);
+            if (first)
+                assert_non_null(strstr(wm_source_why(source, n), first));
+            assert_int_equal(channel->device_kind,
+                             first && cases[i].count > 1 ? WM_DEVICE_OTHER : WM_DEVICE_GPU);
+        }
         wm_source_close(source);
         assert_int_equal(test_remove_dir(state), 0);
     }
@@ -1215,6 +1309,7 @@ int main(void)
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_choice_of_files),
         cmocka_unit_test(test_gpu_metrics),
+        cmocka_unit_test(test_dies),
         IN_SCRATCH(test_gpu_metrics_steps),
         IN_SCRATCH(test_asleep),
         IN_SCRATCH(test_no_permission),

@@ -186,8 +186,9 @@ static void choose(struct wm_analysis *analysis, enum wm_device_kind kind)
             wm_device_is(&analysis->devices[i], kind, choice.source);
 }
 
-/* The power of a GPU that is a part of a processor has its name, and is no GPU's. */
-static bool is_in_cpu(const struct wm_analysis *analysis, const struct wm_channel *gpu)
+/* The power of a GPU that is a part of a processor, or the second die of a package, has its
+ * name, and is not its own. */
+static bool is_elsewhere(const struct wm_analysis *analysis, const struct wm_channel *gpu)
 {
     for (size_t i = 0; i < analysis->device_count; i++) {
         const struct wm_device_stats *device = &analysis->devices[i];
@@ -219,7 +220,7 @@ static void finish_gpus(struct wm_analysis *analysis)
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         struct wm_gpu_stats *gpu = &analysis->gpus[i];
         choose_channel(analysis, gpu);
-        gpu->device.counts = !is_in_cpu(analysis, gpu->device.channel);
+        gpu->device.counts = !is_elsewhere(analysis, gpu->device.channel);
         take_baseline(analysis->run, &gpu->device);
     }
 }

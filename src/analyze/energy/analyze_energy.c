@@ -9,6 +9,11 @@
 /* No board comes near: a jump beyond it is a broken counter, whatever the power. */
 #define MOST_WATTS 100e3
 
+/* How many times the highest power that the driver lets a device have a step may imply: it
+ * may be of one period more than the time it was seen in, and power is above the limit for
+ * moments. */
+#define LIMIT_TIMES 4.0
+
 /* How many times the highest power seen a jump may imply. Power may be averaged over a
  * second or measured for a quarter of the time, hence the wide margin. */
 #define MOST_TIMES 10.0
@@ -87,6 +92,12 @@ static double lag_period_s(const struct wm_energy *energy)
 static bool there(const struct wm_reading *reading)
 {
     return reading && wm_stats_usable(reading) && reading->value >= 0;
+}
+
+/* What no reading of the sensor can say. */
+static double impossible_watts(const struct wm_sensor *sensor)
+{
+    return sensor->range > 0 ? fmin(LIMIT_TIMES * sensor->range, MOST_WATTS) : MOST_WATTS;
 }
 
 static void go_on(struct wm_energy_way *way, double watts)
@@ -186,7 +197,7 @@ static void add_power(struct wm_energy *energy, double tick_s,
     double joules = 0, seconds = 0;
 
     energy->since_s += tick_s;
-    if (!there(power)) {
+    if (!there(power) || power->value > impossible_watts(&energy->power_sensor)) {
         /* The last value may have stood for several ticks. */
         energy->hole_s +=
             energy->powered ? wm_stats_seconds(energy->power_ns, energy->last_ns) : tick_s;
@@ -511,7 +522,7 @@ static bool count_increase(struct wm_energy *energy, double joules, double secon
     double watts =
         joules / fmax(fmax(seconds, counter_period_s(energy)), SLOWEST_RENEWAL_S);
 
-    if (watts > MOST_WATTS) {
+    if (watts > impossible_watts(&energy->counter_sensor)) {
         energy->implausible++;
         return false;
     }

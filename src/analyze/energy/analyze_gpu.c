@@ -291,20 +291,32 @@ static void remark_tree_memory(struct wm_report_builder *builder)
                     tree_lacks(builder, channel), why[0] ? ": " : "", why);
 }
 
-/* One that is a part of a processor has its power in that of the CPU, which is added
- * up elsewhere. */
-static void remark_left_out(struct wm_report_builder *builder, size_t count)
+/* One that is a part of a processor has its power in that of the CPU, and a second die in
+ * that of the first, which are added up elsewhere. */
+static void remark_left_out(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
-    struct list list = { .before = " " };
 
     for (size_t i = 0; i < analysis->gpu_count; i++) {
-        if (!analysis->gpus[i].device.counts)
-            add_name(&list, builder, i);
+        size_t channel = channel_of(builder, i, &energy_part);
+        const char *why = channel != WM_NO_CHANNEL ? analysis->stats[channel].why : "";
+        struct list list = { .before = "" };
+        size_t first = 0;
+
+        while (first < i && (analysis->gpus[first].device.counts ||
+                             !lack_alike(builder, &energy_part, first, i)))
+            first++;
+        if (analysis->gpus[i].device.counts || first < i)
+            continue;
+        for (size_t k = i; k < analysis->gpu_count; k++) {
+            if (k == i || (!analysis->gpus[k].device.counts &&
+                           lack_alike(builder, &energy_part, i, k)))
+                add_name(&list, builder, k);
+        }
+        end_names(&list);
+        wm_build_remark(builder, "GPU energy adds nothing for %s: %s", list.text,
+                        why[0] ? why : "its power is another device's");
     }
-    end_names(&list);
-    wm_build_remark(builder, "GPU energy leaves out %s: %s power is part of the CPU's",
-                    list.text, count == 1 ? "its" : "their");
 }
 
 /* What the sum over GPUs lacks, or NULL: figures of some, or GPUs that do not answer. */
@@ -346,7 +358,7 @@ static void sum_energies(struct wm_report_builder *builder)
     else if (lacks)
         wm_build_sum_lack(&report->gpu_energy, wm_build_text(builder, "%s", lacks));
     if (summed > 0 && left_out > 0 && !is_all)
-        remark_left_out(builder, left_out);
+        remark_left_out(builder);
 }
 
 static void build_sums(struct wm_report_builder *builder)

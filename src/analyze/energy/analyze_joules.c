@@ -53,10 +53,13 @@ static const char *why_no_energy(struct wm_report_builder *builder,
     return wm_build_why(builder, channel, device->channel->source);
 }
 
-static const char *why_not_covered(struct wm_report_builder *builder, size_t channel)
+static const char *why_not_covered(struct wm_report_builder *builder, size_t channel,
+                                   const struct wm_energy_result *energy)
 {
     const char *why = builder->analysis->stats[channel].why;
 
+    if (energy->implausible > 0)
+        return "its energy counter jumped by more than the device can draw";
     return wm_build_text(builder, "it was not known long enough for a figure%s%s",
                          why[0] ? ": " : "", why);
 }
@@ -87,7 +90,8 @@ static void remark_counter(struct wm_report_builder *builder,
 {
     const char *label = device->channel->label;
     uint64_t jumps = jumps_of(builder, device->energy, energy->resets);
-    const char *instead = energy->method == WM_ENERGY_COUNTER_FILLED
+    const char *instead = !wm_energy_is_known(energy) ? "there is no figure"
+                          : energy->method == WM_ENERGY_COUNTER_FILLED
                               ? "the integral of power is used there"
                               : "that is left out, and the figure is a lower bound";
     const struct {
@@ -228,11 +232,13 @@ static void build_figure(struct wm_report_builder *builder,
         figure->check = wm_value_known(energy.gap);
     if (!wm_energy_is_known(&energy)) {
         bool is_seen = energy.method != WM_ENERGY_UNKNOWN;
+        if (energy.implausible > 0)
+            remark_counter(builder, device, &energy);
         if (is_seen)
             figure->method[0] = '\0';
         miss_uncertainty(figure, "there is no figure");
         figure->energy =
-            wm_value_missing(is_seen ? why_not_covered(builder, channel)
+            wm_value_missing(is_seen ? why_not_covered(builder, channel, &energy)
                                      : why_no_energy(builder, device, channel));
         return;
     }

@@ -27,8 +27,8 @@ struct wm_meter_input {
     /* Of the last round; NULL: it has no such channel. */
     const struct wm_reading *counter, *power, *utilization, *temperature;
     struct wm_sensor counter_sensor, power_sensor;
-    bool is_in_cpu;   /* a GPU whose power is a part of the CPU's */
-    bool is_left_out; /* and which therefore is not in the sum over GPUs */
+    bool is_elsewhere; /* a GPU whose power is another device's */
+    bool is_left_out;  /* and which therefore is not in the sum over GPUs */
 
     /* Its counter. */
     bool is_alive;   /* it has been seen to move, and not to stand still since */

@@ -195,9 +195,10 @@ static void take_channel(struct wm_meter_inputs *inputs, size_t index)
         input = new_input(inputs, channel);
     if (!input)
         return;
-    /* An integrated GPU's power has its name and is not the GPU's. */
+    /* The power of an integrated GPU, or of a second die, has its name and is not its own.
+     */
     if (channel->device_kind != input->told.kind) {
-        input->is_in_cpu |= channel->device_kind == WM_DEVICE_OTHER;
+        input->is_elsewhere |= channel->device_kind == WM_DEVICE_OTHER;
         return;
     }
     if (strcmp(channel->metric, "energy") == 0) {
@@ -241,22 +242,24 @@ static void remark_gpus(struct wm_meter_inputs *inputs)
     }
 }
 
-/* GPUs that the sum over GPUs is without, as their power is a part of the CPU's; unless
+/* GPUs that the sum over GPUs is without, as their power is another device's; unless
  * all are like them. */
 static void leave_out_gpus(struct wm_meter_inputs *inputs)
 {
     size_t counted = 0;
 
     for (size_t i = 0; i < inputs->count; i++)
-        counted += inputs->list[i].told.kind == WM_DEVICE_GPU && !inputs->list[i].is_in_cpu;
+        counted +=
+            inputs->list[i].told.kind == WM_DEVICE_GPU && !inputs->list[i].is_elsewhere;
     for (size_t i = 0; i < inputs->count; i++) {
         struct wm_meter_input *input = &inputs->list[i];
-        input->is_left_out = input->is_in_cpu && counted > 0;
+        input->is_left_out = input->is_elsewhere && counted > 0;
         if (!input->is_left_out)
             continue;
-        wm_text_list(inputs->remark, sizeof(inputs->remark), "; ",
-                     "GPU energy leaves out %s: its power is part of the CPU's",
-                     input->told.label);
+        wm_text_list(
+            inputs->remark, sizeof(inputs->remark), "; ",
+            "GPU energy adds nothing for %s: its power is part of another device's",
+            input->told.label);
     }
 }
 

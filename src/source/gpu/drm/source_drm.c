@@ -108,19 +108,28 @@ static enum wm_origin origin_of(const struct wm_drm_card *card, enum wm_drm_metr
                : WM_MEASURED;
 }
 
-/* What the sensor of an integrated GPU sees is inside the energy of the CPU package, or
- * is all of it: a sensor beside the GPU, which is added to nothing. Where there is no
- * sensor the channel still tells this. */
+/* The power of an integrated GPU is inside the energy of the CPU package, or is all of it,
+ * and that of a second die is the first one's: a sensor beside the GPU, which is added to
+ * nothing. Where there is no sensor the channel still tells this. */
 static enum wm_device_kind kind_of(const struct wm_drm_card *card,
                                    enum wm_drm_metric metric)
 {
-    return card->integrated && metric == WM_DRM_POWER ? WM_DEVICE_OTHER : WM_DEVICE_GPU;
+    return card->elsewhere[0] && metric == WM_DRM_POWER ? WM_DEVICE_OTHER : WM_DEVICE_GPU;
 }
 
 /* So the GPU has no energy of its own, whatever the driver reports. */
 static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric metric)
 {
-    return card->integrated && metric == WM_DRM_ENERGY;
+    return card->elsewhere[0] && metric == WM_DRM_ENERGY;
+}
+
+static const char *sensor_text(const struct wm_drm_card *card, enum wm_drm_metric metric)
+{
+    bool is_own = kind_of(card, metric) == WM_DEVICE_GPU;
+
+    if (card->has_second || (!is_own && !card->integrated))
+        return "the sensor of both dies of the package";
+    return is_own ? "the GPU's own sensor" : "the sensor of CPU and GPU together";
 }
 
 static struct wm_sensor sensor_of(const struct wm_drm_card *card, enum wm_drm_metric metric)
@@ -130,9 +139,8 @@ static struct wm_sensor sensor_of(const struct wm_drm_card *card, enum wm_drm_me
     return (struct wm_sensor) {
         .kind = WM_SENSOR_BUILT_IN,
         .gain = GAIN,
-        .text = kind_of(card, metric) == WM_DEVICE_GPU
-                    ? "the GPU's own sensor"
-                    : "the sensor of CPU and GPU together",
+        .range = wm_drm_card_most_watts(card),
+        .text = sensor_text(card, metric),
     };
 }
 
@@ -143,7 +151,7 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
 
     *slot = (struct slot) { .card = place, .metric = metric };
     if (has_no_energy(card, metric))
-        wm_fail(&slot->err, WM_ENODEV, "its power is that of the CPU package");
+        wm_fail(&slot->err, WM_ENODEV, "%s", card->elsewhere);
     else if (metric == WM_DRM_ENERGY && card->metrics_status == WM_EFORMAT)
         slot->err = card->metrics_err;
     else if (card->ways[metric].by == WM_DRM_NOT_AT_ALL)
@@ -178,7 +186,8 @@ static void add_card(struct drm *drm, size_t place)
     wm_text_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s%s", card->label,
                  card->driver, card->slot[0] ? " at " : "", card->slot,
                  card->integrated ? ", integrated, so that its power is that of the CPU too"
-                                  : "");
+                 : card->has_second ? ", its power is that of both dies of the package"
+                                    : "");
 }
 
 static int drm_look(const struct wm_source_config *config, struct wm_error *err)
@@ -193,7 +202,7 @@ static int drm_open(void *state, const struct wm_source_config *config,
 {
     struct drm *drm = state;
 
-    int status = wm_drm_cards_open(&drm->cards, config->sysfs, true, err);
+    int status = wm_drm_cards_open(&drm->cards, config->sysfs, err);
     if (status < 0)
         return status;
     size_t count = drm->cards.count;

@@ -122,7 +122,7 @@ bool wm_drm_card_has_driver(const struct wm_drm_card *card, const char *driver)
 
 /* Opens the files of the card. Why it is no GPU of ours, or NULL: one that only shows
  * pictures, or whose driver we do not know, has nothing to read. */
-static const char *open_files(struct wm_drm_card *card, bool adds_shared)
+static const char *open_files(struct wm_drm_card *card)
 {
     if (card->dir < 0)
         return "no folder";
@@ -132,7 +132,7 @@ static const char *open_files(struct wm_drm_card *card, bool adds_shared)
     if (strncmp(card->driver, "nvidia", 6) == 0)
         return "left to NVML";
     find_render(card);
-    wm_drm_card_open_ways(card, adds_shared);
+    wm_drm_card_open_ways(card);
     bool has_counters = wm_drm_card_counts_clients(card);
     for (size_t i = 0; i < WM_DRM_METRICS; i++)
         has_counters |= card->ways[i].by == WM_DRM_BY_FILES ||
@@ -147,7 +147,7 @@ static void close_card(struct wm_drm_card *card)
         close(card->dir);
 }
 
-static void open_card(struct wm_drm_cards *cards, unsigned number, bool adds_shared)
+static void open_card(struct wm_drm_cards *cards, unsigned number)
 {
     struct wm_drm_card *card = &cards->cards[cards->count];
 
@@ -158,7 +158,7 @@ static void open_card(struct wm_drm_cards *cards, unsigned number, bool adds_sha
     snprintf(card->label, sizeof(card->label), "card%u", number);
     snprintf(card->path, sizeof(card->path), "%s/%s", cards->class_path, card->label);
     card->dir = open(card->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const char *why = open_files(card, adds_shared);
+    const char *why = open_files(card);
     cards->count += why == NULL;
     if (!why)
         return;
@@ -253,6 +253,46 @@ static void tell_apart(struct wm_drm_cards *cards)
     }
 }
 
+/* The die at which the package of a second die is measured: the dies of a package have the
+ * same serial number or, where the driver does not tell it, stand side by side. */
+static struct wm_drm_card *find_first_die(struct wm_drm_cards *cards, size_t second)
+{
+    const struct wm_drm_card *card = &cards->cards[second];
+    struct wm_drm_card *beside = NULL;
+
+    for (size_t i = 0; i < cards->count; i++) {
+        struct wm_drm_card *other = &cards->cards[i];
+        if (!other->metrics.has[WM_DRM_ENERGY] || strcmp(other->model, card->model) != 0)
+            continue;
+        if (strcmp(other->identity, card->identity) == 0)
+            return other;
+        if (!other->has_second && (i + 1 == second || (i == second + 1 && !beside)))
+            beside = other;
+    }
+    return beside;
+}
+
+/* Of which cards the power is that of another device. */
+static void find_elsewhere(struct wm_drm_cards *cards)
+{
+    struct wm_error err;
+    double watts;
+
+    for (size_t i = 0; i < cards->count; i++) {
+        struct wm_drm_card *card = &cards->cards[i], *first;
+        if (card->integrated)
+            snprintf(card->elsewhere, sizeof(card->elsewhere),
+                     "its power is that of the CPU package");
+        if (!card->metrics.is_second_die ||
+            wm_drm_card_read(card, WM_DRM_POWER, &watts, &err) == WM_READING_OK ||
+            !(first = find_first_die(cards, i)))
+            continue;
+        first->has_second = true;
+        snprintf(card->elsewhere, sizeof(card->elsewhere),
+                 "its power is in that of %s, on the same package", first->label);
+    }
+}
+
 static int find_numbers(struct wm_drm_cards *cards, const char *sysfs,
                         unsigned numbers[WM_DRM_CARDS], size_t *ret_count,
                         struct wm_error *err)
@@ -273,8 +313,7 @@ int wm_drm_cards_look(const char *sysfs, struct wm_error *err)
     return find_numbers(&cards, sysfs, numbers, &count, err);
 }
 
-int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_shared,
-                      struct wm_error *err)
+int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, struct wm_error *err)
 {
     unsigned numbers[WM_DRM_CARDS];
     size_t count = 0;
@@ -287,7 +326,8 @@ int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_s
         return wm_fail_memory(err, "drm");
     cards->seen = sum_of(cards, numbers, count);
     for (size_t i = 0; i < count; i++)
-        open_card(cards, numbers[i], adds_shared);
+        open_card(cards, numbers[i]);
+    find_elsewhere(cards);
     tell_apart(cards);
     return cards->count > 0 ? WM_OK : cards_fail(cards, err);
 }

@@ -60,6 +60,11 @@ struct wm_drm_card {
     char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
     char link[24];   /* folder of the PCI device whose link is the board's, if asked for */
     bool integrated; /* surely a part of a processor, whose power is its power */
+    bool has_second; /* its power is that of another die, too */
+
+    /* "its power is that of the CPU package": of a GPU that has no joules of its own. Empty
+     * of others. */
+    char elsewhere[64];
 
     struct wm_drm_way ways[WM_DRM_METRICS];
     struct wm_drm_file metrics_file; /* gpu_metrics */
@@ -90,10 +95,7 @@ struct wm_drm_cards {
 /* Whether there is any card: WM_ENODEV if not. */
 int wm_drm_cards_look(const char *sysfs, struct wm_error *err);
 
-/* `adds_shared`: the memory of an integrated GPU is that which is set aside for it and
- * what it takes of the machine's besides. */
-int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, bool adds_shared,
-                      struct wm_error *err);
+int wm_drm_cards_open(struct wm_drm_cards *cards, const char *sysfs, struct wm_error *err);
 void wm_drm_cards_close(struct wm_drm_cards *cards);
 
 /* Whether one has come or gone. */
@@ -103,6 +105,9 @@ bool wm_drm_cards_changed(const struct wm_drm_cards *cards);
 bool wm_drm_card_counts_clients(const struct wm_drm_card *card);
 
 bool wm_drm_card_has_driver(const struct wm_drm_card *card, const char *driver);
+
+/* The highest limit of its power that its driver tells; 0: none, or it is asleep. */
+double wm_drm_card_most_watts(const struct wm_drm_card *card);
 
 /* Starts a new round of readings. */
 void wm_drm_card_turn(struct wm_drm_card *card);
@@ -145,7 +150,7 @@ int wm_drm_card_set_limit(const struct wm_drm_card *card, double watts,
 extern const char wm_drm_not_measured[]; /* of a power of 0 W */
 
 /* Finds out how the card reports each metric, and opens the files for it. */
-void wm_drm_card_open_ways(struct wm_drm_card *card, bool adds_shared);
+void wm_drm_card_open_ways(struct wm_drm_card *card);
 void wm_drm_card_close_ways(struct wm_drm_card *card);
 
 #endif

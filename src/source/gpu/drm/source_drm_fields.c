@@ -291,7 +291,7 @@ static void close_file(struct wm_drm_file *file)
     file->fd = -ENOENT;
 }
 
-static void open_way(struct wm_drm_card *card, const struct row *row, bool adds_shared,
+static void open_way(struct wm_drm_card *card, const struct row *row,
                      struct wm_drm_way *way)
 {
     const char *more = strchr(row->path, ' ');
@@ -303,20 +303,20 @@ static void open_way(struct wm_drm_card *card, const struct row *row, bool adds_
     way->range = &ranges[row->kind];
     way->wakes = !is_kept(row->kind);
     way->file_count = 1;
-    if (!more || (more[1] == '&' && !(card->integrated && adds_shared)))
+    if (!more || (more[1] == '&' && !card->integrated))
         return;
     way->is_difference = more[1] == '-';
     snprintf(way->files[1].name, sizeof(way->files[1].name), "%s", more + 2);
     way->file_count += open_file(card, &way->files[1]);
 }
 
-static void open_files(struct wm_drm_card *card, bool adds_shared)
+static void open_files(struct wm_drm_card *card)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (size_t metric = 0; metric < WM_DRM_METRICS; metric++) {
             if (measured[metric] == rows[i].field && is_for(&rows[i], card) &&
                 card->ways[metric].by == WM_DRM_NOT_AT_ALL)
-                open_way(card, &rows[i], adds_shared, &card->ways[metric]);
+                open_way(card, &rows[i], &card->ways[metric]);
         }
     }
 }
@@ -356,7 +356,7 @@ static bool is_in_intel_cpu(const struct wm_drm_card *card)
            card->ways[WM_DRM_POWER].by == WM_DRM_NOT_AT_ALL;
 }
 
-void wm_drm_card_open_ways(struct wm_drm_card *card, bool adds_shared)
+void wm_drm_card_open_ways(struct wm_drm_card *card)
 {
     static const enum wm_drm_metric sums[] = { WM_DRM_UTILIZATION, WM_DRM_MEMORY_USED };
 
@@ -364,7 +364,7 @@ void wm_drm_card_open_ways(struct wm_drm_card *card, bool adds_shared)
     open_file(card, &card->sleep_file);
     open_gpu_metrics(card);
     find_hwmon(card);
-    open_files(card, adds_shared);
+    open_files(card);
     card->integrated |= is_in_intel_cpu(card);
     use_gpu_metrics(card);
     for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
@@ -472,6 +472,11 @@ static void tell_measured(struct wm_drm_look *look, enum wm_drm_metric metric)
     struct wm_error err;
     double value;
 
+    if (metric == WM_DRM_ENERGY && card->elsewhere[0]) {
+        wm_drm_look_missing(look, measured[metric], WM_READING_UNSUPPORTED, "%s",
+                            card->elsewhere);
+        return;
+    }
     if (card->ways[metric].by != WM_DRM_BY_FILES &&
         card->ways[metric].by != WM_DRM_BY_GPU_METRICS)
         return;

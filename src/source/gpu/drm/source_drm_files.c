@@ -11,8 +11,7 @@
 #include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_text.h"
 
-/* The first die of a package (MI250) is measured together with the second, for which
- * amdgpu then says 0. No GPU that is awake draws nothing. */
+/* No GPU that is awake draws nothing. */
 const char wm_drm_not_measured[] = " draws 0 W by its own account: it is not measured";
 
 static enum wm_reading_state fail_asleep(const struct wm_drm_card *card,
@@ -138,7 +137,10 @@ static enum wm_reading_state fail_range(const struct wm_drm_card *card,
 static enum wm_reading_state fail_zero(const struct wm_drm_card *card, const char *what,
                                        struct wm_error *err)
 {
-    wm_fail(err, WM_ENODEV, "%s%s", what[0] == ' ' ? card->label : "", what);
+    if (card->elsewhere[0] && what == wm_drm_not_measured)
+        wm_fail(err, WM_ENODEV, "%s", card->elsewhere);
+    else
+        wm_fail(err, WM_ENODEV, "%s%s", what[0] == ' ' ? card->label : "", what);
     return WM_READING_UNSUPPORTED;
 }
 
@@ -179,6 +181,29 @@ enum wm_reading_state wm_drm_card_number(const struct wm_drm_card *card, const c
     };
 
     return wm_drm_read_way(card, &way, ret_number, ret_err);
+}
+
+/* What it cannot draw for longer than a moment (crit), what the limit can be set to and is
+ * set to: of the card (1), or of the GPU alone (2). */
+static const char *const limits[] = {
+    "power1_crit",      "power2_crit", "power1_cap_max", "power1_rated_max",
+    "power2_rated_max", "power1_max",  "power2_max",     "power1_cap",
+};
+
+double wm_drm_card_most_watts(const struct wm_drm_card *card)
+{
+    double most = 0, microwatts;
+    struct wm_error err;
+    char name[96];
+
+    for (size_t i = 0; card->hwmon[0] && i < sizeof(limits) / sizeof(limits[0]); i++) {
+        snprintf(name, sizeof(name), "%s%s", card->hwmon, limits[i]);
+        if (wm_drm_card_number(card, name, 0, INT64_C(100000000000), &microwatts, &err) ==
+                WM_READING_OK &&
+            microwatts / 1e6 > most)
+            most = microwatts / 1e6;
+    }
+    return most;
 }
 
 static void read_gpu_metrics(struct wm_drm_card *card)

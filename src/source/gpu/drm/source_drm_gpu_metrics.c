@@ -113,15 +113,15 @@ static const struct layout *find_layout(const unsigned char *bytes, size_t size)
     return NULL;
 }
 
-/* Some drivers mark an energy that they lack with 32 bits of ones, and the
- * second die of a package that is measured at the first one says 0. */
-static bool has_energy(const unsigned char *bytes, const struct layout *layout)
+/* Some drivers mark an energy that they lack with 32 bits of ones. */
+static bool read_energy(const unsigned char *bytes, const struct layout *layout,
+                        uint64_t *ret_raw)
 {
     uint64_t raw;
 
     if (layout->stamp.width > 0 && !read_field(bytes, &layout->stamp, &raw))
         return false;
-    return read_field(bytes, &layout->energy, &raw) && raw != UINT32_MAX && raw != 0;
+    return read_field(bytes, &layout->energy, ret_raw) && *ret_raw != UINT32_MAX;
 }
 
 static void take(const unsigned char *bytes, const struct field *field,
@@ -143,7 +143,9 @@ int wm_parse_gpu_metrics(const void *bytes, size_t size, struct wm_gpu_metrics *
     if (!layout)
         return WM_EFORMAT;
     *ret_metrics = (struct wm_gpu_metrics) { .integrated = layout->integrated };
-    if (has_energy(bytes, layout))
+    bool has_energy = read_energy(bytes, layout, &raw);
+    ret_metrics->is_second_die = has_energy && raw == 0;
+    if (has_energy && raw != 0)
         take(bytes, &layout->energy, WM_DRM_ENERGY, ret_metrics);
     take(bytes, &layout->power, WM_DRM_POWER, ret_metrics);
     take(bytes, &layout->utilization, WM_DRM_UTILIZATION, ret_metrics);

@@ -30,7 +30,8 @@ enum wm_drm_metric {
 };
 
 struct wm_gpu_metrics {
-    bool integrated; /* the GPU is a part of a processor, an APU */
+    bool integrated;    /* the GPU is a part of a processor, an APU */
+    bool is_second_die; /* of a package that is measured at the first one: 0 J */
     bool has[WM_DRM_METRICS];
     double values[WM_DRM_METRICS];
     bool has_throttle;

@@ -104,7 +104,7 @@ static int drm_open(void *state, const struct wm_source_config *config,
     snprintf(drm->sysfs, sizeof(drm->sysfs), "%s", config->sysfs);
     snprintf(drm->procfs, sizeof(drm->procfs), "%s", config->procfs);
 
-    int status = wm_drm_cards_open(&drm->cards, drm->sysfs, false, err);
+    int status = wm_drm_cards_open(&drm->cards, drm->sysfs, err);
     if (status < 0)
         return status;
     drm->boards = calloc(drm->cards.count, sizeof(*drm->boards));

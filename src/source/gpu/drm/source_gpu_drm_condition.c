@@ -252,22 +252,26 @@ static void tell_error_correction(struct wm_drm_look *look)
         wm_drm_look_text(look, WM_GPU_ECC_MODE, mask & 1 ? "Enabled" : "Disabled");
 }
 
-/* The power of an APU is that of its CPU too; gpu_metrics tells what most are. */
+/* The power of an APU is that of its CPU too, and the first die's that of both; gpu_metrics
+ * tells what most are. */
 static void tell_scope(struct wm_drm_look *look)
 {
+    struct wm_drm_card *card = look->board->card;
     struct wm_error err;
 
     look->absent[WM_GPU_POWER_SCOPE] = "device/gpu_metrics";
-    if (look->board->card->metrics_file.fd == -ENOENT)
+    if (card->metrics_file.fd == -ENOENT)
         return;
-    enum wm_reading_state state = wm_drm_card_metrics(look->board->card, &err);
-    if (look->board->card->integrated)
+    enum wm_reading_state state = wm_drm_card_metrics(card, &err);
+    if (card->has_second || (card->elsewhere[0] && !card->integrated))
+        wm_drm_look_text(look, WM_GPU_POWER_SCOPE, "package");
+    else if (card->integrated)
         wm_drm_look_text(look, WM_GPU_POWER_SCOPE, "module");
     else if (state != WM_READING_OK)
         wm_drm_look_missing(look, WM_GPU_POWER_SCOPE, state, "%s", err.text);
     else
         wm_drm_look_text(look, WM_GPU_POWER_SCOPE,
-                         look->board->card->metrics.integrated ? "module" : "gpu");
+                         card->metrics.integrated ? "module" : "gpu");
 }
 
 static void tell_power(struct wm_drm_look *look)
