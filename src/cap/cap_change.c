@@ -16,8 +16,8 @@ static bool is_same(double one, double other)
     return fabs(one - other) <= 0.5;
 }
 
-/* What a driver has rounded is known only once it was read back. Between the two a guardian
- * may be killed: then what is near is ours. Drivers round to watts, some to five. */
+/* What a driver has rounded is known only once it was read back. Between the two we may be
+ * killed: then what is near is ours. Drivers round to watts, some to five. */
 static bool is_near(double one, double other)
 {
     return fabs(one - other) <= fmax(5, 0.02 * fabs(other));
@@ -25,8 +25,10 @@ static bool is_near(double one, double other)
 
 static bool is_ours(const struct wm_cap_entry *entry, double now)
 {
-    return isnan(entry->read_back) ? is_near(now, entry->set)
-                                   : is_same(now, entry->read_back);
+    if (!isnan(entry->read_back))
+        return is_same(now, entry->read_back);
+    /* Or we were killed before the driver was asked. */
+    return is_near(now, entry->set) || is_same(now, entry->before);
 }
 
 /* What is set now. Of clocks no driver says it, and NAN is what wattmeter has not set. */
@@ -71,7 +73,7 @@ static void begin_entry(const struct wm_caps *caps, size_t index, double now,
     snprintf(entry->device, sizeof(entry->device), "%s", setting.device);
     wm_cap_boot(entry->boot);
     entry->kind = setting.kind;
-    entry->earlier = now;
+    entry->earlier = entry->before = now;
     if (old && (setting.kind == WM_CAP_GPU_CLOCK ? strcmp(old->boot, entry->boot) == 0
                                                  : is_ours(old, now)))
         entry->earlier = old->earlier;

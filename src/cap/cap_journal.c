@@ -110,6 +110,7 @@ char *wm_cap_entry_text(const struct wm_cap_entry *entry)
     wm_json_set(&json, "command", wm_text_json(entry->command));
     wm_json_set(&json, "boot", wm_text_json(entry->boot));
     wm_json_set(&json, "earlier", wm_json_known(true, entry->earlier));
+    wm_json_set(&json, "before", wm_json_known(true, entry->before));
     wm_json_set(&json, "set", wm_json_known(true, entry->set));
     wm_json_set(&json, "read_back", wm_json_known(true, entry->read_back));
     wm_json_set(&json, "written", json_string(when));
@@ -195,6 +196,8 @@ static int fill_entry(const json_t *json, struct wm_cap_entry *entry, struct wm_
         status = get_text(json, "boot", entry->boot, sizeof(entry->boot), err);
     if (status == WM_OK)
         status = get_number(json, "earlier", &entry->earlier, err);
+    if (status == WM_OK)
+        status = get_number(json, "before", &entry->before, err);
     if (status == WM_OK)
         status = get_number(json, "set", &entry->set, err);
     if (status == WM_OK)

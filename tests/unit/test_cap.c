@@ -190,6 +190,7 @@ static void test_entries(void **state)
         { "no earlier value", "320.0", "null", "earlier" },
         { "a text as earlier value", "320.0", "\"320\"", "earlier" },
         { "a text as value", "250.0", "\"250\"", "set" },
+        { "no value in between", "\"before\"", "\"b\"", NULL },
         { "cut off", "250.0", "250.0}", "JSON" },
     };
     char *good = wm_cap_entry_text(&an_entry);
@@ -312,6 +313,42 @@ static void test_rounded_and_not_read_back(void **state)
     assert_int_equal(wm_caps_write(caps, 1, 203, wm_caps_patience(), NULL), WM_OK);
     assert_int_equal(wm_caps_restore(caps, 1, &restored, &value, NULL), WM_OK);
     assert_true(restored == WM_CAP_PUT_BACK && value == EARLIER);
+    wm_caps_close(caps);
+}
+
+/* Killed between the journal and the driver, in the second of two changes. */
+static void test_second_change_not_made(void **state)
+{
+    struct wm_cap_entry entry = { .identity = "GPU-00000001-51a1-4ed0-8000-000000000000",
+                                  .device = "gpu1",
+                                  .earlier = EARLIER,
+                                  .before = 250,
+                                  .set = 200,
+                                  .read_back = NAN };
+    static const struct {
+        double now, again,
+            restored; /* in force; set once more, or 0; what restore leaves */
+        enum wm_cap_restored how;
+    } rows[] = {
+        { 250, 0, EARLIER, WM_CAP_PUT_BACK },   { 200, 0, EARLIER, WM_CAP_PUT_BACK },
+        { 250, 220, EARLIER, WM_CAP_PUT_BACK }, { 280, 0, 280, WM_CAP_BY_ANOTHER },
+        { EARLIER, 0, EARLIER, WM_CAP_BACK },
+    };
+    struct wm_caps *caps = open_caps();
+    enum wm_cap_restored restored;
+    double value;
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_cap_wish again = { 1, rows[i].again };
+        assert_int_equal(wm_cap_journal_write(&entry, NULL), WM_OK);
+        assert_int_equal(wm_caps_write(caps, 1, rows[i].now, wm_caps_patience(), NULL),
+                         WM_OK);
+        if (rows[i].again > 0)
+            assert_int_equal(wm_caps_set(caps, &again, NULL), WM_OK);
+        assert_int_equal(wm_caps_restore(caps, 1, &restored, &value, NULL), WM_OK);
+        assert_true(restored == rows[i].how && value == rows[i].restored);
+    }
     wm_caps_close(caps);
 }
 
@@ -441,6 +478,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_journal, make_machine, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_lock, make_machine, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_set_and_restore, make_machine,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_second_change_not_made, make_machine,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_rounded_and_not_read_back, make_machine,
                                         test_remove_dir),
