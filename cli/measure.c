@@ -377,10 +377,14 @@ int measure_finish(const char *name, const struct measure_args *args,
 
     /* What went wrong here went wrong with the recording; the report is whole. */
     int code = CMD_DONE;
-    if (wm_tracker_stop(tracker, &err) < 0) {
+    int stopped = wm_tracker_stop(tracker, &err);
+    if (stopped < 0) {
         measure_end_line_of_key(io);
         code = output_failure(name, &err, io);
     }
+    /* What another program did to the recording is no failure of this one. */
+    if (stopped == WM_ECANCELED)
+        code = CMD_DONE;
     measure_forward_signals(NULL);
 
     if (is_talk && !screen)

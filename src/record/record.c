@@ -438,12 +438,13 @@ int wm_recorder_finish(struct wm_recorder *recorder, const struct wm_result *res
     struct wm_target *target = &recorder->target;
 
     stop_thread(recorder);
-    int status = wm_target_verify(target, err);
-    if (status == WM_OK)
-        status = target->ops->finish(target->state, result, err);
+    int found = wm_target_verify(target, err);
+    if (found < 0 && found != WM_ECANCELED)
+        return found;
+    int status = target->ops->finish(target->state, result, err);
     if (status == WM_OK)
         wm_target_keep(target);
-    return status;
+    return status < 0 ? status : found;
 }
 
 void wm_recorder_close(struct wm_recorder *recorder)

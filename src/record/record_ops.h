@@ -57,6 +57,7 @@ struct wm_recorder_ops {
     const char *const *companions;
 
     bool can_append;
+    bool one_writer; /* at a time: two that add to a file would write over each other */
 
     /* Whether a file cut off in the middle is still a recording. A format that
      * has to be whole is written by export alone. */

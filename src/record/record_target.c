@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +26,15 @@ static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                                    : " (only .sqlite and .aipm can be added to)");
 }
 
-/* The file that a target comes to, the caller's to free; NULL when out of memory. */
+/* The file that a target comes to, or what a URL is called; the caller's to free, NULL when
+ * out of memory. */
 static char *target_file(const struct wm_recorder_ops *ops, const char *target)
 {
     const char *name = target + wm_file_folder_length(target);
     char *path = NULL;
 
+    if (ops->is_target)
+        return ops->shown(target);
     if (ops->path_in)
         return strdup(ops->path_in(target));
     if (!ops->file || strcmp(name, ops->file) == 0)
@@ -61,6 +65,62 @@ static int check_folder(const char *path, struct wm_error *err)
     return status;
 }
 
+/* The byte of a file that its writers lock, far behind those that SQLite locks. As a lock
+ * of the open file it is not lost when another descriptor of the same file is closed. */
+static struct flock writers_lock(short type)
+{
+    return (struct flock) {
+        .l_type = type,
+        .l_whence = SEEK_SET,
+        .l_start = INT64_MAX - 1,
+        .l_len = 1,
+    };
+}
+
+static int open_to_lock(const char *path)
+{
+    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+}
+
+static int fail_recording(const char *path, struct wm_error *err)
+{
+    return wm_fail(err, WM_EEXIST, "%s: another wattmeter is recording to it",
+                   wm_text_path(path));
+}
+
+/* A file that cannot be opened fails where it is written; one without locks is taken as it
+ * is. */
+static int check_unused(const char *path, struct wm_error *err)
+{
+    struct flock lock = writers_lock(F_WRLCK);
+    int fd = open_to_lock(path);
+    bool is_used = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+
+    if (fd >= 0)
+        close(fd);
+    return is_used ? fail_recording(path, err) : WM_OK;
+}
+
+static int lock_file(struct wm_target *target, struct wm_error *err)
+{
+    struct flock lock = writers_lock(target->ops->one_writer ? F_WRLCK : F_RDLCK);
+
+    target->lock = open_to_lock(target->path);
+    target->has_lock = target->lock >= 0;
+    if (target->has_lock && fcntl(target->lock, F_OFD_SETLK, &lock) < 0 &&
+        (errno == EAGAIN || errno == EACCES))
+        return fail_recording(target->path, err);
+    return WM_OK;
+}
+
+static int check_replaced(const struct wm_recorder_ops *ops, const char *path,
+                          struct wm_error *err)
+{
+    int status = check_unused(path, err);
+
+    return status == WM_OK && ops->may_replace ? ops->may_replace(path, err) : status;
+}
+
 /* A file that is there. */
 static int check_file(const struct wm_recorder_ops *ops, const char *path,
                       enum wm_record_mode mode, struct stat info, struct wm_error *err)
@@ -75,7 +135,7 @@ static int check_file(const struct wm_recorder_ops *ops, const char *path,
         return wm_fail(err, WM_EINVAL, "%s: a symbolic link; name the file it points to",
                        shown);
     if (mode == WM_RECORD_OVERWRITE)
-        return ops->may_replace ? ops->may_replace(path, err) : WM_OK;
+        return check_replaced(ops, path, err);
 
     if (stat(path, &info) < 0)
         return wm_fail_errno(err, shown);
@@ -95,17 +155,6 @@ static int check_mode_of_url(const char *shown, enum wm_record_mode mode,
                    "%s: overwrite is for files; a run is added to a database, and "
                    "replaces nothing",
                    shown);
-}
-
-static int check_url(const struct wm_recorder_ops *ops, const char *url,
-                     enum wm_record_mode mode, struct wm_error *err)
-{
-    char *shown = ops->shown(url);
-    if (!shown)
-        return wm_fail_memory(err, NULL);
-    int status = check_mode_of_url(shown, mode, err);
-    free(shown);
-    return status < 0 ? status : ops->check(url, err);
 }
 
 /* The folder of `path` without its last slash, the caller's to free; NULL when out
@@ -137,9 +186,6 @@ static int check_path(const struct wm_recorder_ops *ops, const char *path,
     struct stat info;
     int status = WM_OK;
 
-    if (ops->is_target)
-        return check_url(ops, path, mode, err);
-
     if (lstat(path, &info) == 0)
         status = check_file(ops, path, mode, info, err);
     else if (errno != ENOENT)
@@ -153,12 +199,16 @@ int wm_target_check(const struct wm_recorder_ops *ops, const char *target,
                     enum wm_record_mode mode, struct wm_error *err)
 {
     char *path = target_file(ops, target);
+    int status;
 
     if (!path)
-        return wm_fail_memory(err, wm_text_path(target));
-    int status = check_path(ops, path, mode, err);
+        status = wm_fail_memory(err, NULL);
+    else if (ops->is_target)
+        status = check_mode_of_url(path, mode, err);
+    else
+        status = check_path(ops, path, mode, err);
     free(path);
-    return status;
+    return status == WM_OK && ops->is_target ? ops->check(target, err) : status;
 }
 
 /* `from` to `to`, each followed by `suffix`; `to` NULL: `from` is removed. */
@@ -207,6 +257,9 @@ static char *aside_name(const char *path, uint64_t inode)
 static int set_aside(struct wm_target *target, const struct stat *info,
                      struct wm_error *err)
 {
+    int unused = check_unused(target->path, err);
+    if (unused < 0)
+        return unused;
     target->aside = aside_name(target->path, (uint64_t)info->st_ino);
     if (!target->aside)
         return wm_fail_memory(err, wm_text_path(target->path));
@@ -292,16 +345,17 @@ static int prepare_file(struct wm_target *target, enum wm_record_mode mode,
     return WM_OK;
 }
 
+/* `file` is what `path` comes to, or a draft of it; it is the target's from here on. */
 static int open_target(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
-                       const char *path, enum wm_record_mode mode, bool as_whole,
-                       const struct wm_run *run, const struct wm_channel *channels,
-                       size_t count, struct wm_error *err)
+                       const char *path, char *file, enum wm_record_mode mode,
+                       bool as_whole, const struct wm_run *run,
+                       const struct wm_channel *channels, size_t count,
+                       struct wm_error *err)
 {
-    struct wm_target target = { .ops = ops };
+    struct wm_target target = { .ops = ops, .path = file };
     bool is_url = ops->is_target != NULL;
     int status;
 
-    target.path = is_url ? ops->shown(path) : target_file(ops, path);
     target.state = calloc(1, ops->state_size);
     if (!target.path || !target.state)
         status = wm_fail_memory(err, NULL);
@@ -311,12 +365,14 @@ static int open_target(struct wm_target *ret_target, const struct wm_recorder_op
     else if (is_url)
         status = check_mode_of_url(target.path, mode, err);
     else
-        status = wm_target_check(ops, path, mode, err);
+        status = check_path(ops, target.path, mode, err);
 
     if (status == WM_OK && ops->file)
         status = make_folder(&target, err);
     if (status == WM_OK && !is_url)
         status = prepare_file(&target, mode, err);
+    if (status == WM_OK && !is_url)
+        status = lock_file(&target, err);
     if (status == WM_OK && as_whole && ops->as_whole)
         ops->as_whole(target.state);
     if (status == WM_OK)
@@ -335,7 +391,8 @@ int wm_target_open(struct wm_target *ret_target, const struct wm_recorder_ops *o
                    const char *path, enum wm_record_mode mode, const struct wm_run *run,
                    const struct wm_channel *channels, size_t count, struct wm_error *err)
 {
-    return open_target(ret_target, ops, path, mode, false, run, channels, count, err);
+    return open_target(ret_target, ops, path, target_file(ops, path), mode, false, run,
+                       channels, count, err);
 }
 
 /* A failure of the draft, in words about the file that it was to become. */
@@ -355,23 +412,23 @@ int wm_target_open_draft(struct wm_target *ret_target, const struct wm_recorder_
                          const struct wm_run *run, const struct wm_channel *channels,
                          size_t count, struct wm_error *err)
 {
-    bool is_plain = !ops->is_target && !ops->file && !ops->path_in;
+    bool has_draft = !ops->is_target && !ops->path_in && mode != WM_RECORD_APPEND;
 
-    if (!is_plain || mode == WM_RECORD_APPEND)
-        return open_target(ret_target, ops, path, mode, true, run, channels, count, err);
+    if (!has_draft)
+        return open_target(ret_target, ops, path, target_file(ops, path), mode, true, run,
+                           channels, count, err);
 
     int status = wm_target_check(ops, path, mode, err);
     if (status < 0)
         return status;
-    struct wm_target draft = {
-        .path = wm_file_draft_name(path),
-        .whole = strdup(path),
-    };
-    if (!draft.path || !draft.whole)
+    struct wm_target draft = { .whole = target_file(ops, path) };
+    if (draft.whole)
+        draft.path = wm_file_draft_name(draft.whole);
+    if (!draft.path)
         status = wm_fail_memory(err, wm_text_path(path));
     else
-        status = open_target(ret_target, ops, draft.path, WM_RECORD_NEW, true, run,
-                             channels, count, err);
+        status = open_target(ret_target, ops, draft.path, strdup(draft.path), WM_RECORD_NEW,
+                             true, run, channels, count, err);
     if (status == WM_OK) {
         ret_target->whole = draft.whole;
         ret_target->replaces = mode == WM_RECORD_OVERWRITE;
@@ -431,22 +488,45 @@ void wm_target_discard(struct wm_target *target)
     target->made = true;
 }
 
+/* Where the file that is written is now, which is no longer where it was made. What belongs
+ * to a file of a format with companions has stayed behind. */
+static bool find_moved(const struct wm_target *target, char *path, size_t size)
+{
+    char link[64];
+    struct stat info;
+
+    if (!target->has_lock || target->ops->companions || fstat(target->lock, &info) < 0 ||
+        info.st_nlink == 0)
+        return false;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", target->lock);
+    ssize_t length = readlink(link, path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
 int wm_target_verify(const struct wm_target *target, struct wm_error *err)
 {
     const char *shown = wm_text_path(target->path);
+    char now[PATH_MAX];
     struct stat info;
 
     if (target->ops->is_target)
         return WM_OK;
 
-    if (stat(target->path, &info) < 0)
+    bool is_there = stat(target->path, &info) == 0;
+    if (is_there && info.st_dev == target->device && info.st_ino == target->inode)
+        return WM_OK;
+    if (find_moved(target, now, sizeof(now)))
+        return wm_fail(
+            err, WM_ECANCELED,
+            "%s: moved by another program while it was recorded to; it is now %s", shown,
+            wm_text_path(now));
+    if (!is_there)
         return errno == ENOENT
                    ? wm_fail(err, WM_ENOENT, "%s: removed while it was recorded to", shown)
                    : wm_fail_errno(err, shown);
-    if (info.st_dev != target->device || info.st_ino != target->inode)
-        return wm_fail(err, WM_EIO, "%s: replaced by another file while it was recorded to",
-                       shown);
-    return WM_OK;
+    return wm_fail(err, WM_EIO, "%s: replaced by another file while it was recorded to",
+                   shown);
 }
 
 void wm_target_close(struct wm_target *target)
@@ -454,6 +534,8 @@ void wm_target_close(struct wm_target *target)
     if (target->state)
         target->ops->close(target->state);
     free(target->state);
+    if (target->has_lock)
+        close(target->lock);
 
     /* What others have put in its place is not ours to remove. */
     if (target->made && wm_target_verify(target, NULL) == WM_OK)

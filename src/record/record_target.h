@@ -23,6 +23,8 @@ struct wm_target {
     bool replaces;    /* the file of that name */
     bool made;        /* the file is ours, to be removed unless it is kept */
     bool made_folder; /* the folder is ours, to be removed unless it is kept */
+    bool has_lock;
+    int lock; /* the file, locked, open longer than `state` */
     dev_t device;
     ino_t inode;
 };
@@ -57,7 +59,8 @@ void wm_target_keep(struct wm_target *target);
 /* The new recording goes after all, on wm_target_close(). */
 void wm_target_discard(struct wm_target *target);
 
-/* Whether the path still leads to the file that is being written. */
+/* Whether the path still leads to the file that is being written. WM_ECANCELED: somebody
+ * has moved it, and it can still be written where it is now. */
 int wm_target_verify(const struct wm_target *target, struct wm_error *err);
 
 void wm_target_close(struct wm_target *target);

@@ -371,20 +371,24 @@ static void join_thread(struct wm_tracker *tracker)
     tracker->has_thread = false;
 }
 
-/* WM_EIO where not all of it was recorded; the report says so too. */
+/* WM_EIO where not all of it was recorded, WM_ECANCELED where that is what another program
+ * did to the file; the report says so too. */
 static int end_recording(struct wm_tracker *tracker, struct wm_error *err)
 {
     struct wm_error trouble = { 0 };
     struct wm_result *result = &tracker->result;
+    int status =
+        tracker->recorder ? wm_recorder_finish(tracker->recorder, result, &trouble) : WM_OK;
 
-    if (tracker->recorder && wm_recorder_finish(tracker->recorder, result, &trouble) < 0)
+    if (status < 0)
         snprintf(result->recording_trouble, sizeof(result->recording_trouble), "%s",
                  trouble.text);
     wm_recorder_close(tracker->recorder);
     tracker->recorder = NULL;
     if (!result->recording_trouble[0])
         return WM_OK;
-    return wm_fail(err, WM_EIO, "%s", result->recording_trouble);
+    return wm_fail(err, status == WM_ECANCELED ? status : WM_EIO, "%s",
+                   result->recording_trouble);
 }
 
 /* Whether the target has ended since the last poll. */

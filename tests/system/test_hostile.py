@@ -305,6 +305,42 @@ def _(folder):
         assert r["recording"]["trouble"], r
 
 
+@case("a CSV recording that is moved is whole where it is, one that is cut off gets no zeros")
+def _(folder):
+    path, moved = folder / "r.csv", folder / "r.csv.1"
+    for what, text in ((f"mv {path} {moved}", "moved by another program"),
+                       (f": > {path}", "cut off by another program")):
+        done = wattmeter("run", "-q", "-i", "10ms", "--record", path, "--", "sh", "-c",
+                         f"while [ $(wc -l <{path}) -lt 9 ]; do sleep 0.1; done; {what}; sleep 0.1; exit 3",
+                         timeout=300)
+        assert done.returncode == 3 and text in done.stderr, done
+        assert done.stderr.count("\n") == 1, done.stderr
+    assert path.read_bytes() == b"", path.read_bytes()[:100]
+    r = tap.json.loads(wattmeter("report", "--json", moved).stdout)
+    assert r["exit"]["status"] == 3 and r["recording"]["lost_ticks"] == 0, r.get("recording")
+    done = wattmeter("run", "-q", "--record", folder / "s.csv", "--", "mv", folder / "s.csv", folder / "t.csv")
+    assert done.returncode == 0, done
+
+
+@case("a recording that is being written is not replaced; a run may be added to it")
+def _(folder):
+    for name, added in ("r.sqlite", 0), ("r.csv", 1), ("r.aipm", 1):
+        path, gate = folder / name, folder / (name + ".gate")
+        os.mkfifo(gate)
+        first = subprocess.Popen([tap.WATTMETER, "run", "-q", "--record", path, "--", "sh", "-c",
+                                  f"echo > {gate}; read word < {gate}"], env=tap.environment())
+        gate.read_text()  # The command runs.
+        for words in (["run", "-q", "--record", path, "--overwrite", "--", "true"],
+                      ["run", "-q", "--record", path, "--overwrite", "--", "no-such-command"]):
+            done = wattmeter(*words)
+            assert done.returncode == 1 and "another wattmeter is recording to it" in done.stderr, done
+        assert wattmeter("run", "-q", "--record", path, "--append", "--", "true").returncode == added
+        gate.write_text("on\n")
+        assert first.wait(300) == 0
+        assert tap.json.loads(wattmeter("report", "--run", "0", "--json", path).stdout)["compute_time"]
+        assert wattmeter("run", "-q", "--record", path, "--overwrite", "--", "true").returncode == 0
+
+
 @case("a command that cannot be executed after all leaves no recording in the way")
 def _(folder):
     script = folder / "script"

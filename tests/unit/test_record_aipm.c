@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +14,7 @@
 #include "base/base_file.h"
 #include "compat/aipowermeter/compat_aipm.h"
 #include "record/record_stats.h"
+#include "record/record_target.h"
 
 #define END "\"END OF RECORDING SEGMENT\"\n"
 
@@ -489,6 +489,41 @@ static void test_two_writers(void **state)
     free(text);
 }
 
+/* A kill in the middle of an export leaves what was there. */
+static void test_replaced_as_a_whole(void **state)
+{
+    const char *path = fixture_path(state, "exp/");
+    char *metrics_path = strdup(fixture_path(state, "exp/power_metrics.json"));
+    char *metadata_path = strdup(fixture_path(state, "exp/metadata.json"));
+    struct wm_reading readings[CHANNELS];
+    struct wm_target target = { 0 };
+    struct wm_error err = { 0 };
+
+    assert_ok(record(path, WM_RECORD_NEW, 5, CHANNELS, &err));
+    char *metrics = slurp(metrics_path), *metadata = slurp(metadata_path);
+    assert_ok(wm_target_open_draft(&target, &wm_recorder_aipm, path, WM_RECORD_OVERWRITE,
+                                   fixture_run(), channels, CHANNELS, &err));
+    for (size_t n = 0; n < 3; n++) {
+        struct wm_tick tick = make_tick(n, readings);
+        assert_ok(target.ops->write(target.state, &tick, 1, &err));
+    }
+    char *metrics_now = slurp(metrics_path), *metadata_now = slurp(metadata_path);
+    assert_string_equal(metrics_now, metrics);
+    assert_string_equal(metadata_now, metadata);
+    free(metrics_now);
+
+    assert_ok(target.ops->finish(target.state, NULL, &err));
+    assert_ok(wm_target_finish(&target, WM_OK, &err));
+    metrics_now = slurp(metrics_path);
+    assert_true(strlen(metrics_now) > 0 && strlen(metrics_now) < strlen(metrics));
+    free(metrics_now);
+    free(metadata_now);
+    free(metrics);
+    free(metadata);
+    free(metrics_path);
+    free(metadata_path);
+}
+
 /* Takes the file as soon as it is there, and has it until it is killed. */
 _Noreturn static void take_at_once(const char *file)
 {
@@ -497,7 +532,11 @@ _Noreturn static void take_at_once(const char *file)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while ((fd = open(file, O_RDWR)) < 0)
         ;
-    flock(fd, LOCK_EX | LOCK_NB);
+    fcntl(fd, F_OFD_SETLK,
+          &(struct flock) { .l_type = F_WRLCK,
+                            .l_whence = SEEK_SET,
+                            .l_start = INT64_MAX - 1,
+                            .l_len = 1 });
     for (;;)
         pause();
 }
@@ -734,13 +773,13 @@ int main(void)
 #define WITH_DIR(test)                                                                     \
     cmocka_unit_test_setup_teardown(test, test_make_dir_utc, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        WITH_DIR(test_values),           WITH_DIR(test_missing),
-        WITH_DIR(test_still_counter),    WITH_DIR(test_read_back),
-        WITH_DIR(test_targets),          WITH_DIR(test_append),
-        WITH_DIR(test_no_tick),          WITH_DIR(test_no_memory),
-        WITH_DIR(test_no_counter),       WITH_DIR(test_sources),
-        WITH_DIR(test_two_writers),      WITH_DIR(test_left_behind),
-        WITH_DIR(test_taken_while_made),
+        WITH_DIR(test_values),        WITH_DIR(test_missing),
+        WITH_DIR(test_still_counter), WITH_DIR(test_read_back),
+        WITH_DIR(test_targets),       WITH_DIR(test_append),
+        WITH_DIR(test_no_tick),       WITH_DIR(test_no_memory),
+        WITH_DIR(test_no_counter),    WITH_DIR(test_sources),
+        WITH_DIR(test_two_writers),   WITH_DIR(test_replaced_as_a_whole),
+        WITH_DIR(test_left_behind),   WITH_DIR(test_taken_while_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

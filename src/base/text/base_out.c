@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text/base_number.h"
@@ -51,8 +52,28 @@ static int write_all(int fd, const char *bytes, size_t length, off_t at)
     return 0;
 }
 
+/* Whether somebody has cut it off. What were written behind its new end would follow a hole
+ * of zeros. */
+static bool is_cut(const struct wm_out *out)
+{
+    struct stat info;
+
+    return fstat(out->fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size < out->end;
+}
+
+static int fail(const struct wm_out *out, int number, struct wm_error *err)
+{
+    if (number == ESTALE)
+        return wm_fail(err, WM_ECANCELED,
+                       "%s: cut off by another program while it was written", out->path);
+    errno = number;
+    return wm_fail_errno(err, out->path);
+}
+
 static void drain(struct wm_out *out)
 {
+    if (out->error == 0 && is_cut(out))
+        out->error = ESTALE;
     if (out->error == 0)
         out->error = write_all(out->fd, out->buffer, out->used, out->written);
     if (out->error == 0)
@@ -122,6 +143,8 @@ void wm_out_discard(struct wm_out *out)
     out->written = out->end;
 
     /* Should this fail too, the next attempt writes over what is too much. */
+    if (is_cut(out))
+        return;
     int ignored = ftruncate(out->fd, out->end);
     (void)ignored;
 }
@@ -134,8 +157,7 @@ int wm_out_flush(struct wm_out *out, struct wm_error *err)
         return WM_OK;
     }
 
-    errno = out->error;
-    int status = wm_fail_errno(err, out->path);
+    int status = fail(out, out->error, err);
     wm_out_discard(out);
     return status;
 }
@@ -143,8 +165,9 @@ int wm_out_flush(struct wm_out *out, struct wm_error *err)
 int wm_out_overwrite(struct wm_out *out, off_t at, const char *bytes, size_t length,
                      struct wm_error *err)
 {
-    errno = write_all(out->fd, bytes, length, at);
-    return errno == 0 ? WM_OK : wm_fail_errno(err, out->path);
+    int number = is_cut(out) ? ESTALE : write_all(out->fd, bytes, length, at);
+
+    return number == 0 ? WM_OK : fail(out, number, err);
 }
 
 int wm_out_sync(struct wm_out *out, struct wm_error *err)

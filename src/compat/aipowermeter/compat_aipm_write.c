@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,8 +36,8 @@ struct aipm {
     struct wm_out out;
     struct wm_aipm_window window;
     struct progress progress, progress_saved;
+    int64_t first_ns; /* of the first tick */
     bool has_metadata;
-    bool made_metadata; /* where there was none */
     bool is_appended;
     bool as_whole;
     off_t before; /* the size of the file that a run is added to at once; 0: it is done */
@@ -46,32 +45,10 @@ struct aipm {
 
 static const char *const suffixes[] = { ".aipm", "/", WM_AIPM_FILE, NULL };
 
-/* Two that write to one file would write over each other. File systems without locks
- * are taken as they are. */
-static int lock(int fd, const char *path, struct wm_error *err)
-{
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return wm_fail(err, WM_EEXIST, "%s: another wattmeter is recording to it",
-                       wm_text_path(path));
-    return WM_OK;
-}
-
-/* Whether nobody is writing to it now. */
-static int check_unused(const char *path, struct wm_error *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-    if (fd < 0)
-        return wm_fail_errno(err, wm_text_path(path));
-    int status = lock(fd, path, err);
-    close(fd);
-    return status;
-}
-
 static int aipm_may_replace(const char *target, struct wm_error *err)
 {
     if (wm_aipm_is_ours(target))
-        return check_unused(target, err);
+        return WM_OK;
     return wm_fail(err, WM_EEXIST,
                    "%s: was not made by wattmeter and is not replaced; append adds to it",
                    wm_text_path(target));
@@ -115,8 +92,6 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
         return wm_fail_memory(err, wm_text_path(aipm->path));
 
     int status = wm_out_open(&aipm->out, target, err);
-    if (status == WM_OK)
-        status = lock(aipm->out.fd, target, err);
     if (status < 0)
         return status;
     if (fstat(aipm->out.fd, &info) < 0)
@@ -133,13 +108,13 @@ static int aipm_open(void *state, const char *target, const struct wm_run *run,
 }
 
 /* The date is that of the first tick, where the window of the first record begins. */
-static char *metadata_text(const struct aipm *aipm, const struct wm_tick *first)
+static char *metadata_text(const struct aipm *aipm)
 {
     const char *note = wm_run_note(aipm->run, WM_NOTE_DESCRIPTION);
     char *description = note ? strdup(note) : wm_run_command_line(aipm->run);
     char date[WM_LOCALTIME_SIZE], *run_text = NULL, *text = NULL;
 
-    wm_localtime_format(first->when_ns - aipm->run->anchor_ns + aipm->run->anchor_unix_ns,
+    wm_localtime_format(aipm->first_ns - aipm->run->anchor_ns + aipm->run->anchor_unix_ns,
                         date);
     if (description && wm_run_to_json(aipm->run, &run_text, NULL) == WM_OK)
         text = wm_json_dump(json_pack("{s:o,s:s,s:o}", "description",
@@ -161,18 +136,15 @@ static bool has_metadata(const char *path)
 }
 
 /* What others have put there stays. */
-static int write_metadata(struct aipm *aipm, const struct wm_tick *first,
-                          struct wm_error *err)
+static int write_metadata(struct aipm *aipm, struct wm_error *err)
 {
     int status = WM_OK;
-    bool was_there = has_metadata(aipm->path);
 
-    if (!was_there || (!aipm->is_appended && wm_aipm_is_ours(aipm->path))) {
-        char *text = metadata_text(aipm, first);
+    if (!has_metadata(aipm->path) || (!aipm->is_appended && wm_aipm_is_ours(aipm->path))) {
+        char *text = metadata_text(aipm);
         status = text ? wm_aipm_write_beside(aipm->path, WM_AIPM_METADATA, text, err)
                       : wm_fail_memory(err, wm_text_path(aipm->path));
         free(text);
-        aipm->made_metadata |= status == WM_OK && !was_there;
     }
     aipm->has_metadata = status == WM_OK;
     return status;
@@ -224,8 +196,10 @@ static int aipm_write(void *state, const struct wm_tick *ticks, size_t count,
     struct aipm *aipm = state;
     int status = WM_OK;
 
-    if (!aipm->has_metadata && count > 0)
-        status = write_metadata(aipm, &ticks[0], err);
+    if (aipm->first_ns == 0 && count > 0)
+        aipm->first_ns = ticks[0].when_ns;
+    if (!aipm->has_metadata && !aipm->as_whole && count > 0)
+        status = write_metadata(aipm, err);
     wm_aipm_window_save(&aipm->window);
     aipm->progress_saved = aipm->progress;
     for (size_t i = 0; i < count && status == WM_OK; i++)
@@ -263,6 +237,8 @@ static int aipm_finish(void *state, const struct wm_result *result, struct wm_er
         aipm->progress = before;
     if (status == WM_OK)
         status = wm_out_sync(&aipm->out, err);
+    if (status == WM_OK && !aipm->has_metadata && aipm->first_ns != 0)
+        status = write_metadata(aipm, err);
     if (status == WM_OK && result)
         status = wm_aipm_write_results(aipm->path, aipm->run, result, err);
     if (status == WM_OK)
@@ -270,24 +246,14 @@ static int aipm_finish(void *state, const struct wm_result *result, struct wm_er
     return status;
 }
 
-static void take_back(const struct aipm *aipm)
-{
-    char *metadata =
-        aipm->made_metadata ? wm_aipm_beside(aipm->path, WM_AIPM_METADATA) : NULL;
-
-    int ignored = ftruncate(aipm->out.fd, aipm->before);
-    (void)ignored;
-    if (metadata)
-        unlink(metadata);
-    free(metadata);
-}
-
 static void aipm_close(void *state)
 {
     struct aipm *aipm = state;
 
-    if (aipm->before > 0)
-        take_back(aipm);
+    if (aipm->before > 0) {
+        int ignored = ftruncate(aipm->out.fd, aipm->before);
+        (void)ignored;
+    }
     wm_out_close(&aipm->out);
     wm_aipm_window_release(&aipm->window);
 }
@@ -298,6 +264,7 @@ const struct wm_recorder_ops wm_recorder_aipm = {
     .file = WM_AIPM_FILE,
     .may_replace = aipm_may_replace,
     .can_append = true,
+    .one_writer = true,
     .survives_kill = true,
     .state_size = sizeof(struct aipm),
     .as_whole = aipm_as_whole,
