@@ -107,7 +107,7 @@ static void close_calls(struct wm_calls *calls)
     recording = NULL;
 }
 
-/* Edges as text: "+0@10" opens call 0, "-0@20" closes it, "!0@20" breaks off. */
+/* Edges as text: "+0@10" opens call 0, "-0@20" closes it, "?0@20" is unfinished. */
 static int edges_text(const struct made_call *made, size_t count, size_t broken_at,
                       char *text, size_t size, struct wm_error *err)
 {
@@ -127,7 +127,7 @@ static int edges_text(const struct made_call *made, size_t count, size_t broken_
         status = wm_edges_new(calls, true, &edges, err);
     while (status == WM_OK && (status = wm_edges_next(edges, &edge, &process, err)) > 0) {
         static const char signs[] = {
-            [WM_REGION_OPENS] = '+', [WM_REGION_CLOSES] = '-', [WM_REGION_BREAKS_OFF] = '!'
+            [WM_REGION_OPENS] = '+', [WM_REGION_CLOSES] = '-', [WM_REGION_UNFINISHED] = '?'
         };
         char *end = text + used;
         status = WM_OK;
@@ -171,7 +171,7 @@ static const struct edges_case {
     { "one that never ended, of which nobody knows how long it went on",
       { { 10, OPEN }, { 20, 30 }, { 40, 50 } },
       3,
-      "+0@10 !0@10 +1@20 -1@30 +2@40 -2@50" },
+      "?0@10 +1@20 -1@30 +2@40 -2@50" },
     { "a clock that was set back: closed where it opened",
       { { 10, 40 }, { 20, 5 } },
       2,

@@ -767,14 +767,18 @@ static void test_adds_up_and_is_the_same(void **state)
 }
 
 /* A timepoint at the moment of a start or a stop is inside. */
+#define NEVER_STOPS (-1)
+
 static void test_timepoints(void **state)
 {
     static const struct {
         int start_ms, stop_ms;
         unsigned timepoints, nonempty;
     } calls[] = {
-        { 500, 600, 1, 1 }, { 400, 500, 1, 1 }, { 500, 500, 1, 1 }, { 501, 999, 0, 0 },
-        { 0, 1000, 3, 1 },  { 600, 700, 0, 0 }, { 499, 501, 1, 1 }, { 1000, 1500, 1, 1 },
+        { 500, 600, 1, 1 },          { 400, 500, 1, 1 }, { 500, 500, 1, 1 },
+        { 501, 999, 0, 0 },          { 0, 1000, 3, 1 },  { 600, 700, 0, 0 },
+        { 499, 501, 1, 1 },          { 1000, 1500, 1, 1 },
+        { 500, NEVER_STOPS, 0, 0 },
     };
     struct wm_region_whole wholes[WM_REGION_RESOURCES];
 
@@ -798,12 +802,16 @@ static void test_timepoints(void **state)
                                            .path = C,
                                            .kind = WM_REGION_CLOSES };
         give_edge(regions, &before);
+        bool is_unfinished = calls[i].stop_ms == NEVER_STOPS;
+        edge.kind = is_unfinished ? WM_REGION_UNFINISHED : WM_REGION_OPENS;
         give_edge(regions, &edge);
         edge.when_ns = calls[i].stop_ms * MS;
         edge.kind = WM_REGION_CLOSES;
-        give_edge(regions, &edge);
+        if (!is_unfinished)
+            give_edge(regions, &edge);
         wm_regions_complete(regions, INT64_MAX);
         assert_true(wm_regions_path(regions, A, wholes, &figures));
+        assert_int_equal(figures.block->unfinished, is_unfinished);
         assert_int_equal(figures.block->timepoints, calls[i].timepoints);
         assert_int_equal(figures.block->nonempty_calls, calls[i].nonempty);
         wm_regions_free(regions);

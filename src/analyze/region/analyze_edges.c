@@ -98,7 +98,8 @@ static int read_next(struct wm_edges *edges, struct wm_error *err)
     return WM_OK;
 }
 
-/* Opens the call that was read, and puts its other edge among those to come. */
+/* Opens the call that was read, and puts its other edge, if it has one, among those to
+ * come. */
 static int open_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
                      uint32_t *ret_process, struct wm_error *err)
 {
@@ -115,15 +116,19 @@ static int open_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
     if (wm_array_reserve(&edges->heap, edges->count, &edges->room, sizeof(*edges->heap)) <
         0)
         return wm_fail_memory(err, "calls");
-    *ret_edge = edge;
     *ret_process = call->process;
+    edges->has_next = false;
+    if (edges->are_told && call->is_open)
+        edge.kind = WM_REGION_UNFINISHED;
+    *ret_edge = edge;
+    if (edge.kind == WM_REGION_UNFINISHED)
+        return 1;
     edge.kind = call->is_open ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES;
-    edge.told_s = edges->are_told && !call->is_open ? call->seconds : 0;
-    if (stop_ns > start_ns && !(edges->are_told && call->is_open))
+    edge.told_s = edges->are_told ? call->seconds : 0;
+    if (stop_ns > start_ns)
         edge.when_ns = stop_ns;
     edge.clocked = call->is_open ? 0 : call->clocked;
     push(edges, (struct edge) { edge, call->fold });
-    edges->has_next = false;
     return 1;
 }
 

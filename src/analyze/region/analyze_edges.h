@@ -17,8 +17,8 @@
 struct wm_edges;
 
 /* `calls` stays the caller's and lives as long as the result. `are_told`: the calls have
- * times of their own, which their edges tell; and one that never ended opens alone, and
- * breaks off at once: as nobody knows how long it went on, it has no timepoints. */
+ * times of their own, which their edges tell, and one that never ended is
+ * WM_REGION_UNFINISHED. */
 int wm_edges_new(struct wm_calls *calls, bool are_told, struct wm_edges **ret_edges,
                  struct wm_error *err);
 

@@ -294,6 +294,20 @@ static int open_call(struct wm_regions *regions, const struct wm_region_edge *ed
     return WM_OK;
 }
 
+/* It is counted alone: nothing is known to have happened in it. */
+static int count_unfinished(struct wm_regions *regions, const struct wm_region_edge *edge,
+                            const struct wm_region_paths *paths)
+{
+    struct wm_region_items *items = &regions->items;
+    size_t item;
+
+    if (wm_region_items_find(items, edge->path, paths, &item) < 0)
+        return WM_ENOMEM;
+    items->paths.list[item]->block.unfinished++;
+    items->names.list[items->paths.list[item]->of_name]->block.unfinished++;
+    return WM_OK;
+}
+
 static void close_call(struct wm_regions *regions, const struct wm_region_edge *edge)
 {
     struct wm_open_call call = call_of(edge);
@@ -474,6 +488,8 @@ static int take_edge(struct wm_regions *regions, const struct wm_region_edge *ed
             return WM_ENOMEM;
         return open_call(regions, edge, paths);
     }
+    if (edge->kind == WM_REGION_UNFINISHED)
+        return count_unfinished(regions, edge, paths);
 
     if (wm_array_reserve(&regions->closing, regions->closing_count, &regions->closing_room,
                          sizeof(*regions->closing)) < 0)

@@ -80,6 +80,8 @@ enum wm_region_edge_kind {
     WM_REGION_OPENS,
     WM_REGION_CLOSES,
     WM_REGION_BREAKS_OFF, /* it never ended; that is when this became known */
+    WM_REGION_UNFINISHED, /* it never ended, and how long it went on is not known: its only
+                           * edge, which counts it and gives it neither time nor samples */
 };
 
 /* A call opens or closes. */
