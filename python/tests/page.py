@@ -48,7 +48,6 @@ NAMES = {
     "optimizer": SimpleNamespace(step=step),
     "out": sys.stdout,
     "pid": os.getpid(),
-    "psutil": SimpleNamespace(Process=lambda: SimpleNamespace(pid=os.getpid())),
     "step": step,
     "time": time,
     "torch": SimpleNamespace(cuda=SimpleNamespace(synchronize=step)),

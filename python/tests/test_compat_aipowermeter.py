@@ -8,6 +8,7 @@ import datetime
 import json
 import math
 import os
+import queue
 import shutil
 import subprocess
 import sys
@@ -252,6 +253,64 @@ def test_twice(machine):
         q.put("Stop")
     results = experiment.ExpResults(exp.db_driver)
     assert len(results.get_curve("intel_power")) == 2
+
+
+@pytest.mark.parametrize(
+    ("meta_data", "description"),
+    [
+        ("a convolution", "a convolution"),
+        ({"description": "a net", "lr": 0.1}, "a net"),
+        ({"lr": 0.1}, '{"lr": 0.1}'),
+    ],
+)
+def test_meta_data(machine, meta_data, description):
+    folder = machine / "out"
+    driver = parsers.JsonParser(folder, meta_data=meta_data)
+    p, q = experiment.Experiment(driver).measure_yourself(period=0.1)
+    with pytest.raises(queue.Empty):
+        q.get(block=False)
+    q.put("Stop")
+    assert q.get(block=True) == "Stop"
+    results = experiment.ExpResults(parsers.JsonParser(folder))
+    assert results.description == description
+    later = parsers.JsonParser(folder, meta_data="said when it is read")
+    assert experiment.ExpResults(later).description == "said when it is read"
+
+
+# A GPU of 300 W whose counter moves each 0.1 s, which the last window ends in the middle of.
+@pytest.mark.parametrize("seconds", [1.004, 1.06, 1.3, 0.3])
+def test_last_window(machine, monkeypatch, seconds):
+    steps = {"start": 1000, "period_ms": 100}
+    gpu = {"name": "H100", "power": 300, "utilization": 0.75, "energy": steps}
+    (machine / "steps.json").write_text(json.dumps({"gpus": [gpu]}))
+    monkeypatch.setenv("FAKE_NVML_SCENARIO", str(machine / "steps.json"))
+    driver = parsers.JsonParser(machine / "out")
+    p, q = experiment.Experiment(driver).measure_yourself(period=0.5)
+    time.sleep(seconds)
+    q.put("Stop")
+    lines = (machine / "out/power_metrics.json").read_text().splitlines()[:-1]
+    last = json.loads(lines[-1])["metrics"]
+    assert last["gpu"]["nvidia_power"] == pytest.approx(300, rel=0.1)
+    assert last["cpu"]["intel_power"] == pytest.approx(40, rel=0.1)
+    results = experiment.ExpResults(driver)
+    joules = 300 * results.get_exp_duration()[0]
+    assert results.total_("nvidia_power") == pytest.approx(joules, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", [parsers.JsonParser, parsers.DatabaseParser])
+def test_starts_at_the_start(machine, kind):
+    driver = kind(machine / ("out.sqlite" if kind is parsers.DatabaseParser else "out"))
+    before = time.time()
+    p, q = experiment.Experiment(driver).measure_yourself(period=1)
+    after = time.time()
+    time.sleep(1.2)
+    q.put("Stop")
+    results = experiment.ExpResults(driver)
+    seconds, start, end = results.get_exp_duration()
+    assert before - 0.1 <= start <= after + 0.1
+    assert end - start == pytest.approx(seconds, abs=0.01)
+    (curve,) = results.get_curve("intel_power")
+    assert curve[0]["date"] == start and curve[0]["value"] == curve[1]["value"]
 
 
 def test_others_are_not_deleted(machine):
@@ -683,6 +742,15 @@ def test_mem_uses(busy):
     pss, uss = rapl_power.get_mem_uses([busy, os.getpid(), gone])
     assert list(pss) == [busy.pid, os.getpid()]
     assert pss[os.getpid()] > uss[os.getpid()] > 1e6
+
+
+def test_processes(busy):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with pytest.warns(UserWarning, match=f"process {gone.pid} is gone"):
+        processes = rapl_power.get_processes([busy.pid, gone.pid])
+    assert [process.pid for process in processes] == [busy.pid]
+    assert list(rapl_power.get_mem_uses(processes)[0]) == [busy.pid]
 
 
 def test_cpu_uses(busy):

@@ -177,6 +177,7 @@ static void test_values(void **state)
         { "cpu.per_process_mem_use_uss.4711", NAN },
         { "cpu.rel_intel_power.4711", 12.5 },
         { "cpu.per_process_cpu_power.4711", 6.25 },
+        { "cpu.per_process_dram_power.4711", 1.75 },
         { "gpu.nvidia_power", 180 },
         { "gpu.per_gpu_nvidia_power.3", 150 },
         { "gpu.per_gpu_nvidia_power.5", 30 },
@@ -362,6 +363,87 @@ static void test_no_counter(void **state)
         assert_near(number_at(value, "gpu.per_gpu_nvidia_power.3"), 999, 0);
         assert_near(number_at(value, "gpu.nvidia_power"), 1029, 0);
         json_decref(value);
+    }
+}
+
+/* The records of 30 W and of a GPU's 150 W, whose counter moves every 0.1 s, where ticks
+ * are 2 s apart but for the last ones. All are right, and add up to what was used. */
+static void test_last_window(void **state)
+{
+    enum { TICKS = 10 };
+    static const struct {
+        const char *what;
+        double times[TICKS]; /* after the first tick at 0 */
+        size_t records;
+        bool has_memory; /* of processes that have ended by the last tick */
+    } cases[] = {
+        { "of some ms: the record before goes on", { 2, 4, 4.004 }, 2, true },
+        { "of a part of a step", { 2, 4, 4.07 }, 2, true },
+        { "of a third", { 2, 4, 4.66 }, 2, true },
+        { "of most of an interval: a record of its own", { 2, 4, 5.55 }, 3, false },
+        { "a whole one, a little early", { 2, 4, 5.85 }, 3, false },
+        { "short ones make a record together",
+          { 2, 2.3, 2.6, 2.9, 3.2, 3.5, 3.8, 4.1 },
+          2,
+          true },
+        { "the only one", { 0.33 }, 1, false },
+        { "the only one, which ends at once", { 0.001, 0.003 }, 1, true },
+    };
+    struct wm_channel made[CHANNELS];
+    struct wm_run run = *fixture_run();
+
+    run.interval_ns = 2000000000;
+    memcpy(made, channels, sizeof(made));
+    made[GPU3_ENERGY].period_ns = 100000000;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_recorder *recorder = NULL;
+        struct wm_result result = fixture_result();
+        struct wm_reading readings[CHANNELS];
+        struct wm_error err = { 0 };
+        double joules = 0, last = 0, before = 0;
+        char name[32];
+
+        print_message("  %s\n", cases[i].what);
+        snprintf(name, sizeof(name), "%zu.aipm", i);
+        assert_ok(wm_recorder_open(fixture_path(state, name), WM_RECORD_NEW, &run, made,
+                                   CHANNELS, &recorder, &err));
+        for (size_t n = 0; n == 0 || (n <= TICKS && cases[i].times[n - 1] > 0); n++) {
+            struct wm_tick tick = make_tick(0, readings);
+            last = n == 0 ? 0 : cases[i].times[n - 1];
+            tick.when_ns += (int64_t)(last * 1e9);
+            for (size_t k = 0; k < CHANNELS; k++)
+                readings[k].when_ns = tick.when_ns;
+            readings[PACKAGE0].value += 20 * last;
+            readings[PACKAGE1].value += 10 * last;
+            readings[GPU3_ENERGY].value += 15 * floor(last / 0.1 + 0.05);
+            readings[GPU3_POWER].value = 150;
+            if (cases[i].times[n] == 0)
+                readings[TREE_MEMORY].state = WM_READING_FAILED;
+            wm_recorder_tick(recorder, &tick);
+        }
+        wm_recorder_flush(recorder, &result);
+        assert_ok(wm_recorder_finish(recorder, &result, &err));
+        wm_recorder_close(recorder);
+
+        strcat(name, "/power_metrics.json");
+        const char *file = fixture_path(state, name);
+        json_t *end = load_line(file, cases[i].records);
+        assert_string_equal(json_string_value(end), "END OF RECORDING SEGMENT");
+        json_decref(end);
+        for (size_t line = 0; line < cases[i].records; line++) {
+            json_t *value = load_line(file, line);
+            const char *date = json_string_value(json_object_get(value, "date"));
+            double when = atof(strrchr(date, ':') + 1) - 39.215924;
+            joules += number_at(value, "cpu.intel_power") * (when - before);
+            assert_near(number_at(value, "gpu.per_gpu_nvidia_power.3"), 150, 6);
+            bool has_memory = !isnan(number_at(value, "cpu.per_process_mem_use_abs.4711"));
+            assert_int_equal(has_memory,
+                             cases[i].has_memory || line + 1 < cases[i].records);
+            before = when;
+            json_decref(value);
+        }
+        assert_near(before, last, 1e-6);
+        assert_near(joules, 30 * last, 1e-3);
     }
 }
 
@@ -780,6 +862,7 @@ int main(void)
         WITH_DIR(test_no_counter),    WITH_DIR(test_sources),
         WITH_DIR(test_two_writers),   WITH_DIR(test_replaced_as_a_whole),
         WITH_DIR(test_left_behind),   WITH_DIR(test_taken_while_made),
+        WITH_DIR(test_last_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

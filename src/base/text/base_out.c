@@ -136,6 +136,19 @@ off_t wm_out_position(const struct wm_out *out)
     return out->written + (off_t)out->used;
 }
 
+void wm_out_rewind(struct wm_out *out, off_t at)
+{
+    if (at >= out->written) {
+        out->used = (size_t)(at - out->written);
+        return;
+    }
+    out->used = 0;
+    out->written = at;
+    out->end = at < out->end ? at : out->end;
+    if (ftruncate(out->fd, at) < 0 && out->error == 0)
+        out->error = errno;
+}
+
 void wm_out_discard(struct wm_out *out)
 {
     out->used = 0;

@@ -45,6 +45,9 @@ void wm_out_cell(struct wm_out *out, const char *text, size_t length);
 /* Where the next byte will stand. */
 off_t wm_out_position(const struct wm_out *out);
 
+/* Takes back what stands from `at` on, flushed or not: what is put next stands there. */
+void wm_out_rewind(struct wm_out *out, off_t at);
+
 /* Writes out the buffer. On failure the file ends where it did after the last
  * success, and all that was put since then is gone. */
 int wm_out_flush(struct wm_out *out, struct wm_error *err);

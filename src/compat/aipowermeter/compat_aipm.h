@@ -25,7 +25,6 @@ enum wm_aipm_form {
     WM_AIPM_SUM,         /* one for each process, to be added */
     WM_AIPM_PER_GPU,     /* one for each GPU */
     WM_AIPM_PER_GPU_SUM, /* one for each process of each GPU */
-    WM_AIPM_FOLLOWS,     /* as SUM, and not read: it follows from others */
 };
 
 struct wm_aipm_metric {
@@ -77,18 +76,28 @@ struct wm_known wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)
  * show. */
 const char *wm_aipm_generation(const json_t *metrics);
 
+/* What is known of a channel where a window begins, and where the record before it does. */
+struct wm_aipm_series {
+    struct wm_counter_stats window, record;
+    struct wm_known value; /* where the window does */
+};
+
 /*
  * Writing: ticks in the form of the latest generation, a record for each window.
  *
  *     wm_aipm_window_init(&window, run, channels, count);
  *     wm_aipm_window_pass(&window, &tick);      a tick where a window begins
- *     text = wm_aipm_window_record(&window, &tick);
+ *     text = wm_aipm_window_record(&window, &tick, &replaces);
  *     wm_aipm_window_release(&window);
  *
  * Its powers are averages over the window: the increase of the energy counter by the time,
  * or what a device says of its power that has none, or one that reports nothing of the
  * window: it may be dead, and is not 0 W. The tracked processes are one process there, the
  * one that was started.
+ *
+ * The last window of a run ends when the run does. Where it is too short for a record of
+ * its own, the record before goes on to its end; and where a counter moves too seldom for
+ * it, the power that the device reports stands in for that time.
  */
 struct wm_aipm_window {
     const struct wm_run *run;
@@ -97,8 +106,13 @@ struct wm_aipm_window {
     struct wm_aipm_device *devices;
     size_t device_count;
     int gpu_count;
-    enum wm_origin origins[WM_DEVICE_OTHER + 1];    /* the worst, by kind of device */
-    struct wm_counter_stats *before, *before_saved; /* of each channel, up to the window */
+    enum wm_origin origins[WM_DEVICE_OTHER + 1]; /* the worst, by kind of device */
+
+    struct wm_aipm_series *before, *before_saved; /* of each channel */
+    struct wm_aipm_times {
+        bool has_record;              /* there is a record before it */
+        int64_t window_ns, record_ns; /* where the two begin */
+    } times, times_saved;
 };
 
 /* The arguments outlive it. wm_aipm_window_release() is due whatever this returned; the
@@ -107,9 +121,10 @@ int wm_aipm_window_init(struct wm_aipm_window *window, const struct wm_run *run,
                         const struct wm_channel *channels, size_t count);
 
 /* The record of the window that ends with this tick, as a line that the caller frees; NULL
- * when out of memory. */
-char *wm_aipm_window_record(const struct wm_aipm_window *window,
-                            const struct wm_tick *tick);
+ * when out of memory. `ret_replaces`: it is the record before it, too, and takes its
+ * place. */
+char *wm_aipm_window_record(struct wm_aipm_window *window, const struct wm_tick *tick,
+                            bool *ret_replaces);
 
 /* From this tick on counters are counted. */
 void wm_aipm_window_pass(struct wm_aipm_window *window, const struct wm_tick *tick);

@@ -64,8 +64,10 @@ const struct wm_aipm_metric wm_aipm_metrics[] = {
       TREE("tree", "memory_total", "B", WM_GAUGE), .place = 9 },
     { "cpu", "mem_use_abs", WM_AIPM_SUM, TREE("tree", "memory_total", "B", WM_GAUGE),
       .generation = "2021" },
-    { "cpu", "per_process_mem_use_percent", WM_AIPM_FOLLOWS,
+    { "cpu", "per_process_mem_use_percent", WM_AIPM_SUM,
       TREE(OURS, "memory_share", "ratio", WM_GAUGE), .place = 10 },
+    { "cpu", "mem_use_percent", WM_AIPM_SUM,
+      TREE(OURS, "memory_share", "ratio", WM_GAUGE) },
     { "cpu", "per_process_mem_use_uss", WM_AIPM_SUM,
       TREE("tree", "memory_private", "B", WM_GAUGE), .place = 11 },
     { "cpu", "mem_use_uss", WM_AIPM_SUM, TREE("tree", "memory_private", "B", WM_GAUGE) },
@@ -76,17 +78,17 @@ const struct wm_aipm_metric wm_aipm_metrics[] = {
       .generation = "2026 (NVML)", .place = 12 },
     { "cpu", "per_process_cpu_power", WM_AIPM_SUM, TREE(OURS, "core_power", "W", WM_GAUGE),
       .place = 13 },
-    { "cpu", "per_process_dram_power", WM_AIPM_SUM,
-      TREE(OURS, "dram_power", "W", WM_GAUGE) },
+    { "cpu", "per_process_dram_power", WM_AIPM_SUM, TREE(OURS, "dram_power", "W", WM_GAUGE),
+      .place = 14 },
     { "gpu", "nvidia_estimated_attributable_power_draw", WM_AIPM_NUMBER,
       TREE(OURS, "gpu_power", "W", WM_GAUGE), .generation = "2021" },
     { "gpu", "nvidia_draw_absolute", WM_AIPM_NUMBER, GPUS },
     { "gpu", "nvidia_power", WM_AIPM_NUMBER, GPUS, .generation = "2026 (NVML)" },
-    { "gpu", "per_gpu_nvidia_power", WM_AIPM_PER_GPU, GPU("power", "W", 1), .place = 14 },
+    { "gpu", "per_gpu_nvidia_power", WM_AIPM_PER_GPU, GPU("power", "W", 1), .place = 15 },
     { "gpu", "per_gpu_nvidia_use_rate", WM_AIPM_PER_GPU, GPU("utilization", "ratio", 0.01),
-      .place = 16 },
+      .place = 17 },
     { "gpu", "per_gpu_nvidia_memory", WM_AIPM_PER_GPU, GPU("memory_used", "B", 1),
-      .place = 15 },
+      .place = 16 },
     { "gpu", "per_gpu_power_draw", WM_AIPM_PER_GPU, GPU("power", "W", 1) },
     { "gpu", "per_gpu_per_pid_utilization_absolute", WM_AIPM_PER_GPU_SUM,
       GPU("utilization", "ratio", 1) },
@@ -240,8 +242,7 @@ static void take_metric(struct wm_aipm_channels *set, const struct wm_aipm_metri
         return;
     }
     /* Without any process there was nothing to look at. */
-    if (metric->form == WM_AIPM_FOLLOWS ||
-        (json_is_object(value) && json_object_size(value) == 0))
+    if (json_is_object(value) && json_object_size(value) == 0)
         return;
     if (metric->form == WM_AIPM_SUM && json_is_object(value) ? read_sum(value, &number)
                                                              : read_number(value, &number))

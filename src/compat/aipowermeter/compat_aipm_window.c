@@ -13,6 +13,14 @@
 #include "record/record_stats.h"
 #include "source/cpu/source_energy.h"
 
+/* A window of less than so much of the sampling interval is a part of one; it is no record
+ * of its own where it and the record before are no more than so much. */
+#define WHOLE_WINDOW 0.9
+#define LONGEST_RECORD 1.5
+
+/* A counter that moves less often in a window says little of it: it may be a step off. */
+#define LEAST_STEPS 5
+
 /* In place of a channel's index: there is no such channel. */
 #define NONE ((size_t)-1)
 
@@ -151,20 +159,34 @@ int wm_aipm_window_init(struct wm_aipm_window *window, const struct wm_run *run,
 struct record {
     const struct wm_aipm_window *window;
     const struct wm_tick *tick;
+    bool replaces; /* the record before it, and begins where that does */
+    double part_s; /* of a window that is a part of one; else 0 */
     char pid[16];
 };
 
+/* What nobody knows at the end any more, as of processes that have ended, is what the
+ * record had before it went on. */
 static struct wm_known value_of(const struct record *record, size_t channel)
 {
-    return wm_stats_value(channel == NONE ? NULL : &record->tick->readings[channel]);
+    if (channel == NONE)
+        return (struct wm_known) { 0 };
+    struct wm_known value = wm_stats_value(&record->tick->readings[channel]);
+    return value.known || !record->replaces ? value : record->window->before[channel].value;
 }
 
-/* By how much a counter has grown since it was last seen, and in how many seconds: nobody
- * knows of one that was set back. */
+static const struct wm_counter_stats *start_of(const struct record *record, size_t channel)
+{
+    const struct wm_aipm_series *before = &record->window->before[channel];
+
+    return record->replaces ? &before->record : &before->window;
+}
+
+/* By how much a counter has grown since it was last seen before the record, and in how many
+ * seconds: nobody knows of one that was set back. */
 static struct wm_known increase_of(const struct record *record, size_t channel,
                                    double *ret_seconds)
 {
-    const struct wm_counter_stats *before = &record->window->before[channel];
+    const struct wm_counter_stats *before = start_of(record, channel);
     struct wm_stride last = { before->count > 0, before->last_ns, before->last, 0 };
     struct wm_known now = value_of(record, channel);
     double total = now.number;
@@ -205,22 +227,39 @@ static struct wm_known tick_value(const struct record *record, const char *label
                : value_of(record, channel);
 }
 
+/* What a counter has told in the time before the last part of the record. */
+static double joules_before_part(const struct record *record, size_t energy)
+{
+    return record->window->before[energy].window.total - start_of(record, energy)->total;
+}
+
+/* Whether the last part of the record is too short for the counter. */
+static bool is_coarse(const struct record *record, size_t energy)
+{
+    double period_s = (double)record->window->channels[energy].period_ns / 1e9;
+
+    return record->part_s > 0 && record->part_s < LEAST_STEPS * period_s;
+}
+
 /* Where the counter reports nothing (it is not there after all, was set back, or has not
  * moved yet and may be dead), what the device says of its power stands in. */
 static struct wm_known watts_of(const struct record *record,
                                 const struct wm_aipm_device *device)
 {
+    const struct wm_known watts = value_of(record, device->uses[USE_POWER]);
     size_t energy = device->uses[USE_ENERGY];
 
-    if (energy != NONE) {
-        const struct wm_counter_stats *before = &record->window->before[energy];
-        double seconds = 0;
-        struct wm_known joules = increase_of(record, energy, &seconds);
-        if (joules.known &&
-            (joules.number > 0 || before->total > 0 || before->first != before->last))
-            return (struct wm_known) { true, joules.number / seconds };
-    }
-    return value_of(record, device->uses[USE_POWER]);
+    if (energy == NONE)
+        return watts;
+    const struct wm_counter_stats *before = start_of(record, energy);
+    double seconds = 0;
+    struct wm_known joules = increase_of(record, energy, &seconds);
+    if (!joules.known ||
+        (joules.number <= 0 && before->total <= 0 && before->first == before->last))
+        return watts;
+    if (watts.known && is_coarse(record, energy))
+        joules.number = joules_before_part(record, energy) + watts.number * record->part_s;
+    return (struct wm_known) { true, joules.number / seconds };
 }
 
 /* All of them or none: a part would pass for the whole. */
@@ -264,10 +303,16 @@ static struct wm_known cpu_share(const struct record *record)
     return share;
 }
 
-/* The processes' share of devices, by the time that they had of the CPUs. */
-static struct wm_known power_share(const struct record *record, const char *key)
+static struct wm_known memory_share(const struct record *record)
 {
-    const struct wm_known share = cpu_share(record), sum = sum_of(record, key);
+    return share_of(record, "memory_total", "memory_used");
+}
+
+/* The processes' part of the power of devices, by their share of what these do. */
+static struct wm_known power_share(const struct record *record, struct wm_known share,
+                                   const char *key)
+{
+    const struct wm_known sum = sum_of(record, key);
 
     return (struct wm_known) { share.known && sum.known, share.number * sum.number };
 }
@@ -281,11 +326,13 @@ static struct wm_known value_of_metric(const struct record *record,
     if (strcmp(name, "cpu_share") == 0)
         return cpu_share(record);
     if (strcmp(name, "memory_share") == 0)
-        return share_of(record, "memory_total", "memory_used");
+        return memory_share(record);
     if (strcmp(name, "package_power") == 0)
-        return power_share(record, "intel_power");
+        return power_share(record, cpu_share(record), "intel_power");
     if (strcmp(name, "core_power") == 0)
-        return power_share(record, "total_cpu_power");
+        return power_share(record, cpu_share(record), "total_cpu_power");
+    if (strcmp(name, "dram_power") == 0)
+        return power_share(record, memory_share(record), "total_dram_power");
     return strcmp(name, use_metrics[USE_POWER]) == 0
                ? sum_of(record, metric->key)
                : tick_value(record, metric->channel.label, name);
@@ -392,40 +439,78 @@ static void put_origins(const struct wm_aipm_window *window, json_t **line)
         json_decref(origins);
 }
 
-char *wm_aipm_window_record(const struct wm_aipm_window *window, const struct wm_tick *tick)
+static double seconds_between(int64_t from_ns, int64_t to_ns)
 {
-    struct record record = { .window = window, .tick = tick };
+    return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+/* Begins the record that ends with a tick, which may be the one before it, too. */
+static struct record begin_record(const struct wm_aipm_window *window,
+                                  const struct wm_tick *tick)
+{
+    double interval_s = (double)window->run->interval_ns / 1e9;
+    double window_s = seconds_between(window->times.window_ns, tick->when_ns);
+    double both_s = seconds_between(window->times.record_ns, tick->when_ns);
+    bool is_part = window_s < WHOLE_WINDOW * interval_s;
+    const struct wm_run *run = window->run;
+    struct record record = {
+        .window = window,
+        .tick = tick,
+        .replaces =
+            window->times.has_record && is_part && both_s <= LONGEST_RECORD * interval_s,
+        .part_s = is_part ? window_s : 0,
+    };
+
+    snprintf(record.pid, sizeof(record.pid), "%d", run->pid > 0 ? run->pid : 1);
+    return record;
+}
+
+char *wm_aipm_window_record(struct wm_aipm_window *window, const struct wm_tick *tick,
+                            bool *ret_replaces)
+{
+    const struct record record = begin_record(window, tick);
     const struct wm_run *run = window->run;
     json_t *line = json_object();
     char date[WM_LOCALTIME_SIZE];
 
-    snprintf(record.pid, sizeof(record.pid), "%d", run->pid > 0 ? run->pid : 1);
     wm_localtime_format(run->anchor_unix_ns - run->anchor_ns + tick->when_ns, date);
     wm_json_set(&line, "date", json_string(date));
     wm_json_set(&line, "metrics", metrics_json(&record));
     put_origins(window, &line);
+    for (size_t i = 0; i < window->count && !record.replaces; i++)
+        window->before[i].record = window->before[i].window;
+    if (!record.replaces)
+        window->times.record_ns = window->times.window_ns;
+    window->times.has_record = true;
+    *ret_replaces = record.replaces;
     return wm_json_dump(line, 0);
 }
 
 void wm_aipm_window_pass(struct wm_aipm_window *window, const struct wm_tick *tick)
 {
-    for (size_t i = 0; i < tick->count; i++)
-        wm_counter_add(&window->before[i], &tick->readings[i]);
+    for (size_t i = 0; i < tick->count; i++) {
+        wm_counter_add(&window->before[i].window, &tick->readings[i]);
+        window->before[i].value = wm_stats_value(&tick->readings[i]);
+    }
+    window->times.window_ns = tick->when_ns;
 }
 
 void wm_aipm_window_restart(struct wm_aipm_window *window)
 {
     memset(window->before, 0, window->count * sizeof(*window->before));
+    window->times = (struct wm_aipm_times) { 0 };
 }
 
 void wm_aipm_window_save(struct wm_aipm_window *window)
 {
     memcpy(window->before_saved, window->before, window->count * sizeof(*window->before));
+    window->times_saved = window->times;
 }
 
 void wm_aipm_window_restore(struct wm_aipm_window *window)
 {
     memcpy(window->before, window->before_saved, window->count * sizeof(*window->before));
+    window->times = window->times_saved;
 }
 
 void wm_aipm_window_release(struct wm_aipm_window *window)

@@ -28,6 +28,7 @@ struct progress {
     bool started;    /* there is a tick before this one */
     bool in_segment; /* there is a record after the last end of a segment */
     bool needs_end;  /* of the segment that somebody left open */
+    off_t record_at; /* where the last record stands */
 };
 
 struct aipm {
@@ -161,12 +162,16 @@ static void end_segment(struct aipm *aipm)
 
 static int put_record(struct aipm *aipm, const struct wm_tick *tick, struct wm_error *err)
 {
-    char *text = wm_aipm_window_record(&aipm->window, tick);
+    bool replaces;
+    char *text = wm_aipm_window_record(&aipm->window, tick, &replaces);
 
     if (!text)
         return wm_fail_memory(err, wm_text_path(aipm->path));
-    if (aipm->progress.needs_end)
+    if (replaces)
+        wm_out_rewind(&aipm->out, aipm->progress.record_at);
+    else if (aipm->progress.needs_end)
         wm_out_text(&aipm->out, SEGMENT_END);
+    aipm->progress.record_at = wm_out_position(&aipm->out);
     wm_out_text(&aipm->out, text);
     wm_out_text(&aipm->out, "\n");
     aipm->progress.needs_end = false;

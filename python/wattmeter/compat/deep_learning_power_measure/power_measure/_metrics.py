@@ -6,8 +6,6 @@ A metric is a series of wattmeter's, or several that are added up, or one for ea
 
 from __future__ import annotations
 
-import datetime
-import json
 import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -57,6 +55,7 @@ def _each(*kinds: Kind) -> List[Kind]:
 
 
 _CPU_SHARE = _tree("cpu_share", "ratio")
+_MEMORY_SHARE = _tree("memory_share", "ratio")
 _PSS = _tree("memory_total", "B")
 _USS = _tree("memory_private", "B")
 
@@ -76,6 +75,8 @@ CPU: Dict[str, List[Kind]] = {
     "absolute_cpu_time_per_pid": _tree("cpu_time", "s"),
     "per_process_mem_use_abs": _PSS,
     "mem_use_abs": _PSS,
+    "per_process_mem_use_percent": _MEMORY_SHARE,
+    "mem_use_percent": _MEMORY_SHARE,
     "per_process_mem_use_uss": _USS,
     "mem_use_uss": _USS,
     "total_mem_use": [Kind("host", "host", "memory_used", "host_memory_used_B")],
@@ -167,22 +168,30 @@ class Curve:
         if len(self._drawn) > 1:
             return [self._sums()]
         return [
-            [
-                {"date": time / 1e9, "value": value * self._scale}
-                for time, value in list(zip(times, values))[first_known:]
-            ]
-            for times, values, first_known in self._drawn[0].segments()
+            [self._point(time, value) for time, value in segment]
+            for segment in _segments(self._drawn[0])
         ]
 
     def _sums(self) -> List[Point]:
-        table = json.loads(_core.print_series(self._drawn, format="json"))
-        zero = datetime.datetime.fromisoformat(table["start"].replace("Z", "+00:00"))
-        rows = zip(*(curve["values"] for curve in table["curves"]))
+        curves = [dict(sum(_segments(one), [])) for one in self._drawn]
+        shared = set(curves[0]).intersection(*curves[1:])
         return [
-            {"date": zero.timestamp() + seconds, "value": sum(row) * self._scale}
-            for seconds, row in zip(table["seconds"], rows)
-            if None not in row
+            self._point(time, sum(curve[time] for curve in curves))
+            for time in sorted(shared)
         ]
+
+    def _point(self, time: int, value: float) -> Point:
+        return {"date": time / 1e9, "value": value * self._scale}
+
+
+def _segments(series: _core.Series) -> List[List[Tuple[int, float]]]:
+    """Times and values. A mean is that since the time before, so the first one holds
+    where its window begins, too."""
+    return [
+        list(zip(times, [values[known]] * known + list(values[known:])))
+        for times, values, known in series.segments()
+        if len(values) > known
+    ]
 
 
 def _ns(time: Time) -> int:

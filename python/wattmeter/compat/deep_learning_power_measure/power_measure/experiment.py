@@ -14,6 +14,7 @@ import importlib
 import itertools
 import json
 import os
+import queue
 import sys
 import threading
 from typing import (
@@ -194,6 +195,13 @@ class Queue:
     def __init__(self, session: _Session) -> None:
         self._session = session
 
+    def get(self, block: bool = True, timeout: Optional[float] = None) -> str:
+        """STOP_MESSAGE once the recording is over, which this waits for, as examples of
+        the original do. queue.Empty: it is not over by then."""
+        if not self._session.is_over.wait(timeout if block else 0):
+            raise queue.Empty
+        return STOP_MESSAGE
+
     def put(
         self, obj: object, block: bool = True, timeout: Optional[float] = None
     ) -> None:
@@ -234,14 +242,27 @@ class Experiment:
         self.db_driver = driver
         if not cont:
             driver.erase()
-        if model is not None:
-            card = _model_card(model, input_size)
-            if passes is not None:
-                card["passes"] = passes
-            driver.save_model_card(card)
+        self._keep_card(model, input_size, passes)
+
+    def _keep_card(
+        self,
+        model: Any,
+        input_size: Optional[Sequence[int]],
+        passes: Optional[int] = None,
+    ) -> None:
+        if model is None:
+            return
+        card = _model_card(model, input_size)
+        if passes is not None:
+            card["passes"] = passes
+        self.db_driver.save_model_card(card)
 
     def measure_yourself(
-        self, period: float = 1, measurement_period: float = 2
+        self,
+        period: float = 1,
+        measurement_period: float = 2,
+        model: Any = None,
+        input_size: Optional[Sequence[int]] = None,
     ) -> Tuple[Process, Queue]:
         """Measures the calling process and all its descendants, from now until
         STOP_MESSAGE is put on the queue, or the interpreter ends.
@@ -249,9 +270,11 @@ class Experiment:
         period: seconds between two samples, 0.001 to 3600. All of the time between
         start and stop is in a window between two samples; in the original that of its
         own work is in none. `measurement_period` has no effect, as in the original's
-        latest version: each sample is kept.
+        latest version: each sample is kept. model, input_size: as for the experiment,
+        where the original's first version has them.
         """
         del measurement_period
+        self._keep_card(model, input_size)
         return self._start(period, lambda tracker: tracker.start_self())
 
     def measure_from_pid_list(
@@ -344,9 +367,10 @@ class ExpResults:
 
     @property
     def description(self) -> Optional[str]:
-        """What the driver was told of the experiment."""
-        description: Optional[str] = self._shown["description"]
-        return description
+        """What the driver was told of the experiment: this one, or the one that recorded
+        it."""
+        recorded: Optional[str] = self._shown["description"]
+        return self.db_driver.description or recorded
 
     def list_metrics(self) -> Dict[str, List[str]]:
         """The names that were recorded, in the groups "CPU", "GPU" and "Experiment"."""
@@ -563,6 +587,9 @@ class ExpResults:
             self._draw(axes, name, colours)
             axes.set_ylabel(name, color=axes.lines[0].get_color())
         _finish(figure, left, saveto)
+
+
+ExpResult = ExpResults  # as the original's manual calls it
 
 
 def _new_figure() -> Tuple[Any, Any, Iterator[Any]]:

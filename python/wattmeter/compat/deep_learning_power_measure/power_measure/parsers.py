@@ -22,17 +22,29 @@ _CARD = "model_summary.json"
 _METADATA = "metadata.json"
 
 
+def _text_of(meta_data: Union[str, Mapping[str, Any], None]) -> Optional[str]:
+    if isinstance(meta_data, Mapping):
+        return str(meta_data.get("description") or json.dumps(dict(meta_data)))
+    return meta_data
+
+
 class JsonParser:
     """A folder as AIPowerMeter leaves it, of any of its generations.
 
     `location` is the folder; it is made when something is recorded, not when something
     is read. `description` is kept in its metadata.json, and survives `cont=False`: in
-    the original, that deletes it again at once.
+    the original, that deletes it again at once. `meta_data` is the original's name for
+    it, and may be a dictionary: its "description", or else all of it as JSON.
     """
 
-    def __init__(self, location: _Path, description: Optional[str] = None) -> None:
+    def __init__(
+        self,
+        location: _Path,
+        description: Optional[str] = None,
+        meta_data: Union[str, Mapping[str, Any], None] = None,
+    ) -> None:
         self.folder = os.fspath(location)
-        self.description = description
+        self.description = _text_of(meta_data) if description is None else description
         self.power_metric_filename = os.path.join(self.folder, _POWER)
         self.exp_metric_filename = os.path.join(self.folder, _RESULTS)
         self.model_card_file = os.path.join(self.folder, _CARD)
@@ -123,10 +135,11 @@ class DatabaseParser:
         name: str = "experiment",
         description: Optional[str] = None,
         metrics: Optional[_Path] = None,
+        meta_data: Union[str, Mapping[str, Any], None] = None,
     ) -> None:
         self.folder = os.fspath(target)
         self.name = name
-        self.description = description
+        self.description = _text_of(meta_data) if description is None else description
         self.metrics = metrics if metrics is None else os.fspath(metrics)
         self._card: Optional[Dict[str, Any]] = None
 

@@ -6,9 +6,11 @@ What the kernel says of each process is read as it stands, without psutil.
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
-from typing import Any, Dict, Iterable, Optional, Tuple
+import warnings
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from wattmeter import _core
 
@@ -24,6 +26,40 @@ def is_rapl_compatible() -> Tuple[bool, str]:
     except _core.Error as error:
         return False, str(error)
     return True, "RAPL has " + ", ".join(sample.counters)
+
+
+class Process:
+    """The number of a process, as an object. ProcessLookupError: it is gone."""
+
+    def __init__(self, pid: int) -> None:
+        if not os.path.exists(os.path.join(_proc(), str(pid))):
+            raise ProcessLookupError(pid)
+        self.pid = pid
+
+    def __repr__(self) -> str:
+        return f"Process(pid={self.pid})"
+
+
+def get_processes(pid_list: Iterable[Any]) -> List[Any]:
+    """The processes of these numbers, as objects that have a `pid`: psutil's where it is
+    there. One that is gone is left out, with a warning."""
+    make, gone = _process_type()
+    processes = []
+    for pid in _pids(pid_list):
+        try:
+            processes.append(make(pid))
+        except gone:
+            warnings.warn(f"process {pid} is gone, and is left out", stacklevel=2)
+    return processes
+
+
+def _process_type() -> Tuple[Any, Any]:
+    """What makes an object of a process, and fails where it is gone."""
+    try:
+        psutil: Any = importlib.import_module("psutil")
+    except ImportError:
+        return Process, ProcessLookupError
+    return psutil.Process, psutil.NoSuchProcess
 
 
 def get_mem_uses(process_list: Iterable[Any]) -> Tuple[Dict[int, int], Dict[int, int]]:
@@ -99,9 +135,12 @@ def _pids(process_list: Iterable[Any]) -> Iterable[int]:
     return (int(getattr(process, "pid", process)) for process in process_list)
 
 
+def _proc() -> str:
+    return os.environ.get("WATTMETER_PROCFS", "/proc")
+
+
 def _read(path: str) -> str:
-    proc = os.environ.get("WATTMETER_PROCFS", "/proc")
-    with open(os.path.join(proc, path), encoding="utf-8", errors="replace") as lines:
+    with open(os.path.join(_proc(), path), encoding="utf-8", errors="replace") as lines:
         return lines.read()
 
 
