@@ -775,10 +775,9 @@ static void test_timepoints(void **state)
         int start_ms, stop_ms;
         unsigned timepoints, nonempty;
     } calls[] = {
-        { 500, 600, 1, 1 },          { 400, 500, 1, 1 }, { 500, 500, 1, 1 },
-        { 501, 999, 0, 0 },          { 0, 1000, 3, 1 },  { 600, 700, 0, 0 },
-        { 499, 501, 1, 1 },          { 1000, 1500, 1, 1 },
-        { 500, NEVER_STOPS, 0, 0 },
+        { 500, 600, 1, 1 }, { 400, 500, 1, 1 },   { 500, 500, 1, 1 },
+        { 501, 999, 0, 0 }, { 0, 1000, 3, 1 },    { 600, 700, 0, 0 },
+        { 499, 501, 1, 1 }, { 1000, 1500, 1, 1 }, { 500, NEVER_STOPS, 0, 0 },
     };
     struct wm_region_whole wholes[WM_REGION_RESOURCES];
 
