@@ -130,7 +130,7 @@ enum wm_reading_state {
 };
 
 struct wm_reading {
-    int64_t when_ns; /* CLOCK_MONOTONIC just before the device was asked */
+    int64_t when_ns; /* CLOCK_MONOTONIC in the middle of the call that asked the device */
     double value;    /* meaningful in WM_READING_OK alone */
     enum wm_reading_state state;
 };

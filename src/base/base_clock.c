@@ -20,6 +20,14 @@ int64_t wm_clock_monotonic_ns(void)
     return now_ns(CLOCK_MONOTONIC);
 }
 
+int64_t wm_clock_middle_ns(int64_t *begin_ns)
+{
+    int64_t from_ns = *begin_ns;
+
+    *begin_ns = wm_clock_monotonic_ns();
+    return from_ns + (*begin_ns - from_ns) / 2;
+}
+
 int64_t wm_clock_unix_ns(void)
 {
     return now_ns(CLOCK_REALTIME);

@@ -18,6 +18,10 @@
 /* CLOCK_MONOTONIC. */
 int64_t wm_clock_monotonic_ns(void);
 
+/* The middle of the time since then, up to now, which becomes the begin of the next one: a
+ * driver that takes long may answer with what was at any time of its call. */
+int64_t wm_clock_middle_ns(int64_t *begin_ns);
+
 /* Nanoseconds since 1970, UTC. */
 int64_t wm_clock_unix_ns(void);
 

@@ -140,12 +140,14 @@ static void value_name(const struct wm_channel *channel, char name[NAME_SIZE])
     snprintf(name, NAME_SIZE, "%s_%s%s%s", label, metric, has_unit ? "_" : "", unit);
 }
 
-static void clock_name(const struct wm_channel *channel, char name[NAME_SIZE])
+static void clock_name(const struct wm_channel *channel, const char *metric,
+                       char name[NAME_SIZE])
 {
-    char label[PART_SIZE];
+    char label[PART_SIZE], part[PART_SIZE];
 
     clean_part(channel->label, label);
-    snprintf(name, NAME_SIZE, "%s_time_ns", label);
+    clean_part(metric, part);
+    snprintf(name, NAME_SIZE, "%s_%s%stime_ns", label, part, metric[0] ? "_" : "");
 }
 
 char *wm_column_owner(const char *source, const char *device, const char *metric,
@@ -169,10 +171,33 @@ static bool same_device(const struct wm_channel *a, const struct wm_channel *b)
            strcmp(a->label, b->label) == 0;
 }
 
-static bool plan_channel(struct plan *plan, const struct wm_channel *channels, size_t i,
-                         struct wm_columns *columns)
+static bool is_counter_of_joules(const struct wm_channel *channel)
+{
+    return channel->kind == WM_COUNTER && strcmp(channel->unit, "J") == 0;
+}
+
+/* The channels of a device stand together and have one clock; but where a driver is slow
+ * its counter is read well before the rest, and it may be read more seldom. */
+static bool has_clock_of_last(const struct wm_channel *channels, size_t i)
+{
+    return i > 0 && same_device(&channels[i], &channels[i - 1]) &&
+           is_counter_of_joules(&channels[i]) == is_counter_of_joules(&channels[i - 1]);
+}
+
+/* Empty for the clock of a device. */
+static const char *clock_metric(const struct wm_channel *channels, size_t count, size_t i)
+{
+    bool is_alone = (i == 0 || !same_device(&channels[i], &channels[i - 1])) &&
+                    (i + 1 == count || !same_device(&channels[i], &channels[i + 1]));
+
+    return is_counter_of_joules(&channels[i]) && !is_alone ? channels[i].metric : "";
+}
+
+static bool plan_channel(struct plan *plan, const struct wm_channel *channels, size_t count,
+                         size_t i, struct wm_columns *columns)
 {
     const struct wm_channel *channel = &channels[i];
+    const char *metric = clock_metric(channels, count, i);
     char name[NAME_SIZE];
 
     char *owner =
@@ -184,16 +209,15 @@ static bool plan_channel(struct plan *plan, const struct wm_channel *channels, s
     free(owner);
     columns->count = i + 1;
 
-    /* The channels of a device stand together, and so its clock is made once. */
-    if (i > 0 && same_device(channel, channel - 1)) {
+    if (has_clock_of_last(channels, i)) {
         columns->clock_of[i] = columns->clock_of[i - 1];
         return columns->values[i] != NULL;
     }
 
-    owner = wm_column_owner(channel->source, channel->device, "", "");
+    owner = wm_column_owner(channel->source, channel->device, metric, "");
     if (!owner)
         return false;
-    clock_name(channel, name);
+    clock_name(channel, metric, name);
     columns->clock_of[i] = columns->clock_count;
     columns->first_of[columns->clock_count] = i;
     char *clock = take(plan, name, owner);
@@ -236,7 +260,7 @@ int wm_columns_plan(const struct wm_channel *channels, size_t count,
             whole = add(&plan, taken[i].name, taken[i].owner) != NULL;
     }
     for (size_t i = 0; i < count && whole; i++)
-        whole = plan_channel(&plan, channels, i, ret_columns);
+        whole = plan_channel(&plan, channels, count, i, ret_columns);
 
     release_plan(&plan);
     return whole ? WM_OK : wm_fail_memory(err, NULL);

@@ -26,7 +26,7 @@ struct wm_columns {
     size_t count;
     char **values;    /* the column of each channel */
     size_t *clock_of; /* the index in `clocks` of the channel's reading time */
-    char **clocks;    /* columns with the reading times of the devices */
+    char **clocks;    /* columns with the reading times of devices and counters */
     size_t *first_of; /* the first channel of each clock; in a plan only */
     size_t clock_count;
 };
@@ -51,9 +51,9 @@ void wm_columns_release(struct wm_columns *columns);
 bool wm_columns_clock(const struct wm_columns *columns, size_t clock,
                       const struct wm_reading *readings, int64_t *ret_when_ns);
 
-/* What a column stands for: a metric of a device, or its clock where `metric`
- * and `unit` are empty. Valid UTF-8, the caller's to free; NULL when out of
- * memory. */
+/* What a column stands for: a metric of a device, or a clock where `unit` is empty: that of
+ * the metric, or of the device where `metric` is empty, too. Valid UTF-8, the caller's to
+ * free; NULL when out of memory. */
 char *wm_column_owner(const char *source, const char *device, const char *metric,
                       const char *unit);
 

@@ -724,6 +724,11 @@ static void test_late_readings(void **state)
         { "in time", 4, { 0, 1, 2, 3 }, 300, 0, 300, 0 },
         { "every second tick", 5, { 0, 0, 2, 2, 4 }, 400, 0, 400, 0 },
         { "one tick late", 5, { 0, 0, 1, 2, 4 }, 400, 0, 400, 0 },
+        { "after each tick", 4, { 0.04, 1.04, 2.04, 3.04 }, 300, 0, 300, 0 },
+        { "before the start, after the end", 3, { -0.04, 1.04, 2.3 }, 200, 0, 200, 0 },
+        { "after the start, before the end", 4, { 0.3, 1, 2, 2.7 }, 300, 0, 300, 0 },
+        { "the last one again", 5, { 0, 1, 2, 3, 3 }, 400, 0, 400, 0 },
+        { "a tick after the start", 4, { NONE, 0.3, 2, 3 }, 300, 0, 300, 0 },
         { "a hang", 7, { 0, 1, 1, 1, NONE, 5, 6 }, 600, 0, 200, 4 },
         { "a hang at the end", 5, { 0, 1, 1, 1, NONE }, 100, 3, 100, 3 },
         { "a hang at the start", 4, { NONE, NONE, 2, 3 }, 100, 2, 100, 2 },
@@ -755,6 +760,32 @@ static void test_late_readings(void **state)
         assert_true(fabs(result.joules - cases[i].integral) < 1e-9);
         assert_true(fabs(result.missing_s - cases[i].integral_missing) < 1e-9);
     }
+}
+
+/* A counter that is read seldom, as its call is expensive: power has the time after its
+ * last reading, and what the next one says is not fewer than that by chance. */
+static void test_counter_read_seldom(void **state)
+{
+    static const double asked[] = { 0, 1, 1, 1, 1, 5, 5 };
+    static const double counts[] = { 0, 100, 100, 100, 100, 690, 690 };
+    static const double watts[] = { 100, 100, 100, 200, 200, 200, 100 };
+    static const double joules[] = { 0, 100, 200, 350, 550, 690, 840 };
+    struct wm_sensor sensor = { .period_ns = 1000000 };
+    struct wm_energy energy = { .counter_sensor = sensor, .power_sensor = sensor };
+    struct wm_energy_result result;
+
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(asked); k++) {
+        int64_t when_ns = 777 + (int64_t)k * 1000000000;
+        struct wm_reading counter = reading_of(counts[k], 777 + (int64_t)(asked[k] * 1e9));
+        struct wm_reading power = reading_of(watts[k], when_ns);
+        wm_energy_add(&energy, when_ns, &counter, &power);
+        wm_energy_result(&energy, &result);
+        if (k > 0 && fabs(result.joules - joules[k]) > 0.2)
+            fail_msg("at %zu s: %g J, not %g J", k, result.joules, joules[k]);
+        assert_true(result.filled_s == 0 && result.missing_s == 0 && result.raised == 0);
+    }
+    assert_int_equal(result.method, WM_ENERGY_COUNTER);
 }
 
 /* A sensor of power that tells the mean of the last second, ten times a second: when
@@ -1015,6 +1046,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_late_readings),
+        cmocka_unit_test(test_counter_read_seldom),
         cmocka_unit_test(test_mean_of_a_second),
         cmocka_unit_test(test_pace_that_is_seen),
         cmocka_unit_test(test_never_fewer),

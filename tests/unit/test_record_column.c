@@ -13,6 +13,12 @@
         .unit = unit_                                                                      \
     }
 
+#define COUNTER(source_, device_, label_)                                                  \
+    {                                                                                      \
+        .source = source_, .device = device_, .label = label_, .metric = "energy",         \
+        .unit = "J", .kind = WM_COUNTER                                                    \
+    }
+
 static void test_names(void **state)
 {
     static const struct {
@@ -92,6 +98,40 @@ static void test_collisions(void **state)
     wm_columns_release(&columns);
 }
 
+/* A counter of joules has a clock of its own, unless it is all that its device has. */
+static void test_clock_of_a_counter(void **state)
+{
+    static const struct wm_channel channels[] = {
+        COUNTER("nvml", "GPU-1", "gpu0"),
+        CHANNEL("nvml", "GPU-1", "gpu0", "power", "W"),
+        CHANNEL("nvml", "GPU-1", "gpu0", "temperature", "celsius"),
+        CHANNEL("x", "d", "board", "power", "W"),
+        COUNTER("x", "d", "board"),
+        COUNTER("rapl", "package-0", "package0"),
+        COUNTER("rapl", "package-1", "package1"),
+    };
+    static const char *const clocks[] = {
+        "gpu0_energy_time_ns",  "gpu0_time_ns",     "gpu0_time_ns",     "board_time_ns",
+        "board_energy_time_ns", "package0_time_ns", "package1_time_ns",
+    };
+    struct wm_reading readings[ARRAY_LEN(channels)] = {
+        [0] = { 1, 0, WM_READING_OK },
+        [2] = { 2, 0, WM_READING_OK },
+    };
+    struct wm_columns columns;
+    int64_t when_ns = 0;
+    (void)state;
+
+    assert_int_equal(
+        wm_columns_plan(channels, ARRAY_LEN(channels), NULL, 0, &columns, NULL), WM_OK);
+    for (size_t i = 0; i < ARRAY_LEN(channels); i++)
+        assert_string_equal(columns.clocks[columns.clock_of[i]], clocks[i]);
+    assert_true(wm_columns_clock(&columns, 0, readings, &when_ns) && when_ns == 1);
+    assert_true(wm_columns_clock(&columns, 1, readings, &when_ns) && when_ns == 2);
+    assert_false(wm_columns_clock(&columns, 2, readings, &when_ns));
+    wm_columns_release(&columns);
+}
+
 static void test_taken(void **state)
 {
     static const struct wm_channel channels[] = {
@@ -147,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_collisions),
+        cmocka_unit_test(test_clock_of_a_counter),
         cmocka_unit_test(test_taken),
         cmocka_unit_test(test_all_alike),
     };

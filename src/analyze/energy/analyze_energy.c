@@ -53,6 +53,9 @@
 /* The part of the time that a figure has to cover to be one. */
 #define LEAST_COVERED 0.01
 
+/* A first reading that is later than that has hung: the time before it is not known. */
+#define LATEST_S 0.5
+
 /* Readings that carry their own time have a gap where they are so many periods apart. */
 #define GAP_PERIODS 1.5
 
@@ -87,6 +90,12 @@ static double lag_period_s(const struct wm_energy *energy)
     if (energy->bound_s <= 0)
         return period_s;
     return fmin(period_s, fmax(energy->bound_s, energy->quiet_s));
+}
+
+/* Below 0 where the latter is the earlier one. */
+static double seconds_to(int64_t from_ns, int64_t to_ns)
+{
+    return wm_stats_seconds(from_ns, to_ns) - wm_stats_seconds(to_ns, from_ns);
 }
 
 static bool there(const struct wm_reading *reading)
@@ -189,10 +198,63 @@ static double bridged_s(const struct wm_energy *energy, double seconds)
     return seconds - period_s;
 }
 
+/* How long before the first tick the first reading was. A driver may answer late; one that
+ * takes too long has a hole there. */
+static double early_s(const struct wm_energy *energy, const struct wm_reading *first)
+{
+    double seconds = seconds_to(first->when_ns, energy->first_ns);
+
+    return seconds < -LATEST_S ? 0 : seconds;
+}
+
+/* A call is dated in its middle. It began after the tick before it or, at the first one,
+ * ended before it; and other calls about the same device came next to it. */
+static double stamp_s(const struct wm_energy *energy, const struct wm_reading *reading,
+                      const struct wm_reading *other)
+{
+    double seconds = fabs(seconds_to(energy->last_ns, reading->when_ns));
+
+    if (wm_sensor_is_dated(&energy->power_sensor))
+        return 0;
+    if (!there(other))
+        return seconds;
+    return fmin(seconds, fabs(seconds_to(other->when_ns, reading->when_ns)));
+}
+
+static void start_power(struct wm_energy *energy, const struct wm_reading *power,
+                        double stamp)
+{
+    energy->first_power = power->value;
+    energy->first_stamp_s = stamp;
+    energy->early_s = early_s(energy, power);
+    if (energy->early_s < 0)
+        energy->hole_s = 0;
+}
+
+/* The joules from the last reading of power to that moment, below 0 where it is before
+ * that. */
+static double power_to(const struct wm_energy *energy, int64_t when_ns)
+{
+    double seconds = seconds_to(energy->power_ns, when_ns);
+    const struct wm_energy_reading *before = &energy->power_before;
+
+    if (!energy->powered)
+        return 0;
+    if (seconds >= 0 || !energy->is_joined)
+        return seconds * energy->power;
+    double length_s = wm_stats_seconds(before->when_ns, energy->power_ns);
+    double beyond_s = fmin(seconds + length_s, 0);
+    double part = length_s > 0 ? (beyond_s - seconds) / length_s : 0;
+    double there_watts = energy->power + part * (before->watts - energy->power);
+
+    return beyond_s * before->watts +
+           (seconds - beyond_s) * (energy->power + there_watts) / 2;
+}
+
 /* The integral of power since the last tick, and how much time it covers. A hole ends with
  * the first reading after it. */
 static void add_power(struct wm_energy *energy, double tick_s,
-                      const struct wm_reading *power)
+                      const struct wm_reading *power, const struct wm_reading *counter)
 {
     double joules = 0, seconds = 0;
 
@@ -214,8 +276,15 @@ static void add_power(struct wm_energy *energy, double tick_s,
         energy->hole_s += fmin(fmax(tick_s - late_s, 0), tick_s);
     }
     add_dated_reading(energy, power);
+    double stamp = stamp_s(energy, power, counter);
     if (!energy->power_pace.started)
-        energy->first_power = power->value;
+        start_power(energy, power, stamp);
+    if (!energy->powered || power->when_ns > energy->power_ns) {
+        energy->is_joined = energy->powered;
+        energy->power_before =
+            (struct wm_energy_reading) { energy->power_ns, energy->power };
+        energy->power_stamp_s = stamp;
+    }
     wm_sensor_pace_add(&energy->power_pace, power);
     add_power_swing(energy, power);
     energy->powered = true;
@@ -228,13 +297,18 @@ static void add_power(struct wm_energy *energy, double tick_s,
     energy->since_covered_s += seconds;
 }
 
-/* The counter reports nothing about the time since it last changed: the integral
- * stands in, as far as there is one. */
-static void fill(struct wm_energy *energy)
+/* The counter reports nothing about the time since it last changed, up to that moment: the
+ * integral stands in, as far as there is one. */
+static void fill(struct wm_energy *energy, int64_t until_ns)
 {
-    energy->total += energy->since_integral;
-    energy->filled_s += energy->since_covered_s;
-    energy->missing_s += fmax(energy->since_s - energy->since_covered_s, 0);
+    double seconds = energy->since_s + seconds_to(energy->last_ns, until_ns);
+    double covered_s = energy->since_covered_s;
+
+    if (energy->powered)
+        covered_s += seconds_to(energy->power_ns, until_ns);
+    energy->total += energy->since_integral + power_to(energy, until_ns);
+    energy->filled_s += covered_s;
+    energy->missing_s += fmax(seconds - covered_s, 0);
 }
 
 /* In whole nanoseconds, so that three periods are not less than three periods. */
@@ -295,8 +369,7 @@ static bool is_read_twice(const struct wm_energy *energy)
 {
     const struct wm_energy_start *start = &energy->start;
 
-    return start->steps == 1 && energy->poll_ns == energy->change_ns &&
-           energy->first_ns >= start->from_ns &&
+    return start->steps == 1 && energy->poll_ns == energy->change_ns && start->is_first &&
            wm_stats_seconds(start->from_ns, start->step_ns) <= start->tick_s &&
            start->tick_s < counter_period_s(energy) && start->power.known &&
            start->power.number > 0 && energy->change_power.known &&
@@ -352,7 +425,7 @@ static struct wm_energy_edge lone_step_edge(const struct wm_energy *energy, bool
 
 /* At the start: the counter stands for a moment of up to a period ago, and its first
  * step is in part of the time before. By the power then, else by that of the step. */
-static struct wm_energy_edge start_edge(const struct wm_energy *energy)
+static struct wm_energy_edge start_lag(const struct wm_energy *energy)
 {
     const struct wm_energy_start *start = &energy->start;
     double period_s = lag_period_s(energy);
@@ -374,6 +447,23 @@ static struct wm_energy_edge start_edge(const struct wm_energy *energy)
     edge.watts =
         start->power.known ? start->power.number : step_rate(energy, start->step, seconds);
     edge.watts = fmin(edge.watts, start->step / fmax(edge.lag_s, 1e-9));
+    return edge;
+}
+
+/* What is counted begins at the first tick, and not with the first reading. */
+static struct wm_energy_edge start_edge(const struct wm_energy *energy)
+{
+    const struct wm_energy_start *start = &energy->start;
+    double seconds = wm_stats_seconds(start->from_ns, start->step_ns);
+    struct wm_energy_edge edge = start_lag(energy);
+
+    if (start->steps == 0 || !start->is_first)
+        return edge;
+    edge.cut_s = start->early_s;
+    edge.stamp_s = start->stamp_s;
+    edge.joules =
+        edge.cut_s * (start->power.known ? start->power.number
+                                         : step_rate(energy, start->step, seconds));
     return edge;
 }
 
@@ -405,9 +495,28 @@ static double joules_since(const struct wm_energy *energy)
     if (energy->start.steps == 0 || counter_period_s(energy) <= 0 ||
         energy->counter_sensor.kind == WM_SENSOR_MODEL || is_lone_step(energy))
         return 0;
-    if (energy->since_covered_s > 0)
-        return energy->since_integral;
+    if (energy->poll_covered_s > 0)
+        return energy->poll_joules;
     return is_less_than(seconds, LATE_PERIODS, energy) ? energy->rate * seconds : 0;
+}
+
+/* And from there to the last tick: by power, as far as that is known. */
+static void cut_end(const struct wm_energy *energy, struct wm_energy_edge *edge)
+{
+    double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
+    bool is_late = seconds > 0 && !is_less_than(seconds, LATE_PERIODS, energy);
+
+    edge->stamp_s = energy->stamp_s;
+    if (energy->powered) {
+        edge->cut_s = seconds_to(energy->power_ns, energy->last_ns);
+        edge->joules = energy->since_integral - energy->poll_joules +
+                       power_to(energy, energy->last_ns);
+        return;
+    }
+    edge->cut_s = seconds_to(energy->poll_ns, energy->last_ns);
+    edge->joules = is_late ? 0
+                           : edge->cut_s * (energy->beside.known ? energy->beside.number
+                                                                 : energy->rate);
 }
 
 /* A counter that has moved all the time, and no longer does: it had nothing to count,
@@ -428,17 +537,17 @@ static double edge_joules(const struct wm_energy *energy)
 {
     struct wm_energy_edge start = start_edge(energy), end = end_edge(energy);
 
-    return end.lag_s * end.watts - start.lag_s * start.watts;
+    return end.lag_s * end.watts - start.lag_s * start.watts - start.joules;
 }
 
 /* What comes after is not joined to what has been counted, and that it stood still until
  * it broke says nothing of its period. */
-static void end_count(struct wm_energy *energy)
+static void end_count(struct wm_energy *energy, const struct wm_reading *counter)
 {
     energy->counter_pace.standstill_s = 0;
     energy->total += edge_joules(energy);
     energy->start.steps = 0;
-    fill(energy);
+    fill(energy, counter->when_ns);
 }
 
 /* What is drawn at this tick, for the ends of what is counted. */
@@ -452,7 +561,25 @@ static void start_count(struct wm_energy *energy, const struct wm_reading *count
     energy->start = (struct wm_energy_start) {
         .from_ns = counter->when_ns,
         .power = power_beside(energy),
+        .stamp_s = energy->stamp_s,
     };
+}
+
+/* Power may have been known before the counter was. */
+static void start_counting(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    double early = early_s(energy, counter);
+
+    start_count(energy, counter);
+    if (energy->since_covered_s > 0) {
+        energy->total -= energy->early_s * energy->first_power;
+        fill(energy, counter->when_ns);
+    } else if (early != 0 || energy->since_s <= 0) {
+        energy->start.is_first = true;
+        energy->start.early_s = early;
+    } else {
+        fill(energy, counter->when_ns);
+    }
 }
 
 /* The least power that a step can have been made of. A mean of longer than the counter's
@@ -558,16 +685,25 @@ static void count_reset(struct wm_energy *energy, double value, double seconds)
         energy->total += value;
 }
 
+/* What power makes of the time up to a new reading of the counter. */
+static void note_poll(struct wm_energy *energy, const struct wm_reading *counter)
+{
+    energy->poll_ns = counter->when_ns;
+    energy->poll_joules = energy->since_integral + power_to(energy, counter->when_ns);
+    energy->poll_covered_s = energy->since_covered_s;
+}
+
 static void restart(struct wm_energy *energy, const struct wm_reading *counter)
 {
     energy->counted = true;
     energy->count = counter->value;
     energy->change_ns = counter->when_ns;
-    energy->poll_ns = counter->when_ns;
-    energy->since_s = 0;
-    energy->since_integral = 0;
-    energy->since_covered_s = 0;
+    energy->since_s = seconds_to(counter->when_ns, energy->last_ns);
+    energy->since_integral = -power_to(energy, counter->when_ns);
+    energy->since_covered_s =
+        energy->powered ? seconds_to(counter->when_ns, energy->power_ns) : 0;
     energy->stalled = false;
+    note_poll(energy, counter);
 }
 
 static bool has_caught_up(const struct wm_energy *energy, double joules)
@@ -591,19 +727,21 @@ static void add_change(struct wm_energy *energy, const struct wm_reading *counte
     if (counted) {
         note_step(energy, joules, seconds, counter);
     } else {
-        end_count(energy);
+        end_count(energy, counter);
         start_count(energy, counter);
     }
     energy->changes++;
     restart(energy, counter);
 }
 
-static void add_counter(struct wm_energy *energy, const struct wm_reading *counter)
+static void add_counter(struct wm_energy *energy, const struct wm_reading *counter,
+                        const struct wm_reading *power)
 {
     wm_sensor_pace_count(&energy->counter_pace, counter);
+    if (!energy->counted || counter->when_ns > energy->poll_ns)
+        energy->stamp_s = stamp_s(energy, counter, power);
     if (!energy->counted) {
-        fill(energy);
-        start_count(energy, counter);
+        start_counting(energy, counter);
         restart(energy, counter);
         return;
     }
@@ -618,7 +756,7 @@ static void add_counter(struct wm_energy *energy, const struct wm_reading *count
                   wm_sensor_beat_s(&energy->counter_sensor, &energy->counter_pace)))
         energy->stalled = true;
     if (counter->when_ns > energy->poll_ns)
-        energy->poll_ns = counter->when_ns;
+        note_poll(energy, counter);
 }
 
 bool wm_energy_is_late(const struct wm_energy *energy)
@@ -663,15 +801,17 @@ static void use_counter(struct wm_energy *energy, struct wm_energy_result *resul
     settle(energy);
     result->start = start_edge(energy);
     result->end = end_edge(energy);
-    result->told = energy->total - result->start.lag_s * result->start.watts;
+    result->told =
+        energy->total - result->start.lag_s * result->start.watts - result->start.joules;
     if (!filled) {
         result->frozen = frozen_joules(energy);
-        energy->total += joules_since(energy);
+        cut_end(energy, &result->end);
+        energy->total += joules_since(energy) + result->end.joules;
         result->end.lag_s += wm_stats_seconds(energy->change_ns, energy->poll_ns);
     }
     energy->total += edge_joules(energy);
     if (filled) {
-        fill(energy);
+        fill(energy, energy->last_ns);
         result->told = energy->total;
     }
 
@@ -705,13 +845,36 @@ static double most_power(const struct wm_energy *energy)
     return energy->first_power + (energy->max_power - energy->first_power) * times;
 }
 
+/* How long after the last reading of power the last tick was. A hole has no end. */
+static double late_s(const struct wm_energy *energy)
+{
+    return energy->powered ? seconds_to(energy->power_ns, energy->last_ns) : 0;
+}
+
+/* The time from the first tick to the last one, but for holes. */
+static double whole_s(const struct wm_energy *energy)
+{
+    return fmax(energy->covered_s - energy->early_s + late_s(energy), 0);
+}
+
+/* The joules of the time after the last reading of power, which itself is of a while ago.
+ */
+static double joules_after(const struct wm_energy *energy)
+{
+    double lag_s = power_lag_s(energy);
+
+    return energy->powered ? power_to(energy, energy->last_ns + (int64_t)(lag_s * 1e9))
+                           : lag_s * energy->power;
+}
+
 /* The integral of power is that of a time which began and ended earlier. */
 static double shifted_integral(const struct wm_energy *energy)
 {
-    double lag_s = power_lag_s(energy);
-    double joules = energy->integral + lag_s * (energy->power - energy->first_power);
+    double before_s = power_lag_s(energy) + energy->early_s;
+    double joules =
+        energy->integral + joules_after(energy) - before_s * energy->first_power;
 
-    return fmin(fmax(joules, 0), most_power(energy) * energy->covered_s);
+    return fmin(fmax(joules, 0), most_power(energy) * whole_s(energy));
 }
 
 /* By how much power changes at an end of the run. What is shown for the very end lies on
@@ -746,15 +909,21 @@ static void use_integral(const struct wm_energy *energy, struct wm_energy_result
     result->start = (struct wm_energy_edge) {
         .lag_s = lag_s,
         .watts = energy->first_power,
+        .cut_s = energy->early_s,
+        .stamp_s = energy->first_stamp_s,
         .step = step_at(energy->first_readings, readings, period_s),
     };
     result->end = (struct wm_energy_edge) {
         .lag_s = lag_s,
         .watts = energy->power,
+        .cut_s = late_s(energy),
+        .stamp_s = energy->power_stamp_s,
         .step = step_at(energy->last_readings, readings, period_s),
     };
     result->joules = shifted_integral(energy);
-    result->told = energy->integral;
+    result->told = fmax(energy->integral - energy->early_s * energy->first_power +
+                            fmin(power_to(energy, energy->last_ns), 0),
+                        0);
     result->missing_s = energy->hole_s;
 }
 
@@ -762,13 +931,15 @@ static void use_integral(const struct wm_energy *energy, struct wm_energy_result
  * mean, so that holes do not pass for a disagreement. */
 static void compare(const struct wm_energy *energy, struct wm_energy_result *result)
 {
-    if (energy->covered_s <= 0 || result->joules <= 0)
+    double whole = whole_s(energy);
+
+    if (energy->covered_s <= 0 || whole <= 0 || result->joules <= 0)
         return;
 
     result->checked = true;
     result->counter = result->joules;
     result->integral =
-        shifted_integral(energy) / energy->covered_s * (result->span_s - result->missing_s);
+        shifted_integral(energy) / whole * (result->span_s - result->missing_s);
     result->gap = fabs(result->counter - result->integral) / result->counter;
 }
 
@@ -808,7 +979,7 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     result.stalls = state.stalls;
     result.raised = fmax(energy->shown - result.joules, 0);
     result.joules += result.raised;
-    result.told = fmax(result.told, energy->told);
+    result.told = fmax(fmin(result.told, result.joules), energy->told);
     *ret_result = result;
 }
 
@@ -820,7 +991,7 @@ static void keep_up(struct wm_energy *energy)
     wm_energy_result(energy, &result);
     energy->told = result.told;
     if (energy->counted)
-        energy->shown = result.joules;
+        energy->shown = fmax(energy->shown, result.joules - fmax(result.end.joules, 0));
 }
 
 void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
@@ -833,10 +1004,10 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
     energy->started = true;
     energy->last_ns = when_ns;
 
-    add_power(energy, tick_s, power);
+    add_power(energy, tick_s, power, counter);
     add_busy(energy, tick_s);
     energy->present = there(counter);
     if (energy->present)
-        add_counter(energy, counter);
+        add_counter(energy, counter, power);
     keep_up(energy);
 }

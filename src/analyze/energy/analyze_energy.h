@@ -19,6 +19,11 @@
  * the part after the start counts, and after its last step the power goes on to
  * the end. That is a guess, but the joules of a counter that never goes backwards are
  * never fewer than at an earlier tick.
+ *
+ * Readings have their own times. The first may be of before the first tick or of well
+ * after it, the last of before the last tick or after it, as drivers are slow and some
+ * counters are read seldom. The joules are of the first tick to the last one all the same:
+ * what is between a reading and the tick is that of the power there.
  */
 #ifndef WM_ANALYZE_ENERGY_H
 #define WM_ANALYZE_ENERGY_H
@@ -45,7 +50,10 @@ struct wm_energy_suspect {
 
 /* Where counting begins. The counter stands then for a moment of up to a period ago. */
 struct wm_energy_start {
-    int64_t from_ns;       /* the first reading */
+    int64_t from_ns; /* the first reading */
+    bool is_first;   /* of all: what is counted begins with the first tick */
+    double early_s;  /* if so: how long before it the reading was; below 0: after it */
+    double stamp_s;  /* how far off its time may be */
     struct wm_known power; /* at the first reading */
     uint64_t steps;        /* how often it has increased since then */
     double step;           /* by how much it increased at first */
@@ -59,6 +67,10 @@ struct wm_energy_edge {
     double blur_s; /* how far off this may be */
     double watts;  /* assumed for that time */
     double step;   /* W by which power changes there, if readings carry their own time */
+
+    double cut_s;   /* how long before that end the reading was; below 0: after it */
+    double joules;  /* of the time from the one to the other, by power */
+    double stamp_s; /* how far off the time of the reading may be */
 };
 
 /* Readings that carry the time that they are of: those at an end of a run, the outermost
@@ -108,6 +120,10 @@ struct wm_energy {
     bool powered; /* at the last tick */
     double power, first_power, max_power;
     int64_t power_ns;
+    struct wm_energy_reading power_before; /* the one before the last, if `is_joined` */
+    bool is_joined;
+    double early_s; /* how long before the first tick the first one was, as above */
+    double first_stamp_s, power_stamp_s; /* how far off their times may be */
     double integral, covered_s;
     double hole_s;    /* the rest of the time */
     double bridged_s; /* of the covered time, what gaps between dated readings are */
@@ -120,11 +136,13 @@ struct wm_energy {
     bool counted; /* it has been seen */
     bool present; /* at the last tick */
     double count;
-    int64_t poll_ns;   /* when it was last seen */
-    int64_t change_ns; /* when it was last seen to change */
-    double total;      /* of its increases and of the fillings */
-    double filled_s;   /* how much of the time was filled in */
-    double missing_s;  /* how much of the time could not be filled in */
+    int64_t poll_ns;                    /* when it was last seen */
+    double stamp_s;                     /* how far off that may be */
+    double poll_joules, poll_covered_s; /* the integral of power at that time, as below */
+    int64_t change_ns;                  /* when it was last seen to change */
+    double total;                       /* of its increases and of the fillings */
+    double filled_s;                    /* how much of the time was filled in */
+    double missing_s;                   /* how much of the time could not be filled in */
     uint64_t changes, resets, implausible, stalls;
     bool stalled; /* seen to stand still for long, and not to move since */
 
@@ -144,8 +162,9 @@ struct wm_energy {
      * without a counter. */
     double shown, told;
 
-    /* Since the counter last changed, or since the start: the time, and the
-     * integral of power with the part of the time that it covers. */
+    /* From the reading in which the counter last changed, or from the start: the time to
+     * the last tick, and the integral of power to its last reading with the part of the
+     * time that it covers. */
     double since_s, since_integral, since_covered_s;
 
     struct wm_energy_suspect suspects[WM_ENERGY_SUSPECTS];

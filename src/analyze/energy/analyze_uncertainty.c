@@ -154,10 +154,10 @@ static double edge_squares(const struct figure *figure, const struct wm_energy_e
     double mean_s = mean_edge_s(figure);
     double inside_s = fmax(period_edge_s(figure, edge), mean_s);
     double lag_s = mean_s > 0 ? edge->lag_s - 5 * mean_s : edge->lag_s;
+    double unseen_s = fabs(lag_s + edge->cut_s) + edge->blur_s / 2;
 
-    return square(watts * edge->blur_s) +
-           square((lag_s + edge->blur_s / 2) * unsteadiness(figure)) +
-           square(watts * inside_s);
+    return square(watts * edge->blur_s) + square(watts * edge->stamp_s) +
+           square(unseen_s * unsteadiness(figure)) + square(watts * inside_s);
 }
 
 /* How far values differ, as a square: as they did, and before a few of them have been
@@ -234,7 +234,8 @@ static double gap_squares(const struct figure *figure)
     double breaks = (double)(result->resets + result->implausible + result->stalls);
 
     return square(FILLED * result->filled_s * figure->watts) +
-           square(result->missing_s * figure->watts) + square(result->frozen) +
+           square(FILLED * result->end.joules) + square(result->missing_s * figure->watts) +
+           square(result->frozen) +
            square(figure->energy->bridged_s * K * figure->difference) +
            square(result->raised) + breaks * square(figure->period_s * figure->watts);
 }

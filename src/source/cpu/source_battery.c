@@ -212,8 +212,10 @@ static int battery_read(void *state, struct wm_reading *readings, struct wm_erro
         struct battery *battery = &all->batteries[i];
 
         battery->err.text[0] = '\0';
-        readings[i] = (struct wm_reading) { .when_ns = wm_clock_monotonic_ns() };
+        int64_t asked_ns = wm_clock_monotonic_ns();
+        readings[i] = (struct wm_reading) { 0 };
         readings[i].state = wm_reading_state_of(read_watts(battery, &readings[i].value));
+        readings[i].when_ns = wm_clock_middle_ns(&asked_ns);
     }
     return WM_OK;
 }

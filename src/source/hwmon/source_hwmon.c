@@ -250,16 +250,19 @@ void wm_hwmon_rest(struct wm_hwmon_sensor *sensor, int64_t begin_ns, int64_t end
 
 void wm_hwmon_read(struct wm_hwmon_sensor *sensor, struct wm_reading *ret_reading)
 {
-    struct wm_reading reading = { .when_ns = wm_clock_monotonic_ns() };
+    const int64_t begin_ns = wm_clock_monotonic_ns();
+    struct wm_reading reading = { 0 };
+    int64_t end_ns = begin_ns;
 
-    if (reading.when_ns < sensor->rest_ns) {
+    if (begin_ns < sensor->rest_ns) {
         *ret_reading = sensor->last;
         return;
     }
     int status = read_value(sensor, &reading.value);
     sensor->failed = status < 0;
     reading.state = wm_reading_state_of(status);
-    wm_hwmon_rest(sensor, reading.when_ns, wm_clock_monotonic_ns());
+    reading.when_ns = wm_clock_middle_ns(&end_ns);
+    wm_hwmon_rest(sensor, begin_ns, end_ns);
     sensor->last = reading;
     *ret_reading = reading;
 }

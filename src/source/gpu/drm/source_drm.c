@@ -264,12 +264,12 @@ static enum wm_reading_state read_slot(struct drm *drm, struct slot *slot,
 }
 
 /* One for all: a process may use several GPUs, and its clients are searched for
- * once. */
+ * once. The counter of a card has its own time, and the rest that of power. */
 static void drm_read_part(void *state, size_t part, struct wm_reading *readings)
 {
     struct drm *drm = state;
     size_t before = WM_DRM_CARDS;
-    int64_t when_ns = 0;
+    int64_t asked_ns = 0, when_ns = 0;
     (void)part;
 
     wm_drm_clients_read(&drm->clients);
@@ -279,10 +279,12 @@ static void drm_read_part(void *state, size_t part, struct wm_reading *readings)
 
         if (slot->card != before) {
             wm_drm_card_turn(&drm->cards.cards[slot->card]);
-            when_ns = wm_clock_monotonic_ns();
+            when_ns = asked_ns = wm_clock_monotonic_ns();
             before = slot->card;
         }
         slot->state = read_slot(drm, slot, &value);
+        if (slot->metric == WM_DRM_ENERGY || slot->metric == WM_DRM_POWER)
+            when_ns = wm_clock_middle_ns(&asked_ns);
         readings[i] = (struct wm_reading) { when_ns, value, slot->state };
     }
 }

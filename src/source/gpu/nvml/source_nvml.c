@@ -467,14 +467,18 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
     nvml_processes_restart(&gpu->processes);
 }
 
-/* A lost GPU is not asked on, as each call may take its time to fail. When the
+/* Joules need the time of the counter and of power; the others have that of power, as a
+ * recording keeps one for the counter and one for the rest of a device.
+ *
+ * A lost GPU is not asked on, as each call may take its time to fail. When the
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
-static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t when_ns,
+static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t asked_ns,
                          int *statuses, struct wm_reading *readings)
 {
     int doubt = NVML_SUCCESS;
     bool has_answered = false;
+    int64_t when_ns = asked_ns;
 
     for (size_t m = 0; m < METRIC_COUNT; m++) {
         int status = gpu->gone;
@@ -482,6 +486,9 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t wh
 
         if (status == NVML_SUCCESS) {
             status = query(api, gpu, metrics[m].field, &value);
+            if (metrics[m].field == WM_GPU_ENERGY ||
+                metrics[m].field == WM_GPU_POWER_INSTANT)
+                when_ns = wm_clock_middle_ns(&asked_ns);
             has_answered = has_answered || status == NVML_SUCCESS;
             if (is_doubtful(status))
                 doubt = status;
