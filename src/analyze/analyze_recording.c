@@ -80,7 +80,7 @@ static int open_regions(struct replay *replay, struct wm_error *err)
         return WM_OK;
     replay->owns_regions = !replay->analysis || replay->is_of_files;
     if (replay->owns_regions)
-        status = wm_regions_new(0, UINT32_MAX, &replay->regions, err);
+        status = wm_regions_new(0, WM_BLOCKS_MOST, &replay->regions, err);
     else
         status = wm_analysis_regions_start(replay->analysis, &replay->regions, err);
     if (status == WM_OK && result && !replay->is_of_files)

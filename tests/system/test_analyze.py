@@ -248,6 +248,15 @@ def gpu_tracker_text(folder):
             assert printed == text_of(wanted) + "\n", f"{tracking} {marks}:\n{printed}"
 
 
+@case("beyond 16,384 names of blocks the further ones are taken together")
+def many_names(folder):
+    tracking = write_tracking(folder / "t.csv", made_timepoints(10))
+    calls = {f"step-{index}": [(1, START + index, START + index + 0.5)] for index in range(16389)}
+    found = json.loads(analyze(tracking, "--regions", write_marks(folder / "m.csv", marks_of(calls)), "--json"))
+    blocks = {block["name"]: block["num_calls"] for block in found["code_block_results"]}
+    assert len(blocks) == 16385 and blocks["(further regions)"] == 5 and sum(blocks.values()) == 16389
+
+
 @case("JSON: ours, and gpu_tracker's")
 def as_json(folder):
     timepoints, blocks, wanted = session(folder)

@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import time
+from pathlib import Path
 
 import tap
 from tap import case, near, wattmeter
@@ -26,6 +27,40 @@ def fake(scenario):
 
 WORK = ["bash", "-c", "for i in 1 2 3; do (for k in $(seq 30000); do :; done); sleep 0.1; done"]
 
+
+
+def bytes_read(*words):
+    """What the command reads, by its own account, which lives until it is reaped."""
+    process = subprocess.Popen([tap.WATTMETER, *map(str, words)], env=tap.environment(),
+                               stdout=subprocess.DEVNULL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    io = Path(f"/proc/{process.pid}/io").read_text()
+    assert process.wait() == 0
+    return int(re.search(r"^rchar: (\d+)", io, re.M)[1])
+
+
+@case("a list of many runs reads each run once, not all of them for each")
+def _(folder):
+    path = folder / "r.sqlite"
+    assert wattmeter("run", "-q", "--record", path, "--", "true").returncode == 0
+    database = sqlite3.connect(path)
+
+    def add(first, last):
+        for table, key in ("run", "id"), ("channel", "run"), ("sample", "run"), ("gap", "run"):
+            names = [column[1] for column in database.execute(f"PRAGMA table_info({table})")]
+            for row in database.execute(f"SELECT * FROM {table} WHERE {key} = 1").fetchall():
+                values = dict(zip(names, row))
+                marks = ", ".join("?" * len(names))
+                database.executemany(f"INSERT INTO {table} VALUES ({marks})",
+                                     ([*{**values, key: n}.values()] for n in range(first, last)))
+        database.commit()
+
+    add(2, 101)
+    few = bytes_read("list", path)
+    add(101, 401)
+    many = bytes_read("list", path)
+    assert wattmeter("list", path).stdout.count("\n") == 401
+    assert many < 6 * few, (few, many)
 
 @case("`report` prints the very report that `run` printed, in text and JSON, of each format")
 def _(folder):

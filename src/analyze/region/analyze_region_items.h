@@ -15,6 +15,9 @@
 /* Paths from this number on are taken together in a report, as one without a parent. */
 #define WM_REGIONS_MOST 4096
 
+/* The same of code blocks, whose paths are their names. Each takes some 10 kB. */
+#define WM_BLOCKS_MOST 16384
+
 /* What numbers of paths stand for. */
 struct wm_region_paths {
     const struct wm_region_path *(*find)(const void *context, uint32_t path);

@@ -90,7 +90,7 @@ int wm_regions_new(int64_t interval_ns, uint32_t most_paths,
     if (regions) {
         regions->begin_ns = INT64_MIN;
         regions->end_ns = INT64_MAX;
-        regions->paths_have_blocks = most_paths < UINT32_MAX;
+        regions->paths_have_blocks = most_paths <= WM_REGIONS_MOST;
         regions->tick_room = find_room(interval_ns);
         regions->ticks = calloc(regions->tick_room, sizeof(*regions->ticks));
         wm_region_items_init(&regions->items, most_paths);

@@ -34,8 +34,8 @@
 struct wm_regions;
 
 /* `interval_ns` is that between two ticks. Paths from number `most_paths` on are taken
- * together: WM_REGIONS_MOST in a report. UINT32_MAX: none are, and timepoints are summed up
- * for names only, as nobody asks for those of paths then. */
+ * together: WM_REGIONS_MOST in a report. With more of them, WM_BLOCKS_MOST, timepoints are
+ * summed up for names only, as nobody asks for those of paths then. */
 int wm_regions_new(int64_t interval_ns, uint32_t most_paths,
                    struct wm_regions **ret_regions, struct wm_error *err);
 

@@ -56,6 +56,11 @@ static const char region_view[] =
     " LEFT JOIN region_thread ON region_thread.run = region_call.run"
     " AND region_thread.id = region_call.thread";
 
+/* The rows of a run are wide, so that without these to find one of many would take reading
+ * most of the file. */
+#define INDEXES_IN_SQLITE                                                                  \
+    "CREATE INDEX run_order ON run (id); CREATE INDEX gap_run ON gap (run);"
+
 #define SQLITE_RUN "run INTEGER NOT NULL"
 
 #define MARKS_IN_SQLITE                                                                    \
@@ -73,7 +78,7 @@ static const char region_view[] =
  * what the measured program reported of itself, which is part of the result. */
 const struct wm_dialect wm_dialect_sqlite = {
     .tables = TABLES("INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "", "",
-                     "INTEGER") MARKS_IN_SQLITE,
+                     "INTEGER") INDEXES_IN_SQLITE MARKS_IN_SQLITE,
     .region_tables =
         REGION_TABLES(SQLITE_RUN, "INTEGER", "INTEGER", " WITHOUT ROWID") METRIC_IN_SQLITE,
     .of_run = SQLITE_RUN,

@@ -88,10 +88,10 @@ static int load_run(struct wm_sql_reader *reader, size_t run, struct wm_error *e
     if (status == WM_OK)
         status = wm_reader_choose_run(reader->db.shown, run, (size_t)count, &index, err);
     if (status == WM_OK)
-        status =
-            wm_db_query(&reader->db, &rows, err,
-                        "SELECT id, " SMALL_RUN " FROM run ORDER BY id LIMIT 1 OFFSET %lld",
-                        (long long)index);
+        status = wm_db_query(&reader->db, &rows, err,
+                             "SELECT id, " SMALL_RUN " FROM run WHERE id ="
+                             " (SELECT id FROM run ORDER BY id LIMIT 1 OFFSET %lld)",
+                             (long long)index);
     reader->head.run_count = (size_t)count;
     return status < 0 ? status : read_rows(reader, "run", &rows, read_run, err);
 }
