@@ -221,13 +221,18 @@ static void build_memory(struct wm_report_builder *builder)
     forget_unseen_descendants(report);
 }
 
+/* `note`: why an exact one is the least it may be, or NULL. */
 static struct wm_value cpu_time_of(struct wm_report_builder *builder, const char *label,
-                                   struct wm_known exact)
+                                   struct wm_known exact, const char *note)
 {
     size_t channel = wm_analysis_find(builder->analysis, "tracker", label, "cpu_time");
 
     if (exact.known)
-        return wm_value_known(exact.number);
+        return (struct wm_value) {
+            .number = exact.number,
+            .known = true,
+            .why = note && note[0] ? note : NULL,
+        };
     if (channel == WM_NO_CHANNEL || builder->analysis->stats[channel].counter.count == 0)
         return wm_value_missing(wm_build_why(builder, channel, "tracker"));
     return wm_value_known(builder->analysis->stats[channel].counter.last);
@@ -239,7 +244,8 @@ static struct wm_value per_core(struct wm_value sum, double cores)
         return sum;
     if (cores <= 0)
         return wm_value_missing("the number of cores is unknown");
-    return wm_value_known(sum.number / cores);
+    sum.number /= cores;
+    return sum;
 }
 
 /* `mean` and the highest window are in percent of one core. The highest window
@@ -274,7 +280,8 @@ static struct wm_value mean_percent(struct wm_value cpu_time, struct wm_value ti
         return time;
     if (time.number <= 0)
         return wm_value_missing("no time passed between the first sample and the last");
-    return wm_value_known(100 * cpu_time.number / time.number);
+    cpu_time.number = 100 * cpu_time.number / time.number;
+    return cpu_time;
 }
 
 /* The host's counters move in steps, and a few steps make no rate. */
@@ -301,10 +308,11 @@ static void build_cpu(struct wm_report_builder *builder)
     const struct wm_result *result = &report->result;
     double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
 
-    report->cpu_total = cpu_time_of(builder, "tree", result->cpu_total_seconds);
-    report->cpu_main_time = cpu_time_of(builder, "main", result->cpu_main_seconds);
-    report->cpu_descendants_time =
-        cpu_time_of(builder, "descendants", result->cpu_descendants_seconds);
+    report->cpu_total =
+        cpu_time_of(builder, "tree", result->cpu_total_seconds, result->cpu_note);
+    report->cpu_main_time = cpu_time_of(builder, "main", result->cpu_main_seconds, NULL);
+    report->cpu_descendants_time = cpu_time_of(
+        builder, "descendants", result->cpu_descendants_seconds, result->cpu_note);
     snprintf(report->cpu_method, sizeof(report->cpu_method), "%s",
              result->cpu_method[0] ? result->cpu_method
                                    : "sampled until the recording ends");
@@ -371,6 +379,8 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "regions: %s", result->regions_note);
     if (result->survivors_note[0])
         wm_build_remark(builder, "%s", result->survivors_note);
+    if (result->cpu_note[0])
+        wm_build_remark(builder, "CPU time: %s", result->cpu_note);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
     if (result->metrics.note[0])

@@ -101,6 +101,7 @@ int wm_parse_pid_stat(const char *text, struct wm_pid_stat *ret_stat)
         PRIORITY_AND_NICE = 2,
         ITREALVALUE = 1,
         VSIZE_TO_ENDCODE = 5,
+        KSTKESP_TO_BLOCKED = 4,
     };
     if (!take_pid(&at, &stat.ppid) || !skip_words(&at, PGRP_TO_FLAGS) ||
         !take_u64(&at, &stat.minflt) || !take_u64(&at, &stat.cminflt) ||
@@ -112,6 +113,8 @@ int wm_parse_pid_stat(const char *text, struct wm_pid_stat *ret_stat)
         return WM_EFORMAT;
     if (!skip_words(&at, VSIZE_TO_ENDCODE) || !take_u64(&at, &stat.start_stack))
         stat.start_stack = 0;
+    if (!skip_words(&at, KSTKESP_TO_BLOCKED) || !take_u64(&at, &stat.ignored))
+        stat.ignored = 0;
 
     *ret_stat = stat;
     return WM_OK;
@@ -272,10 +275,10 @@ int wm_parse_status_numbers(const char *text, const char *name, uint64_t *number
 
 /* The rest of a "cpu" line: user nice system idle iowait irq softirq steal
  * guest guest_nice, of which old kernels write the first four or more. */
-static bool take_busy(const char *at, uint64_t *ret_busy, uint64_t *ret_stolen)
+static bool take_busy(const char *at, struct wm_proc_stat *ret_stat)
 {
-    enum { IDLE = 3, IOWAIT = 4, STEAL = 7, REQUIRED = 4 };
-    uint64_t busy = 0, stolen = 0;
+    enum { IDLE = 3, IOWAIT = 4, IRQ = 5, SOFTIRQ = 6, STEAL = 7, REQUIRED = 4 };
+    struct wm_proc_stat stat = { 0 };
 
     for (int field = 0; field <= STEAL; field++) {
         uint64_t ticks;
@@ -286,34 +289,39 @@ static bool take_busy(const char *at, uint64_t *ret_busy, uint64_t *ret_stolen)
         if (field == IDLE || field == IOWAIT)
             continue;
         if (field == STEAL)
-            stolen = ticks;
-        if (__builtin_add_overflow(busy, ticks, &busy))
+            stat.stolen = ticks;
+        if (__builtin_add_overflow(stat.busy, ticks, &stat.busy))
             return false;
+        if (field == IRQ || field == SOFTIRQ)
+            stat.interrupts += ticks;
     }
-    *ret_busy = busy;
-    *ret_stolen = stolen;
+    *ret_stat = stat;
     return true;
 }
 
 static bool parse_cpu_line(const char *line, struct wm_cpu_ticks *ret_cpu)
 {
     const char *at = line + strlen("cpu");
-    uint64_t number, stolen;
+    struct wm_proc_stat stat;
+    uint64_t number;
 
     if (!wm_text_u64(at, &at, &number) || number > UINT32_MAX || *at != ' ')
         return false;
     ret_cpu->cpu = (uint32_t)number;
-    return take_busy(at, &ret_cpu->busy, &stolen);
+    if (!take_busy(at, &stat))
+        return false;
+    ret_cpu->busy = stat.busy;
+    return true;
 }
 
 int wm_parse_proc_stat(const char *text, struct wm_cpu_ticks *cpus, size_t room,
                        struct wm_proc_stat *ret_stat)
 {
-    struct wm_proc_stat stat = { 0 };
+    struct wm_proc_stat stat;
     const char *line = text;
     uint64_t next_cpu = 0;
 
-    if (strncmp(line, "cpu ", 4) != 0 || !take_busy(line + 4, &stat.busy, &stat.stolen))
+    if (strncmp(line, "cpu ", 4) != 0 || !take_busy(line + 4, &stat))
         return WM_EFORMAT;
 
     for (line = next_line(line); line && strncmp(line, "cpu", 3) == 0;

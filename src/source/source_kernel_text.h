@@ -42,6 +42,7 @@ struct wm_pid_stat {
     uint64_t threads;
     uint64_t start_time;  /* since boot; with the pid, it names one process */
     uint64_t start_stack; /* address; 0: it may not be known, or the text ends before it */
+    uint64_t ignored;     /* bit N - 1: it ignores signal N; 0 where the text ends before */
 };
 
 int wm_parse_pid_stat(const char *text, struct wm_pid_stat *ret_stat);
@@ -74,10 +75,11 @@ struct wm_cpu_ticks {
 
 /* /proc/stat. */
 struct wm_proc_stat {
-    uint64_t busy;    /* all cores since boot, those now offline included */
-    uint64_t stolen;  /* of that, what the hypervisor gave to others */
-    uint64_t forks;   /* processes and threads made since boot */
-    size_t cpu_count; /* "cpuN" lines, of cores that are online */
+    uint64_t busy;       /* all cores since boot, those now offline included */
+    uint64_t stolen;     /* of that, what the hypervisor gave to others, */
+    uint64_t interrupts; /* and what interrupts took */
+    uint64_t forks;      /* processes and threads made since boot */
+    size_t cpu_count;    /* "cpuN" lines, of cores that are online */
 };
 
 /* Fills cpus[] with the first `room` of the "cpuN" lines, in ascending order of

@@ -2,6 +2,7 @@
 /* track_result.c - what came of a session: CPU time, the processes and their peaks, the
  * tracker's own cost. */
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,6 @@ enum { SURVIVORS_NAMED = 3 };
 
 /* The most processes that are reported one by one. */
 enum { PEAK_MAX = 100 };
-
-/* A descendant that used less than this did not exist: making a process alone
- * takes several times as much. */
-#define NOTICEABLE_SECONDS 50e-6
 
 static int64_t used_ns(const struct wm_process *process)
 {
@@ -126,6 +123,7 @@ int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
     struct wm_result *result = &tracker->result;
     struct wm_tree_census census;
 
+    wm_account_finish(tracker->account, tracker->tree, NAN);
     wm_account_read(tracker->account, tracker->tree, &total, &main);
     total -= own_seconds < main ? own_seconds : main;
     main -= own_seconds < main ? own_seconds : main;
@@ -134,12 +132,14 @@ int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
     result->cpu_descendants_seconds = (struct wm_known) { true, total - main };
     snprintf(result->cpu_method, sizeof(result->cpu_method), "%s",
              wm_account_method(tracker->account));
+    snprintf(result->cpu_note, sizeof(result->cpu_note), "%s",
+             wm_account_note(tracker->account));
 
     wm_tree_count(tracker->tree, &census);
     if (wm_tree_is_blind(tracker->tree))
         return WM_OK;
     result->processes_seen = census.seen;
-    result->peak_rss_is_main = census.seen <= 1 && total - main < NOTICEABLE_SECONDS;
+    result->peak_rss_is_main = census.seen <= 1 && total - main < WM_ACCOUNT_NOTICEABLE;
     if (census.unlisted > 0)
         snprintf(
             result->memory_note, sizeof(result->memory_note),

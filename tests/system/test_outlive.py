@@ -55,6 +55,20 @@ def _(folder):
     assert said in text, text
 
 
+@case("a daemon is found though the command ends before its parent does")
+def _(folder):
+    before = "    if os.fork() == 0:\n        open("
+    assert before in DAEMON
+    hasty = DAEMON.replace(before, "    time.sleep(0.01)\n" + before).replace("os.wait()", "os._exit(0)")
+    end = folder / "end"
+    try:
+        for _ in range(5):
+            r = report("python3", "-c", hasty, str(folder / "pid"), str(end))
+            assert note(r["remarks"]).startswith("1 process of the command still runs (python3; "), r["remarks"]
+    finally:
+        end.touch()
+
+
 @case("several are counted, and each name is said once")
 def _(folder):
     end = folder / "end"

@@ -72,6 +72,8 @@ def main_process(r):
 
 def check_cpu(r):
     use, time = r["cpu_utilization"], r["cpu_time"]
+    no_more("the listed processes", sum(process["cpu_seconds"] or 0
+                                        for process in r["processes"]["peaks"]), time["total"])
     cores = use["system_core_count"]
     for part in ("system", *PARTS):
         no_more(f"{part} mean", use[part]["mean_sum_percent"], use[part]["max_sum_percent"])
@@ -211,6 +213,62 @@ def _(folder):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         wrong = list(filter(None, pool.map(try_safely, range(FIRST, FIRST + TREES))))
     assert not wrong, "\n".join([f"{len(wrong)} of {TREES}", *wrong[:20]])
+
+
+# How a command treats its children, and what stands between us and its CPU time.
+HOWS = "waits", "ignores", "nocldwait", "orphans"
+CHILDREN, CHILD_MS, OWN_MS, STOLEN = 12, 4, 300, 0.2
+LEAST = "cpu_time.total"
+
+# Beyond what a process can read of itself: its making, its end.
+ENDS = 0.001
+
+
+def used_by(kind, how, children, within, folder):
+    """What a command knows that it and its children used, and the report on it."""
+    words = [tap.HELPERS / "cpu_truth", *["within"] * within, how, children, CHILD_MS, OWN_MS]
+    before, env = [], {}
+    if kind == "denied":
+        before = [tap.HELPERS / "deny", "perf_event_open,mkdir"]
+    elif kind == "stolen":
+        env = {"LD_PRELOAD": str(tap.HELPERS / "stolen.so"), "WM_STOLEN": str(STOLEN)}
+    output = folder / f"{kind}-{how}-{children}-{within}.json"
+    done = subprocess.run(
+        [str(word) for word in (*before, tap.WATTMETER, "run", "--json", "-o", output,
+                                "-i", "3ms", "--", *words)],
+        env=tap.environment(**env), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done
+    return *map(float, done.stdout.split()), tap.json.loads(output.read_text())
+
+
+def try_account(kind, how, children, within, folder):
+    own, others, r = used_by(kind, how, children, within, folder)
+    check_cpu(r)
+    time, true = r["cpu_time"], own + others
+    what = f"{kind}, {how}, {children} children{', within' * within}: {time}, in truth {own} + {others}"
+    print("#", what, r["why"].get(LEAST, ""))
+    spare = ENDS * (2 + 2 * children) + 0.02 * true
+    no_more(what, time["total"], true + spare)
+    if not within:
+        tap.near(time["main"], own, 2 * ENDS + 0.01 * own, what)
+    if children == 0 and not within:
+        assert time["descendants"] == 0, what
+    # Without a counter nothing shows such children but a look at the right time.
+    if LEAST not in r["why"] and (kind, how) != ("denied", "nocldwait"):
+        no_more(what, true, time["total"] + ENDS + 0.02 * true)
+    if how in ("waits", "orphans") or (kind, how) == ("denied", "ignores"):
+        assert (LEAST in r["why"]) == (how == "ignores"), what
+
+
+@case("CPU time of commands that know it: with perf, without, and while cores are stolen")
+def _(folder):
+    if tap.SANITIZED:
+        raise tap.Skip("a sanitizer takes no library that is preloaded")
+    for kind in "plain", "denied", "stolen":
+        for within in False, True:
+            try_account(kind, "waits", 0, within, folder)
+            for how in HOWS:
+                try_account(kind, how, CHILDREN, within, folder)
 
 
 tap.main()

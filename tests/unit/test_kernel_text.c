@@ -197,7 +197,7 @@ static void test_proc_stat(void **state)
     static const struct {
         const char *what;
         const char *text;
-        uint64_t busy, stolen, forks;
+        uint64_t busy, stolen, interrupts, forks;
         size_t cpu_count;
         uint64_t cpu[2], cpu_busy[2];
     } cases[] = {
@@ -206,6 +206,7 @@ static void test_proc_stat(void **state)
           "cpu1 0 2 3 0 0 4 5 6 7 8\nintr 9 8 7\nctxt 5\nbtime 6\nprocesses 77\n",
           21,
           6,
+          9,
           77,
           2,
           { 0, 1 },
@@ -213,6 +214,7 @@ static void test_proc_stat(void **state)
         { "fields of Linux 2.4",
           "cpu  1 2 3 1000\ncpu0 1 2 3 1000\nprocesses 7\n",
           6,
+          0,
           0,
           7,
           1,
@@ -222,6 +224,7 @@ static void test_proc_stat(void **state)
           "cpu  1 1 1 9 9 1 1 1 9 9 9 9\nprocesses 7\n",
           6,
           1,
+          2,
           7,
           0,
           { 0, 0 },
@@ -230,6 +233,7 @@ static void test_proc_stat(void **state)
           "cpu  5 0 0 9\ncpu0 2 0 0 9\ncpu255 1 0 0 9\nprocesses 7\n",
           5,
           0,
+          0,
           7,
           2,
           { 0, 255 },
@@ -237,6 +241,7 @@ static void test_proc_stat(void **state)
         { "more cores than room",
           "cpu  5 0 0 9\ncpu0 2 0 0 9\ncpu1 1 0 0 9\ncpu2 2 0 0 9\nprocesses 7\n",
           5,
+          0,
           0,
           7,
           3,
@@ -253,6 +258,7 @@ static void test_proc_stat(void **state)
         assert_int_equal(wm_parse_proc_stat(cases[i].text, cpus, 2, &stat), WM_OK);
         assert_int_equal(stat.busy, cases[i].busy);
         assert_int_equal(stat.stolen, cases[i].stolen);
+        assert_int_equal(stat.interrupts, cases[i].interrupts);
         assert_int_equal(stat.forks, cases[i].forks);
         assert_int_equal(stat.cpu_count, cases[i].cpu_count);
         for (size_t c = 0; c < ARRAY_LEN(cpus); c++) {

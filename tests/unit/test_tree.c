@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -628,6 +629,168 @@ static void test_descendants_time_never_falls(void **state)
     wm_tree_close(tree);
 }
 
+/* The lines of PID/stat that tell whether children were waited for. */
+static void write_end(const char *dir, int pid, int parent, int faults, int reaped_faults,
+                      int reaped_ticks, const char *ignored)
+{
+    char path[32], text[256];
+
+    snprintf(path, sizeof(path), "%d/stat", pid);
+    snprintf(text, sizeof(text),
+             "%d (a) S %d 1 1 0 -1 0 %d %d 0 0 50 0 %d 0 20 0 1 0 1000 0 0 0 0 0 7 0 0 0 0 "
+             "%s 0\n",
+             pid, parent, faults, reaped_faults, reaped_ticks, ignored);
+    test_write_file(dir, path, text);
+}
+
+/* A child with 500 ms that goes: what of it counts, and whether all of such is known. */
+static void test_children_nobody_waited_for(void **state)
+{
+    static const struct {
+        const char *what;
+        int reaped_faults, reaped_ticks;
+        const char *ignored;
+        int64_t others_ms;
+        bool has_unwaited;
+    } cases[] = {
+        { "waited for: its parent has more", 40, 70, "0", 700, false },
+        { "waited for: its parent has it to a step", 40, 49, "0", 500, false },
+        { "the kernel gave it to nobody", 0, 0, "0", 500, true },
+        { "another one was waited for", 12, 20, "0", 500, true },
+        { "SIGCHLD is ignored", 40, 50, "65536", 500, true },
+        { "SIGHUP is ignored", 40, 50, "1", 500, false },
+    };
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 ", 0 };
+    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "", 0 };
+    const char *dir = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_tree *tree = NULL;
+        struct wm_tree_census census;
+
+        print_message("  %s\n", cases[i].what);
+        write_process(dir, &root);
+        write_process(dir, &child);
+        write_end(dir, 10, 1, 30, 0, 0, "0");
+        write_end(dir, 11, 10, 30, 0, 0, "0");
+        assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        test_write_file(dir, "11/stat", "");
+        test_write_file(dir, "10/task/10/children", "");
+        write_end(dir, 10, 1, 30, cases[i].reaped_faults, cases[i].reaped_ticks,
+                  cases[i].ignored);
+        wm_tree_refresh(tree);
+        wm_tree_refresh(tree);
+        assert_int_equal(wm_tree_others_cpu_ns(tree) / 1000000, cases[i].others_ms);
+        wm_tree_count(tree, &census);
+        assert_int_equal(census.has_unwaited, cases[i].has_unwaited);
+        wm_tree_close(tree);
+    }
+}
+
+/* What all but the root have used; the root has used 1 s. */
+static void test_account_of_others(void **state)
+{
+    static const struct {
+        const char *what;
+        struct wm_others known;
+        double by_now, in_all, more;
+    } cases[] = {
+        { "no counter", { .seen = 0.3, .counted = NAN }, 0.3, 0.3, 0 },
+        { "no counter, and some go without a word",
+          { .seen = 0.3, .counted = NAN, .has_unwaited = true },
+          0.3,
+          0.3,
+          HUGE_VAL },
+        { "the counter sees more", { .seen = 0.3, .counted = 0.5 }, 0.5, 0.5, 0 },
+        { "the counter leaves some out", { .seen = 0.3, .counted = 0.1 }, 0.3, 0.3, 0 },
+        { "nobody but the root, from whom a tenth was stolen",
+          { .counted = 0.1,
+            .exposed = 1.1,
+            .lost = 0.1,
+            .lost_by_all = 9,
+            .is_stolen = true },
+          0,
+          0,
+          0 },
+        { "a child that was waited for, and lost a tenth",
+          { .seen = 1,
+            .counted = 1.11,
+            .exposed = 1.11,
+            .lost = 0.1,
+            .lost_by_all = 9,
+            .is_stolen = true },
+          1,
+          1,
+          0 },
+        { "the same, but others may have gone without a word",
+          { .seen = 1,
+            .counted = 1.11,
+            .exposed = 1.11,
+            .lost = 0.1,
+            .lost_by_all = 9,
+            .is_stolen = true,
+            .has_unwaited = true },
+          1,
+          1,
+          0.11 },
+        { "short ones that nobody waited for, and that lost a tenth",
+          { .seen = 0,
+            .counted = 0.04,
+            .exposed = 0.04,
+            .lost = 0.1,
+            .lost_by_all = 9,
+            .is_stolen = true,
+            .has_unwaited = true },
+          0.018111,
+          0.036,
+          0 },
+        { "the same at twice the root's time, of which half was stolen",
+          { .seen = 0,
+            .counted = 2,
+            .exposed = 2,
+            .lost = 0.5,
+            .lost_by_all = 9,
+            .is_stolen = true,
+            .has_unwaited = true },
+          0.717157,
+          0.717157,
+          1.282843 },
+        { "no more was stolen on the whole machine",
+          { .seen = 0,
+            .counted = 2,
+            .exposed = 2,
+            .lost = 0.5,
+            .lost_by_all = 0.01,
+            .is_stolen = true,
+            .has_unwaited = true },
+          1.99,
+          1.99,
+          0 },
+        { "interrupts are no slices",
+          { .seen = 1, .counted = 1.05, .exposed = 1.05, .lost = 0.01, .lost_by_all = 9 },
+          1.0395,
+          1.0395,
+          0 },
+        { "the root's time is not counted apart",
+          { .seen = 0, .counted = 0.05, .exposed = 1.05, .error = 0.06, .lost_by_all = 9 },
+          0,
+          0,
+          0 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        double more = -1;
+
+        print_message("  %s\n", cases[i].what);
+        assert_float_equal(wm_others_by_now(&cases[i].known), cases[i].by_now, 1e-5);
+        assert_float_equal(wm_others_in_all(&cases[i].known, 1, &more), cases[i].in_all,
+                           1e-5);
+        assert_true(more == cases[i].more || fabs(more - cases[i].more) < 1e-5);
+    }
+}
+
 /* A child that was forked when the counters were opened, as a race has it, is in none. */
 static void test_what_no_counter_has_is_waited_for(void **state)
 {
@@ -906,6 +1069,9 @@ int main(void)
                                         test_make_dir, test_remove_dir),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test_setup_teardown(test_vanish_and_reuse, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test(test_account_of_others),
+        cmocka_unit_test_setup_teardown(test_children_nobody_waited_for, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_descendants_time_never_falls, test_make_dir,
                                         test_remove_dir),

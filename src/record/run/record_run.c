@@ -119,6 +119,7 @@ static const struct wm_member result_members[] = {
     { RESULT(cpu_main_seconds), .type = WM_MEMBER_KNOWN },
     { RESULT(cpu_descendants_seconds), .type = WM_MEMBER_KNOWN },
     { RESULT_TEXT(cpu_method) },
+    { RESULT_TEXT(cpu_note) },
     { RESULT_TEXT(memory_note) },
     { RESULT_TEXT(survivors_note) },
     { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },
@@ -182,6 +183,11 @@ int wm_result_to_json(const struct wm_result *result, char **ret_text, struct wm
     if (result->metrics.count > 0 || result->metrics.note[0])
         wm_json_set(&object, "metrics", wm_metrics_json(&result->metrics));
     return print(object, ret_text, err);
+}
+
+bool wm_run_is_of_all(const struct wm_run *run)
+{
+    return run->mode && strcmp(run->mode, "attach") == 0 && run->pid == 1;
 }
 
 bool wm_run_may_have_gpus(const struct wm_run *run)

@@ -99,7 +99,8 @@ struct wm_result {
     struct wm_known exit_status; /* of one that was not killed */
     int exit_signal;             /* 0: none */
     struct wm_known cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds;
-    char cpu_method[160];           /* how cpu_* were had: "perf task-clock, inherited" */
+    char cpu_method[160]; /* how cpu_* were had: "perf task-clock, inherited" */
+    char cpu_note[128];   /* why cpu_* are the least they may be; empty if they are known */
     char memory_note[192];          /* what is uncertain about memory; empty if nothing */
     char survivors_note[256];       /* of what runs on when the target has ended */
     struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
@@ -130,6 +131,10 @@ void wm_result_release(struct wm_result *result);
 int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err);
 int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
                    struct wm_error *err);
+
+/* Whether it is the tree of the first process, which is that of all. */
+#define WM_RUN_OF_ALL "all processes"
+bool wm_run_is_of_all(const struct wm_run *run);
 
 /* Whether there are GPUs, or nobody knows: a driver of theirs is in trouble. */
 bool wm_run_may_have_gpus(const struct wm_run *run);

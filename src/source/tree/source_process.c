@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -94,6 +95,7 @@ static void take_stat(const struct wm_procfs *procfs, struct wm_process *process
     process->threads = (int)stat->threads;
     process->faults = stat->minflt;
     process->reaped_faults = stat->cminflt;
+    process->ignores_children = stat->ignored >> (SIGCHLD - 1) & 1;
     if (stat->start_stack != 0)
         process->image = stat->start_stack;
     process->reaped_ns = process->pid == procfs->self
@@ -257,8 +259,44 @@ static int64_t kernels_peak(const struct wm_procfs *procfs,
     return (int64_t)bytes;
 }
 
+static uint64_t reaped_faults(const struct wm_process *process)
+{
+    return process->reaped_faults - process->reaped_base_faults;
+}
+
+int64_t wm_process_reaped_ns(const struct wm_process *process)
+{
+    int64_t reaped_ns = process->reaped_ns - process->reaped_base_ns;
+
+    return process->reaped_base_ns +
+           (reaped_ns > process->vanished_ns ? reaped_ns : process->vanished_ns);
+}
+
+void wm_process_inherit(struct wm_process *process, const struct wm_process *child)
+{
+    uint64_t faults = reaped_faults(child);
+
+    process->vanished_ns += child->cpu_ns + wm_process_reaped_ns(child);
+    process->vanished_faults +=
+        child->faults + (faults > child->vanished_faults ? faults : child->vanished_faults);
+}
+
+bool wm_process_lost_children(const struct wm_process *process)
+{
+    return process->vanished_faults > reaped_faults(process);
+}
+
+void wm_process_forget_reaped(struct wm_process *process)
+{
+    process->reaped_base_ns = process->reaped_ns;
+    process->reaped_base_faults = process->reaped_faults;
+    process->vanished_ns = 0;
+    process->vanished_faults = 0;
+}
+
 void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process)
 {
+    wm_process_forget_reaped(process);
     process->cpu_base_ns = process->cpu_ns;
     process->peak_base_bytes = kernels_peak(procfs, process);
     process->peak_ns = process->ran_ns;

@@ -53,15 +53,20 @@ struct wm_process {
     uint64_t image;
     int stat_fd, statm_fd; /* -1: not kept open */
 
-    int64_t cpu_ns;      /* its own, dead threads included */
-    int64_t cpu_base_ns; /* of that, from before it was tracked */
-    int64_t reaped_ns;   /* of children it has waited for, and theirs */
+    int64_t cpu_ns;         /* its own, dead threads included */
+    int64_t cpu_base_ns;    /* of that, from before it was tracked */
+    int64_t reaped_ns;      /* of children it has waited for, and theirs, */
+    int64_t reaped_base_ns; /* of that, from before it was tracked, */
+    int64_t vanished_ns;    /* and at least so much since: of those that were seen */
     int threads;
     int64_t rss_bytes;
-    int64_t file_bytes;     /* of the rss: pages of files and of shared memory */
-    int64_t counted_bytes;  /* of these, what is in the sums of all processes */
-    uint64_t faults;        /* minor page faults so far, */
-    uint64_t reaped_faults; /* and those of children it has waited for */
+    int64_t file_bytes;          /* of the rss: pages of files and of shared memory */
+    int64_t counted_bytes;       /* of these, what is in the sums of all processes */
+    uint64_t faults;             /* minor page faults so far, */
+    uint64_t reaped_faults;      /* those of children it has waited for, of which */
+    uint64_t reaped_base_faults, /* these are from before it was tracked, */
+        vanished_faults;   /* and at least these of children that were seen and went */
+    bool ignores_children; /* SIGCHLD: they go without being waited for */
 
     bool gone;               /* found so by the last refresh */
     int64_t ran_ns;          /* the last refresh that found it had run */
@@ -98,6 +103,20 @@ bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret
 
 /* Gives back what it holds. */
 void wm_process_release(struct wm_procfs *procfs, struct wm_process *process);
+
+/* What its children that are gone have used, and theirs: those it has waited for, which
+ * PID/stat tells in steps of 10 ms, or those that were seen, if that is more. */
+int64_t wm_process_reaped_ns(const struct wm_process *process);
+
+/* Takes over what a child of its had that is gone. */
+void wm_process_inherit(struct wm_process *process, const struct wm_process *child);
+
+/* Whether children of its were gone when it was last read that it had not waited for.
+ * No process lives without a page fault, and the kernel gives those to who waits. */
+bool wm_process_lost_children(const struct wm_process *process);
+
+/* Lets the CPU time of its children that are gone count from now, too. */
+void wm_process_forget_reaped(struct wm_process *process);
 
 /* Lets its CPU time and the kernel's peak of it count from now. */
 void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process);

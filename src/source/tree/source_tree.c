@@ -447,24 +447,6 @@ const char *wm_tree_why(const struct wm_tree *tree, size_t channel)
     return tree->why[channel];
 }
 
-int64_t wm_tree_cpu_ns(const struct wm_tree *tree)
-{
-    int64_t total_ns = tree->set.gone_ns;
-
-    for (size_t i = 0; i < tree->set.count; i++)
-        total_ns += tree->set.processes[i].cpu_ns + tree->set.processes[i].reaped_ns;
-    return total_ns;
-}
-
-int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree)
-{
-    int64_t total_ns = 0;
-
-    for (size_t i = 0; i < tree->set.count; i++)
-        total_ns += tree->set.processes[i].cpu_ns;
-    return total_ns;
-}
-
 /* NULL: it is not gone, or forgotten. */
 static const struct wm_process *find_gone_root(const struct wm_tree_set *set)
 {
@@ -485,26 +467,33 @@ int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree)
     return root ? root->cpu_ns : 0;
 }
 
-int64_t wm_tree_others_cpu_ns(const struct wm_tree *tree)
+int64_t wm_tree_live_others_cpu_ns(const struct wm_tree *tree)
 {
-    const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
+    int64_t total_ns = 0;
 
-    return wm_tree_cpu_ns(tree) - (root ? root->cpu_ns : 0);
+    for (size_t i = 0; i < tree->set.count; i++) {
+        if (tree->set.processes[i].pid != tree->set.root)
+            total_ns += tree->set.processes[i].cpu_ns;
+    }
+    return total_ns;
 }
 
-uint64_t wm_tree_main_reaped_faults(const struct wm_tree *tree)
+int64_t wm_tree_others_cpu_ns(const struct wm_tree *tree)
 {
-    const struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
+    int64_t total_ns = tree->set.gone_ns + wm_tree_live_others_cpu_ns(tree);
 
-    if (!root)
-        root = find_gone_root(&tree->set);
-    return root ? root->reaped_faults : 0;
+    for (size_t i = 0; i < tree->set.count; i++)
+        total_ns += wm_process_reaped_ns(&tree->set.processes[i]);
+    return total_ns;
 }
 
 void wm_tree_rebase(struct wm_tree *tree)
 {
-    for (size_t i = 0; i < tree->set.count; i++)
-        tree->set.processes[i].cpu_base_ns = tree->set.processes[i].cpu_ns;
+    for (size_t i = 0; i < tree->set.count; i++) {
+        struct wm_process *process = &tree->set.processes[i];
+        process->cpu_base_ns = process->cpu_ns;
+        wm_process_forget_reaped(process);
+    }
     memset(tree->peaks, 0, sizeof(tree->peaks));
 }
 

@@ -25,6 +25,10 @@ struct wm_tree_census {
     uint64_t seen;     /* processes that were ever in the tree */
     uint64_t denied;   /* processes of the tree whose private memory may not be read */
     uint64_t unlisted; /* times a process could not be followed for lack of room */
+
+    /* Processes, perhaps never seen, have ended that nobody has waited for, or could have:
+     * one ignores SIGCHLD, or what was seen of a child never came to its parent. */
+    bool has_unwaited;
 };
 
 /* The highest of the main process, of its descendants, or of both, in bytes. */
@@ -77,23 +81,17 @@ void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings);
 /* Why the last reading of that channel was not ok, or NULL. */
 const char *wm_tree_why(const struct wm_tree *tree, size_t channel);
 
-/* Sum over the tree of what its processes have used and what those they have
- * waited for had used. Short-lived processes nobody waited for are missing. */
-int64_t wm_tree_cpu_ns(const struct wm_tree *tree);
-
-/* What the processes now in the tree have used themselves. */
-int64_t wm_tree_live_cpu_ns(const struct wm_tree *tree);
-
 /* The root's own CPU time by now; where its pid is not one of our own system calls, as of
  * the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 
-/* wm_tree_cpu_ns() less what the root has used itself, as of the last refresh. */
+/* What all but the root have used, and those that they and the root have waited for, as of
+ * the last refresh: never less than what was seen of any of them. Short-lived processes
+ * nobody waited for are missing. */
 int64_t wm_tree_others_cpu_ns(const struct wm_tree *tree);
 
-/* Minor page faults of the children that the root has waited for, as of the last refresh.
- * No process lives without one, so that they tell of children that nobody saw. */
-uint64_t wm_tree_main_reaped_faults(const struct wm_tree *tree);
+/* Of that, what those now in the tree have used themselves. */
+int64_t wm_tree_live_others_cpu_ns(const struct wm_tree *tree);
 
 /* Lets the CPU time of each process, and the peaks of the tree, count from now. */
 void wm_tree_rebase(struct wm_tree *tree);
@@ -138,7 +136,8 @@ struct wm_tree_set {
 
     struct wm_process gone[WM_TREE_GONE_MAX]; /* the top of the dead by CPU time */
     size_t gone_count;
-    int64_t gone_ns; /* used by dead orphans, which no process of the set has reaped */
+    int64_t gone_ns; /* used by dead orphans, which no process of the set has reaped,
+                      * and by what the root has reaped, once that is gone */
     struct wm_tree_census census;
 };
 

@@ -108,11 +108,17 @@ static void remember(struct wm_tree_set *set, const struct wm_process *process)
         *cheapest = *process;
 }
 
+/* Its parent has its time now, unless that is a stranger who adopted it. */
 static void bury(struct wm_tree_set *set, struct wm_process *process)
 {
-    /* Its parent has its time now, unless that is a stranger who adopted it. */
-    if (process->pid != set->root && !wm_tree_set_find(set, process->parent))
-        set->gone_ns += process->cpu_ns + process->reaped_ns;
+    struct wm_process *parent = wm_tree_set_find(set, process->parent);
+
+    if (process->pid == set->root)
+        set->gone_ns += wm_process_reaped_ns(process);
+    else if (parent)
+        wm_process_inherit(parent, process);
+    else
+        set->gone_ns += process->cpu_ns + wm_process_reaped_ns(process);
     wm_process_release(&set->procfs, process);
     remember(set, process);
 }
@@ -133,6 +139,9 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
         gone += process->gone;
         if (process->gone || process->ran_ns == now_ns)
             set->ran_ns = now_ns;
+        if (!process->gone)
+            set->census.has_unwaited |=
+                process->ignores_children || wm_process_lost_children(process);
         bool is_alive = !process->gone && process->state != 'Z';
         if ((was_alive && !is_alive) || process->image != image)
             regroup(set, image);
@@ -140,8 +149,9 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
     if (gone == 0)
         return;
 
-    /* While all are where they were, and only then are they moved. */
-    for (size_t i = 0; i < set->count; i++) {
+    /* While all are where they were, and only then are they moved. Children stand behind
+     * their parents, which hand on what they get. */
+    for (size_t i = set->count; i-- > 0;) {
         if (set->processes[i].gone)
             bury(set, &set->processes[i]);
     }

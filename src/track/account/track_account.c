@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* track_account.c - exact CPU time of a tree, by the best way there is. */
+/* track_account.c - the CPU time of a tree: what its processes' own clocks say, and what a
+ * counter of the whole has seen beyond that. */
 #include "track/account/track_account.h"
 
 #include <errno.h>
@@ -34,17 +35,30 @@
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };
 
-/* How far the task clock, which runs on while the hypervisor has taken the core away, may
- * be ahead of a process's own clock, in seconds and as a part of it. */
+/* How far the task clock may be ahead of a process's own clock where nothing tells by how
+ * much it is, in seconds and as a part of it. */
 #define CLOCK_ERROR 0.01
 #define CLOCK_DRIFT 0.05
 
+/* A hypervisor takes a core away for a time slice of its own. Seconds. */
+#define STOLEN_AT_ONCE 0.02
+
+/* The counter of the root is read where others may have used more than this beyond what
+ * was seen of them, in seconds and as a part of the root's time. */
+#define TRIFLE 0.001
+#define TRIFLE_SHARE 0.005
+
+/* What is left open of the time of the tree is worth a word from here on. */
+#define NARROW 0.002
+#define NARROW_SHARE 0.02
+
+/* The machine's times are read again when what they were read for is so much older. */
+enum { HOST_TIME_AGES = 10 };
+
 static const char by_perf[] = "perf task clock, inherited";
 static const char by_cgroup[] = "cgroup cpu.stat";
-static const char by_sampling[] =
-    "sampling; short children, and those nobody waited for, are missing";
-static const char by_waiting[] =
-    "wait4 and sampling; children nobody waited for are missing";
+static const char by_sampling[] = "sampling";
+static const char by_waiting[] = "wait4 and sampling";
 
 /* What a probe answers while nothing is known; else 0, or the negative errno value with
  * which perf refused. */
@@ -63,18 +77,21 @@ struct probe {
     int wake_fd; /* a descriptor of its own, or -1 */
 };
 
+enum reach { WITH_CHILDREN, WITH_THREADS };
+
 /* The task clock of process or thread `id` (0: the calling one), with all that it will
- * ever fork. A descriptor, or a negative errno value.
+ * ever fork, or its threads alone (Linux 5.13). A descriptor, or a negative errno value.
  *
  * User space alone is asked for, because that needs no privilege; the clock is
  * a software event and counts kernel time all the same. */
-static int open_counter(pid_t id)
+static int open_counter(pid_t id, enum reach reach)
 {
     struct perf_event_attr attr = {
         .size = sizeof(attr),
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_TASK_CLOCK,
         .inherit = 1,
+        .inherit_thread = reach == WITH_THREADS,
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
@@ -98,7 +115,7 @@ static void *look(void *context)
     const uint64_t one = 1;
     struct probe *probe = context;
 
-    int fd = open_counter(0);
+    int fd = open_counter(0, WITH_CHILDREN);
     if (fd >= 0)
         close(fd);
     atomic_store(&probe->answer, fd < 0 ? fd : 0);
@@ -138,37 +155,46 @@ static int probe_answer(const struct probe *probe, int64_t patience_ns)
     return atomic_load(&probe->answer);
 }
 
+/* Of all cores: the time in which they ran something, and what of it no process has used,
+ * though a task clock runs on: stolen by the hypervisor, and taken by interrupts. */
 struct host_time {
-    double busy, stolen;
+    double busy, lost;
+    bool has_stolen; /* at all since boot */
+};
+
+/* perf descriptors, and their sum when it all began. */
+struct counters {
+    int fds[COUNTER_MAX];
+    size_t count;
+    int64_t base_ns;
 };
 
 struct wm_account {
     struct probe *probe; /* NULL: whoever starts waits for the counters */
     bool is_late;        /* it has not answered; until then we sample */
     int64_t begun_ns;
-    int counters[COUNTER_MAX]; /* perf descriptors; their sum is the tree's time */
-    size_t counter_count;
+    struct counters whole; /* the tree's time */
+    struct counters roots; /* the root's; none on old kernels */
     struct wm_cgroup *cgroup;
-    int64_t base_ns;        /* of the way that is used, at the start */
     int64_t main_base_ns;   /* CPU clock of the root at the start, */
-    uint64_t reaped_faults; /* page faults of the children it had waited for, */
-    int64_t others_base_ns; /* and what they and all others in sight had used */
+    int64_t others_base_ns; /* and what all others in sight, and before them, had used */
     pid_t root;
-    struct host_time host_base;
-    int64_t exact_at_ns; /* when the way that is used was last asked, */
-    int64_t exact_ns;    /* what it said, */
-    int64_t live_ns;     /* what the processes in sight had used then, */
+    bool is_command; /* it began with us, and those it leaves behind come to the launcher */
+    struct host_time host_base, host;
+    int64_t host_at_ns;
+    int64_t exact_at_ns; /* when the counter was last asked, */
+    double exact;        /* what it said of others than the root, */
+    int64_t live_ns;     /* what those in sight had used then, */
     uint64_t seen;       /* and how many there had been */
-    double whole;        /* seconds, by the way that is used */
-    bool is_cut;         /* it misses some of what is in sight */
-    double total, main;  /* what was reported last */
+    struct wm_others known;
+    double main, others; /* what was reported last */
     bool finished;
-    char method[160];
+    char method[160], note[128];
 };
 
 int wm_account_check(const char **ret_method)
 {
-    int probe = open_counter(0);
+    int probe = open_counter(0, WITH_CHILDREN);
     if (probe >= 0) {
         close(probe);
         *ret_method = by_perf;
@@ -191,8 +217,7 @@ int wm_account_new(struct wm_account **ret_account, struct wm_error *err)
     return WM_OK;
 }
 
-/* Busy time of all cores, and what of it the hypervisor has given to others; in
- * seconds, 0 if unknown. */
+/* Zero if unknown. */
 static struct host_time read_host_time(void)
 {
     struct wm_proc_stat stat = { 0 };
@@ -203,7 +228,9 @@ static struct host_time read_host_time(void)
     if (wm_file_slurp("/proc/stat", 16 << 20, &text, &length, NULL) == WM_OK)
         wm_parse_proc_stat(text, NULL, 0, &stat);
     free(text);
-    return (struct host_time) { (double)stat.busy / ticks, (double)stat.stolen / ticks };
+    return (struct host_time) { (double)stat.busy / ticks,
+                                (double)(stat.stolen + stat.interrupts) / ticks,
+                                stat.stolen > 0 };
 }
 
 int wm_account_expect(struct wm_account *account, int wake_fd, struct wm_error *err)
@@ -218,7 +245,6 @@ static void take_base(struct wm_account *account, const struct wm_tree *tree)
 {
     account->others_base_ns = wm_tree_others_cpu_ns(tree);
     account->main_base_ns = wm_tree_main_cpu_ns(tree);
-    account->reaped_faults = wm_tree_main_reaped_faults(tree);
 }
 
 /* The command waits at its gate and can be moved. */
@@ -232,6 +258,17 @@ static bool enter_cgroup(struct wm_account *account, pid_t pid)
     return false;
 }
 
+/* 0, or a negative errno value. */
+static int add_counter(struct counters *counters, pid_t id, enum reach reach)
+{
+    int counter = open_counter(id, reach);
+
+    if (counter < 0)
+        return counter;
+    counters->fds[counters->count++] = counter;
+    return 0;
+}
+
 static void set_method(struct wm_account *account, const char *method)
 {
     snprintf(account->method, sizeof(account->method), "%s", method);
@@ -241,29 +278,28 @@ void wm_account_start_command(struct wm_account *account, pid_t pid,
                               const struct wm_tree *tree)
 {
     account->root = pid;
+    account->is_command = true;
     take_base(account, tree);
     account->begun_ns = wm_clock_monotonic_ns();
 
     int answer = probe_answer(account->probe, PATIENCE_NS);
-    int counter = answer == 0 ? open_counter(pid) : -1;
-    if (counter >= 0) {
-        account->counters[account->counter_count++] = counter;
+    if (answer == 0 && add_counter(&account->whole, pid, WITH_CHILDREN) == 0) {
+        add_counter(&account->roots, pid, WITH_THREADS);
         set_method(account, by_perf);
     } else if (answer < 0 && enter_cgroup(account, pid) &&
-               wm_cgroup_cpu_ns(account->cgroup, &account->base_ns)) {
+               wm_cgroup_cpu_ns(account->cgroup, &account->whole.base_ns)) {
         set_method(account, by_cgroup);
     } else {
         account->is_late = answer == UNKNOWN;
-        account->base_ns = account->main_base_ns;
         set_method(account, by_waiting);
     }
 }
 
-static void close_counters(struct wm_account *account)
+static void close_counters(struct counters *counters)
 {
-    for (size_t i = 0; i < account->counter_count; i++)
-        close(account->counters[i]);
-    account->counter_count = 0;
+    for (size_t i = 0; i < counters->count; i++)
+        close(counters->fds[i]);
+    counters->count = 0;
 }
 
 /* How many descriptors we may take from the host program. */
@@ -276,74 +312,118 @@ static size_t counter_limit(void)
     return (size_t)limit.rlim_cur / 2;
 }
 
-/* A counter for each thread that is there. One that is made meanwhile inherits
+/* A counter for each thread of a process. One that is made meanwhile inherits
  * that of its maker, but for a moment between the list and the counter. */
-static int open_counters(struct wm_account *account, const struct wm_tree *tree)
+static int open_counters(struct counters *counters, pid_t pid, enum reach reach,
+                         size_t room)
+{
+    pid_t threads[COUNTER_MAX];
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    size_t found = wm_procfs_numbers(AT_FDCWD, path, threads, room);
+    if (counters->count + found > room)
+        return -EMFILE;
+    for (size_t i = 0; i < found; i++) {
+        int status = add_counter(counters, threads[i], reach);
+        if (status < 0 && status != -ESRCH)
+            return status;
+    }
+    return 0;
+}
+
+/* Where the root's cannot be had, the others' share in the whole is not known so well. */
+static int open_all_counters(struct wm_account *account, const struct wm_tree *tree)
 {
     size_t count, room = counter_limit();
     const struct wm_process *processes = wm_tree_processes(tree, &count);
+    int status = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        pid_t threads[COUNTER_MAX];
-        char path[32];
-
-        snprintf(path, sizeof(path), "/proc/%d/task", (int)processes[i].pid);
-        size_t found = wm_procfs_numbers(AT_FDCWD, path, threads, room);
-        if (account->counter_count + found > room)
-            return -EMFILE;
-        for (size_t k = 0; k < found; k++) {
-            int counter = open_counter(threads[k]);
-            if (counter == -ESRCH)
-                continue;
-            if (counter < 0)
-                return counter;
-            account->counters[account->counter_count++] = counter;
-        }
-    }
-    return account->counter_count > 0 ? 0 : -ESRCH;
+    for (size_t i = 0; i < count && status == 0; i++)
+        status = open_counters(&account->whole, processes[i].pid, WITH_CHILDREN, room);
+    if (status == 0 && account->whole.count == 0)
+        status = -ESRCH;
+    if (status < 0)
+        close_counters(&account->whole);
+    else if (count > 0 && open_counters(&account->roots, processes[0].pid, WITH_THREADS,
+                                        room - account->whole.count) < 0)
+        close_counters(&account->roots);
+    return status;
 }
 
 void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tree, bool own)
 {
     take_base(account, tree);
     account->begun_ns = wm_clock_monotonic_ns();
+    if (!account->probe)
+        account->host_base = read_host_time();
     account->is_late =
         account->probe && probe_answer(account->probe, PATIENCE_NS) == UNKNOWN;
     if (account->is_late) {
-        account->base_ns = wm_tree_cpu_ns(tree);
         set_method(account, by_sampling);
         return;
     }
-    int status = own ? open_counters(account, tree) : -ENOTSUP;
+    int status = own ? open_all_counters(account, tree) : -ENOTSUP;
     set_method(account, by_perf);
-    if (status == 0)
-        return;
-    close_counters(account);
-    account->base_ns = wm_tree_cpu_ns(tree);
-    snprintf(account->method, sizeof(account->method),
-             "sampling (no perf counter: %s); short children, and those nobody waited for, "
-             "are missing",
-             strerror(-status));
+    if (status < 0)
+        snprintf(account->method, sizeof(account->method), "%s (no perf counter: %s)",
+                 by_sampling, strerror(-status));
 }
 
-static bool read_counters(const struct wm_account *account, int64_t *ret_ns)
+static bool read_counters(const struct counters *counters, int64_t *ret_ns)
 {
     int64_t total_ns = 0;
 
-    for (size_t i = 0; i < account->counter_count; i++) {
+    for (size_t i = 0; i < counters->count; i++) {
         uint64_t count_ns;
-        if (read(account->counters[i], &count_ns, sizeof(count_ns)) != sizeof(count_ns))
+        if (read(counters->fds[i], &count_ns, sizeof(count_ns)) != sizeof(count_ns))
             return false;
         total_ns += (int64_t)count_ns;
     }
-    *ret_ns = total_ns;
-    return account->counter_count > 0;
+    *ret_ns = total_ns - counters->base_ns;
+    return counters->count > 0;
+}
+
+static bool read_whole(const struct wm_account *account, int64_t *ret_ns)
+{
+    if (read_counters(&account->whole, ret_ns))
+        return true;
+    if (!account->cgroup || !wm_cgroup_cpu_ns(account->cgroup, ret_ns))
+        return false;
+    *ret_ns -= account->whole.base_ns;
+    return true;
+}
+
+/* Lets the counters count from where they are, but for what was used before. The root's is
+ * read first: what it uses between the two is no other's. */
+static void base_counters(struct wm_account *account, double main, double others)
+{
+    int64_t now_ns;
+
+    if (read_counters(&account->roots, &now_ns))
+        account->roots.base_ns += now_ns - (int64_t)(main * 1e9);
+    if (read_whole(account, &now_ns))
+        account->whole.base_ns += now_ns - (int64_t)((main + others) * 1e9);
+    account->exact_at_ns = 0;
+}
+
+static double main_seconds(const struct wm_account *account, const struct wm_tree *tree)
+{
+    return (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
+}
+
+/* What a process of another's tree had waited for at the start is known to two steps of
+ * PID/stat; where there is a counter, that is more exact. */
+static double seen_seconds(const struct wm_account *account, const struct wm_tree *tree)
+{
+    double seconds = (double)(wm_tree_others_cpu_ns(tree) - account->others_base_ns) / 1e9;
+    bool is_exact = account->probe || account->whole.count == 0;
+
+    return is_exact ? seconds : fmax(seconds - 2.0 / (double)sysconf(_SC_CLK_TCK), 0);
 }
 
 void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
 {
-    int64_t counted_ns;
-
     if (!account->is_late)
         return;
     int answer = probe_answer(account->probe, 0);
@@ -353,43 +433,15 @@ void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
     if (answer < 0)
         return;
     wm_tree_refresh(tree);
-    bool is_counted = open_counters(account, tree) == 0;
+    bool is_counted = open_all_counters(account, tree) == 0;
     wm_tree_refresh(tree);
-    if (!is_counted || !read_counters(account, &counted_ns)) {
-        close_counters(account);
+    if (!is_counted)
         return;
-    }
-
-    /* What was reported of processes that have vanished since stays used. */
-    int64_t sampled_ns = wm_tree_cpu_ns(tree) - account->base_ns;
-    int64_t told_ns = (int64_t)(account->total * 1e9);
-    account->base_ns = counted_ns - (sampled_ns > told_ns ? sampled_ns : told_ns);
-    account->exact_at_ns = 0;
+    base_counters(account, main_seconds(account, tree),
+                  fmax(seen_seconds(account, tree), account->others));
     snprintf(account->method, sizeof(account->method),
              "%s; sampled for the first %.0f ms, which the kernel took to begin counting",
              by_perf, (double)(wm_clock_monotonic_ns() - account->begun_ns) / 1e6);
-}
-
-static int64_t read_total_ns(struct wm_account *account, const struct wm_tree *tree)
-{
-    int64_t now_ns = wm_clock_monotonic_ns();
-    int64_t live_ns = wm_tree_live_cpu_ns(tree);
-    struct wm_tree_census census;
-
-    /* Less than then means that one has ended, whose end nobody has seen; and of
-     * a new one nobody knows how much of it was counted then. */
-    wm_tree_count(tree, &census);
-    if (account->exact_at_ns > 0 && now_ns - account->exact_at_ns < EXACT_PERIOD_NS &&
-        live_ns > account->live_ns && census.seen == account->seen)
-        return account->exact_ns + live_ns - account->live_ns;
-
-    if (!read_counters(account, &account->exact_ns) &&
-        !(account->cgroup && wm_cgroup_cpu_ns(account->cgroup, &account->exact_ns)))
-        account->exact_ns = wm_tree_cpu_ns(tree);
-    account->exact_at_ns = now_ns;
-    account->live_ns = live_ns;
-    account->seen = census.seen;
-    return account->exact_ns;
 }
 
 void wm_account_want_exact(struct wm_account *account)
@@ -397,118 +449,153 @@ void wm_account_want_exact(struct wm_account *account)
     account->exact_at_ns = 0;
 }
 
-static bool counts(const struct wm_account *account)
-{
-    return !account->is_cut && (account->counter_count > 0 || account->cgroup);
-}
-
-/* How much more than the processes' own clocks the task clock may say. */
 static double clock_error(double seconds)
 {
     return CLOCK_ERROR + CLOCK_DRIFT * seconds;
 }
 
-static double read_counted(struct wm_account *account, const struct wm_tree *tree)
+/* How much of the counter's time no process may have used: as much as of all that ran, and
+ * more where a few slices of the hypervisor happened to fall upon it. */
+static double most_lost(const struct wm_others *known)
 {
-    return (double)(read_total_ns(account, tree) - account->base_ns) / 1e9;
+    double lost = known->lost * known->exposed;
+    double likely = lost + known->error;
+
+    if (known->is_stolen)
+        likely += 2 * sqrt(lost * STOLEN_AT_ONCE);
+    return fmin(likely, known->error + known->lost_by_all);
 }
 
-/* The kernel takes the counter away from whoever executes a setuid program, sudo say, and
- * may not look into it: that one and its descendants then are in no counter, but in sight.
- * (Of a tree that was there before us its sampled start is not known so exactly.) */
-static double read_whole(struct wm_account *account, const struct wm_tree *tree)
+double wm_others_by_now(const struct wm_others *known)
 {
-    double counted = read_counted(account, tree);
-    double sampled = (double)(wm_tree_cpu_ns(tree) - account->main_base_ns) / 1e9;
-    double tolerance = clock_error(sampled);
+    return isnan(known->counted) ? known->seen
+                                 : fmax(known->seen, known->counted - most_lost(known));
+}
 
-    if (account->root <= 0 || account->counter_count == 0)
-        return counted;
-    if (!account->is_cut && sampled - counted > tolerance) {
-        wm_account_want_exact(account);
-        counted = read_counted(account, tree);
-        account->is_cut = sampled - counted > tolerance;
-        if (account->is_cut)
-            set_method(account, "perf task clock, inherited; what it leaves out, as setuid "
-                                "programs, is sampled");
+double wm_others_in_all(const struct wm_others *known, double main, double *ret_more)
+{
+    double doubt = most_lost(known), lost = fmin(known->lost * known->exposed, doubt);
+    double open = known->counted - known->seen;
+
+    *ret_more = 0;
+    if (isnan(known->counted) || open <= doubt) {
+        if (known->has_unwaited)
+            *ret_more = isnan(known->counted) ? HUGE_VAL : fmax(open, 0);
+        if (*ret_more <= NARROW + NARROW_SHARE * (main + known->seen))
+            *ret_more = 0;
+        return known->seen;
     }
-    return account->is_cut && sampled > counted ? sampled : counted;
+    if (doubt - lost <= NARROW + NARROW_SHARE * (main + known->counted))
+        return fmax(known->seen, known->counted - lost);
+    *ret_more = fmin(doubt, open);
+    return known->counted - *ret_more;
 }
 
-/* Whether nobody but the root was seen, or waited for since the start. */
-static bool is_alone(const struct wm_account *account, const struct wm_tree *tree)
+/* Adds what the machine's times say of the counter's. They are read rarely: where the
+ * machine has many cores, that costs more than all else of a tick. */
+static void take_host_time(struct wm_account *account, double main, double roots_lost,
+                           bool is_last)
 {
+    int64_t now_ns = wm_clock_monotonic_ns();
+    struct wm_others *known = &account->known;
+    const double step = 1.0 / (double)sysconf(_SC_CLK_TCK);
+
+    if (is_last ||
+        now_ns - account->host_at_ns > (now_ns - account->begun_ns) / HOST_TIME_AGES) {
+        account->host = read_host_time();
+        account->host_at_ns = now_ns;
+    }
+    double busy = account->host.busy - account->host_base.busy;
+    double lost = account->host.lost - account->host_base.lost;
+
+    known->is_stolen = account->host.has_stolen;
+    if (known->is_stolen)
+        lost += step;
+    known->lost = busy > lost ? lost / busy : lost > 0;
+    known->lost_by_all = is_last ? fmax(lost - roots_lost, step) : HUGE_VAL;
+
+    /* The kernel looks at what runs at each step of its timer, so that this is no more
+     * exact than that. */
+    double used = (busy - lost) * (1 + CLOCK_DRIFT) + 5 * step - main;
+    if (is_last && busy > 0 && used < known->counted)
+        known->counted = fmax(used, known->seen);
+}
+
+/* Asks the counter what others than the root have used, right before the root's clock is
+ * read: what that uses between the two is no other's. Where the kernel counts the root,
+ * too, that is taken out as it was counted; else only the root's clock is known, which says
+ * less than the counter where time was stolen. */
+static void count(struct wm_account *account, const struct wm_tree *tree)
+{
+    bool must = account->exact_at_ns == 0;
+    struct wm_others *known = &account->known;
+    int64_t whole_ns, roots_ns;
+
+    account->exact_at_ns = wm_clock_monotonic_ns();
+    if (!read_whole(account, &whole_ns)) {
+        known->counted = NAN;
+        return;
+    }
+    double main = main_seconds(account, tree), roots_lost = 0;
+    known->counted = (double)whole_ns / 1e9 - main;
+    known->exposed = known->error = known->lost = 0;
+    if (account->whole.count == 0)
+        return;
+    known->exposed = (double)whole_ns / 1e9;
+    known->error = clock_error(main);
+    double open = known->counted - known->seen;
+    if (open <= 0 || (!must && open <= TRIFLE + TRIFLE_SHARE * main))
+        return;
+    if (read_counters(&account->roots, &roots_ns)) {
+        roots_lost = fmax((double)roots_ns / 1e9 - main, 0);
+        known->counted = known->exposed = (double)(whole_ns - roots_ns) / 1e9;
+        known->error = 0;
+    }
+    if (known->counted > known->seen)
+        take_host_time(account, main, roots_lost, must);
+}
+
+/* Until the counter is asked again, what those in sight use is added. Less than then means
+ * that one has ended, whose end nobody has seen; and of a new one nobody knows how much of
+ * it was counted then. */
+static void count_or_add(struct wm_account *account, const struct wm_tree *tree)
+{
+    int64_t live_ns = wm_tree_live_others_cpu_ns(tree);
+    struct wm_others *known = &account->known;
     struct wm_tree_census census;
 
     wm_tree_count(tree, &census);
-    return !wm_tree_is_blind(tree) && census.seen <= 1 &&
-           wm_tree_main_reaped_faults(tree) == account->reaped_faults;
-}
-
-/* Whether the root has used all of it: nobody else was seen or waited for, and the rest is
- * no more than what the clocks disagree by. Of a tree in which nobody can be seen the
- * clocks alone tell. */
-static bool is_roots(const struct wm_account *account, const struct wm_tree *tree,
-                     double total, double main)
-{
-    return (is_alone(account, tree) || wm_tree_is_blind(tree)) &&
-           total - main <= clock_error(main);
-}
-
-/* What others than the root have used at least, in seconds. A process that was forked while
- * the counters of a running tree were opened may be in none of them, but is in sight or was
- * waited for. What a process of another's tree had waited for at the start is known to two
- * steps of PID/stat. */
-static double least_of_others(const struct wm_account *account, const struct wm_tree *tree)
-{
-    double seconds = (double)(wm_tree_others_cpu_ns(tree) - account->others_base_ns) / 1e9;
-
-    return account->probe ? seconds : seconds - 2.0 / (double)sysconf(_SC_CLK_TCK);
+    known->has_unwaited = census.has_unwaited;
+    known->seen = seen_seconds(account, tree);
+    if (account->exact_at_ns > 0 &&
+        wm_clock_monotonic_ns() - account->exact_at_ns < EXACT_PERIOD_NS &&
+        live_ns >= account->live_ns && census.seen == account->seen) {
+        known->counted = account->exact + (double)(live_ns - account->live_ns) / 1e9;
+        return;
+    }
+    count(account, tree);
+    account->exact = known->counted;
+    account->live_ns = live_ns;
+    account->seen = census.seen;
 }
 
 void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
                      double *ret_total, double *ret_main)
 {
-    if (account->finished) {
-        *ret_total = account->total;
-        *ret_main = account->main;
-        return;
+    if (!account->finished) {
+        count_or_add(account, tree);
+        account->main = fmax(account->main, main_seconds(account, tree));
+        account->others = fmax(account->others, wm_others_by_now(&account->known));
     }
-
-    /* The root's clock after the whole: what it uses between the two is no other's. */
-    account->whole = read_whole(account, tree);
-    double main = (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
-    double total = account->whole;
-    double others = account->total - account->main;
-
-    if (is_roots(account, tree, total, main))
-        total = main;
-    else if (account->root <= 0)
-        total = fmax(total, main + least_of_others(account, tree));
-
-    /* A process that vanishes takes what was sampled of it along, and the clocks do not
-     * agree to the last microsecond; neither makes used time unused, be it of the root or
-     * of all others. Where a counter knows the whole, the parts give way to it. */
-    if (main < account->main)
-        main = account->main;
-    if (total < main)
-        total = main;
-    if (total < main + others && !counts(account))
-        total = main + others;
-    if (total < account->total)
-        total = account->total;
-    account->main = main < total - others ? main : total - others;
-    account->total = total;
-    *ret_total = account->total;
+    *ret_total = account->main + account->others;
     *ret_main = account->main;
 }
 
 void wm_account_rebase(struct wm_account *account, const struct wm_tree *tree)
 {
-    wm_account_want_exact(account);
-    account->base_ns = read_total_ns(account, tree);
     take_base(account, tree);
-    account->total = account->main = 0;
+    base_counters(account, 0, 0);
+    account->main = account->others = 0;
 }
 
 /* What those have used that outlive the root. */
@@ -520,54 +607,86 @@ static int64_t survivors_ns(const struct wm_account *account, const struct wm_tr
 
     for (size_t i = 0; i < count; i++) {
         if (processes[i].pid != account->root)
-            total_ns += processes[i].cpu_ns + processes[i].reaped_ns;
+            total_ns += processes[i].cpu_ns + wm_process_reaped_ns(&processes[i]);
     }
     return total_ns;
 }
 
-/* The perf counter runs on while the hypervisor has taken the core away; no program has
- * used that time. The tree's part in it is about its part in all that ran; up to the
- * clocks' error it may have been all of it, and of one process alone any time. */
-static double not_used(const struct wm_account *account, const struct wm_tree *tree,
-                       double known)
+/* The kernel takes the counter away from whoever executes a setuid program, sudo say, and
+ * may not look into it; and a process can leave the cgroup. Those and their descendants
+ * then are in no counter, but in sight, or were waited for. */
+static bool is_cut(const struct wm_account *account)
 {
-    struct host_time host = read_host_time();
-    double busy = host.busy - account->host_base.busy;
-    double stolen = 1.5 * (host.stolen - account->host_base.stolen);
-    double part = busy > account->whole ? account->whole / busy : 1;
-    double error = clock_error(known);
+    const struct wm_others *known = &account->known;
 
-    return fmax(stolen * part, is_alone(account, tree) ? error : fmin(stolen, error));
+    return account->is_command &&
+           known->seen - known->counted > clock_error(account->main + known->seen);
+}
+
+static void tell_method(struct wm_account *account)
+{
+    bool perf = account->whole.count > 0;
+
+    if (is_cut(account))
+        set_method(account,
+                   perf ? "wait4 and sampling; the perf task clock leaves some out, "
+                          "as setuid programs"
+                        : "wait4 and sampling; the command has left its cgroup");
+    else if (perf && account->others <= account->known.seen)
+        set_method(account,
+                   "the processes' clocks and wait4, checked by the inherited perf "
+                   "task clock");
+}
+
+static void tell_more(struct wm_account *account, double more)
+{
+    if (isinf(more))
+        snprintf(account->note, sizeof(account->note),
+                 "children that nobody waited for are missing, or part of their time");
+    else if (more > 0)
+        snprintf(account->note, sizeof(account->note),
+                 "children that nobody waited for, or stolen time, have up to %.3g s more",
+                 more);
+}
+
+/* Takes in what the launcher has reaped, less what the fork itself took before the command
+ * began. The last of the root's end, which is no other's, comes after its last reading. */
+static void take_reaped(struct wm_account *account, const struct wm_tree *tree,
+                        double seconds)
+{
+    struct wm_others *known = &account->known;
+    int64_t kept_ns = survivors_ns(account, tree) - account->main_base_ns;
+    double others = seconds + (double)kept_ns / 1e9 - account->main;
+
+    if (others > known->seen && others - known->seen < WM_ACCOUNT_NOTICEABLE)
+        account->main += others - known->seen;
+    else
+        known->seen = fmax(known->seen, others);
 }
 
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
                        double reaped_seconds)
 {
-    /* Less what the fork itself took, before the command began. */
-    double known = reaped_seconds +
-                   (double)(survivors_ns(account, tree) - account->main_base_ns) / 1e9;
-    bool perf = counts(account) && account->counter_count > 0;
+    struct wm_others known;
+    double more;
 
-    if (counts(account) || account->total < account->whole)
-        account->total = account->whole;
-
-    /* Where perf says more than that, it has seen processes that nobody waited for. */
-    bool is_all_known = perf && account->whole - known <= not_used(account, tree, known);
-    if (known > account->total || is_all_known) {
-        account->total = known;
-        /* At a tick stolen time may have looked like others'. */
-        if (is_alone(account, tree) || is_roots(account, tree, known, account->main))
-            account->main = known;
-        if (account->is_cut)
-            set_method(account, "wait4 and sampling; the perf task clock leaves some out, "
-                                "as setuid programs");
-        else if (perf)
-            set_method(account, "wait4; the inherited perf task clock differs by stolen "
-                                "time alone");
-    }
-    if (account->total < account->main)
-        account->total = account->main;
+    if (account->finished)
+        return;
+    if (!isnan(reaped_seconds))
+        take_reaped(account, tree, reaped_seconds);
+    known = account->known;
+    if (is_cut(account))
+        known.counted = NAN;
+    known.has_unwaited |= isnan(known.counted) && wm_tree_is_blind(tree);
+    account->others = wm_others_in_all(&known, account->main, &more);
+    tell_method(account);
+    tell_more(account, more);
     account->finished = true;
+}
+
+const char *wm_account_note(const struct wm_account *account)
+{
+    return account->note;
 }
 
 const char *wm_account_method(const struct wm_account *account)
@@ -579,7 +698,8 @@ void wm_account_free(struct wm_account *account)
 {
     if (!account)
         return;
-    close_counters(account);
+    close_counters(&account->whole);
+    close_counters(&account->roots);
     probe_free(account->probe);
     wm_cgroup_free(account->cgroup);
     free(account);

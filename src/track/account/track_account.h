@@ -3,7 +3,9 @@
  * track_account.h - the CPU time of a whole process tree, exactly: of short
  * children, of orphans, and of those nobody waits for.
  *
- * The best way that this machine allows is taken, in this order:
+ * The clocks of the processes in sight, and what they and the launcher have waited for, are
+ * what was used at least. What others have used beyond that is known by the best way that
+ * this machine allows, in this order:
  *   1. a perf software counter (task clock) that is inherited by every process
  *      and thread made later; needs no privilege, but containers often forbid it;
  *   2. a cgroup of our own (version 2), where we may make one;
@@ -21,6 +23,30 @@
 #include "source/tree/source_tree.h"
 
 struct wm_account;
+
+/* A descendant that used less than this did not exist, in seconds: making a process alone
+ * takes several times as much. */
+#define WM_ACCOUNT_NOTICEABLE 50e-6
+
+/* The CPU time of all but the root, in seconds. perf's clock runs on while the core is
+ * taken away, by the hypervisor or an interrupt; the processes' own clocks do not. */
+struct wm_others {
+    double seen;        /* by the clocks of those in sight, and of those waited for */
+    double counted;     /* by a counter of all; NAN: there is none */
+    double exposed;     /* the counter's time in which cores may have been taken away, */
+    double lost;        /* the part of all that ran on the machine that was, */
+    double lost_by_all; /* and in all no more than this */
+    double error;       /* what else the counter may say too much */
+    bool is_stolen;     /* a hypervisor takes cores away, by time slices */
+    bool has_unwaited;  /* some may have ended that were neither seen nor waited for */
+};
+
+/* No more than is sure, so that it can grow. */
+double wm_others_by_now(const struct wm_others *known);
+
+/* The best of it, where the root has used `main`. `ret_more`: 0, or how much more it may
+ * have been, if that is worth a word; infinite where nothing tells. */
+double wm_others_in_all(const struct wm_others *known, double main, double *ret_more);
 
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
 
@@ -58,14 +84,17 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
 /* Has the next reading be exact whatever it costs the tree, as the last must. */
 void wm_account_want_exact(struct wm_account *account);
 
-/* Compares with what the launcher has reaped, which is exact for all but
- * processes nobody waited for. After the last reading. */
+/* Ends the account, after the last reading. What the launcher has reaped is exact for all
+ * but processes nobody waited for; NAN: there is no launcher. */
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
                        double reaped_seconds);
 
 /* How a command's time would be counted here, for people, and why by no better
  * way: 0, or the errno value with which perf refused. */
 int wm_account_check(const char **ret_method);
+
+/* Why the total is but the least it may be; empty where it is not. */
+const char *wm_account_note(const struct wm_account *account);
 
 /* How it was done, for people: "perf task clock, inherited". */
 const char *wm_account_method(const struct wm_account *account);

@@ -292,7 +292,10 @@ static void reap_until(pid_t command, int channel_fd, bool waits_all, long inher
     message.kind = MESSAGE_REAPED;
     wait4(command, &message.wait_status, 0, &message.command);
     tell_use(channel_fd, &message);
-    if (!waits_all || !reap_rest(channel_fd))
+
+    /* Also where nobody waits for them: while the tracker looks for what outlives the
+     * command, that is found among our children. */
+    if (!reap_rest(channel_fd) || !waits_all)
         return;
     message.kind = MESSAGE_ALL_ENDED;
     message.ended_ns = wm_clock_monotonic_ns();

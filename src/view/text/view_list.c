@@ -15,7 +15,7 @@
 #include "view/text/view_text_line.h"
 #include "view/view.h"
 
-enum { TIME_SIZE = 40, STATUS_SIZE = 24 };
+enum { TIME_SIZE = 40, STATUS_SIZE = 24, CPU_SIZE = 64 };
 
 /* What stands before the command. */
 enum { LIST_WIDTH = 64 };
@@ -40,9 +40,13 @@ static struct wm_value cpu_time_of(const struct wm_result *result)
 {
     if (!result)
         return wm_value_missing("the recording has no result");
-    return result->cpu_total_seconds.known
-               ? wm_value_known(result->cpu_total_seconds.number)
-               : wm_value_missing("it is not in the result");
+    if (!result->cpu_total_seconds.known)
+        return wm_value_missing("it is not in the result");
+    return (struct wm_value) {
+        .number = result->cpu_total_seconds.number,
+        .known = true,
+        .why = result->cpu_note[0] ? result->cpu_note : NULL,
+    };
 }
 
 static size_t find_cpu_counter(const struct wm_recording *recording)
@@ -106,13 +110,16 @@ static void status_text(char text[STATUS_SIZE], const struct listed *listed)
 
 static void print_listed(const struct listed *listed, FILE *out)
 {
-    char start[TIME_SIZE], status[STATUS_SIZE];
+    char start[TIME_SIZE], status[STATUS_SIZE], cpu[CPU_SIZE];
+    bool is_least = listed->cpu_time.known && listed->cpu_time.why;
 
     wm_clock_rfc3339(listed->start_unix_ns, start, sizeof(start));
     status_text(status, listed);
     fprintf(out, "%3zu  %.10s %.5s", listed->number, start, start + 11);
     wm_view_right(out, wm_line_seconds(&listed->time).text, 12);
-    wm_view_right(out, wm_line_seconds(&listed->cpu_time).text, 11);
+    snprintf(cpu, sizeof(cpu), "%s%s", is_least ? ">= " : "",
+             wm_line_seconds(&listed->cpu_time).text);
+    wm_view_right(out, cpu, 11);
     fprintf(out, "  %-11s%5d", status, listed->run->expected_gpu_count);
     if (listed->run->command_count > 0)
         fputs("  ", out);
@@ -124,7 +131,7 @@ static void put_value(json_t **object, json_t **why, const char *key,
                       const struct wm_value *value)
 {
     wm_json_set(object, key, wm_json_known(value->known, value->number));
-    if (!value->known)
+    if (value->why)
         wm_json_set(why, key, json_string(value->why));
 }
 

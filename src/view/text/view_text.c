@@ -25,6 +25,10 @@ static void print_command(const struct wm_text_view *view)
 
     if (!attached && run->command_count == 0)
         return;
+    if (wm_run_is_of_all(run)) {
+        wm_line_print(view, "Target", WM_RUN_OF_ALL, "");
+        return;
+    }
     fprintf(view->out, "%-14s", attached ? "Process" : "Command");
     if (attached)
         fprintf(view->out, run->command_count > 0 ? "%-14d" : "%d", (int)run->pid);
@@ -70,9 +74,12 @@ static void add_cpu_parts(const struct wm_text_view *view, struct wm_detail *det
 {
     const struct wm_report *report = view->report;
 
+    if (report->cpu_total.why) /* a note says why */
+        wm_line_add(detail, "", "at least");
     if (has_descendants(report))
-        wm_line_add(detail, "", "main %s, descendants %s",
+        wm_line_add(detail, "; ", "main %s, descendants %s%s",
                     wm_line_seconds(&report->cpu_main_time).text,
+                    wm_line_at_least(&report->cpu_descendants_time),
                     wm_line_seconds(&report->cpu_descendants_time).text);
 }
 
@@ -87,8 +94,8 @@ static void add_cpu_use(const struct wm_text_view *view, struct wm_detail *detai
     const struct wm_percentages *use = &view->report->cpu_combined;
     double cores = run->expected_cores > 0 ? run->expected_cores : run->core_count;
 
-    wm_line_add(detail, "", "of one core on average, peak %s",
-                wm_line_percent(&use->max_sum).text);
+    wm_line_add(detail, "", "%sof one core on average, peak %s",
+                use->mean_sum.why ? "at least; " : "", wm_line_percent(&use->max_sum).text);
     if (use->mean_hardware.known)
         wm_line_add(detail, "; ", "%s of %g cores",
                     wm_line_percent(&use->mean_hardware).text, cores);
@@ -269,7 +276,7 @@ static void print_processes(const struct wm_text_view *view)
     if (result->process_count < 2)
         return;
     snprintf(count, sizeof(count), "%llu", (unsigned long long)result->processes_seen);
-    wm_line_print(view, "Processes", count, "top by CPU time:");
+    wm_line_print(view, "Processes", count, "seen; top by CPU time:");
     bool has_energy = view->report->cpu_energy.split.tree.known;
     fprintf(view->out, "%12s%13s%s%14s%10s  %s\n", "pid", "CPU time",
             has_energy ? "   CPU energy" : "", "memory", "threads", "name");

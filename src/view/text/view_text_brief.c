@@ -99,8 +99,10 @@ static void print_cpu(const struct wm_text_view *view)
 
     if (!report->cpu_total.known)
         return;
+    if (report->cpu_total.why) /* a note says why */
+        wm_line_add(&detail, "", "at least");
     if (use->known)
-        wm_line_add(&detail, "", "%s",
+        wm_line_add(&detail, "; ", "%s",
                     use->number < 1 ? "under 0.01"
                                     : wm_view_number(use->number / 100, 2).text);
     if (use->known && cores > 0)

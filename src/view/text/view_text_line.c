@@ -100,8 +100,10 @@ static void add_word(char *line, size_t size, const char *word)
 
 void wm_line_command(char *command, size_t size, const struct wm_run *run)
 {
-    command[0] = '\0';
-    for (size_t i = 0; i < run->command_count; i++)
+    bool is_of_all = wm_run_is_of_all(run);
+
+    snprintf(command, size, "%s", is_of_all ? WM_RUN_OF_ALL : "");
+    for (size_t i = 0; i < run->command_count && !is_of_all; i++)
         add_word(command, size, run->command[i]);
     wm_text_clean(command);
 }
