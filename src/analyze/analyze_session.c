@@ -72,9 +72,18 @@ static void raise_total(struct wm_rss *rss, const struct wm_value *least)
         rss->low = rss->high = wm_value_missing("it was between two samples");
 }
 
+/* Of a total that is no bound itself: the ends of its interval are. */
+static void raise_between(struct wm_rss *rss, const struct wm_value *total,
+                          const struct wm_value *low, const struct wm_value *high)
+{
+    know_least(&rss->total, total);
+    wm_value_raise(&rss->low, low->known ? low : total);
+    wm_value_raise(&rss->high, high->known ? high : total);
+}
+
 static void raise_to(struct wm_rss *whole, const struct wm_rss *part)
 {
-    raise_total(whole, &part->total);
+    raise_between(whole, &part->total, &part->low, &part->high);
     wm_value_raise(&whole->private_, &part->private_);
     wm_value_raise(&whole->shared, &part->shared);
 }
@@ -113,11 +122,13 @@ static void forget_first_look(struct wm_report *report)
 static void raise_to_peak(struct wm_rss *rss, const struct wm_memory_peak *peak)
 {
     const struct wm_value total = wm_value_known(peak->total.number);
+    const struct wm_value low = { .known = peak->low.known, .number = peak->low.number };
+    const struct wm_value high = { .known = peak->high.known, .number = peak->high.number };
     const struct wm_value private_ = wm_value_known(peak->private_.number);
     const struct wm_value shared = wm_value_known(peak->shared.number);
 
     if (peak->total.known && total.number > 0)
-        raise_total(rss, &total);
+        raise_between(rss, &total, &low, &high);
     if (peak->private_.known)
         wm_value_raise(&rss->private_, &private_);
     if (peak->shared.known)
@@ -171,6 +182,34 @@ static void forget_unseen_descendants(struct wm_report *report)
     others->private_ = others->shared = others->low = others->high = missing;
 }
 
+/* What a part lacks the whole lacks, too; formats without parts have the whole. */
+static void lack(const struct wm_analysis *analysis, const char *label, const char *metric,
+                 const struct wm_value *part, struct wm_value *whole)
+{
+    bool has_part = wm_analysis_find(analysis, "tree", label, metric) != WM_NO_CHANNEL;
+
+    if (has_part && whole->known && !whole->why)
+        whole->why = part->why;
+}
+
+static void lack_part(struct wm_report_builder *builder, const char *label,
+                      const struct wm_rss *part)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    struct wm_rss *whole = &builder->report->ram_combined;
+
+    lack(analysis, label, "memory_total", &part->total, &whole->total);
+    lack(analysis, label, "memory_private", &part->private_, &whole->private_);
+    lack(analysis, label, "memory_shared", &part->shared, &whole->shared);
+}
+
+/* What may be more has no upper end. */
+static void open_interval(struct wm_rss *rss)
+{
+    if (rss->total.known && rss->total.why)
+        rss->low = rss->high = wm_value_missing(rss->total.why);
+}
+
 /* The kernel saw the peak that may have been between two ticks. */
 static void raise_to_kernels_peak(struct wm_report_builder *builder)
 {
@@ -219,6 +258,10 @@ static void build_memory(struct wm_report_builder *builder)
     raise_to(&report->ram_combined, &report->ram_descendants);
     raise_to_kernels_peak(builder);
     forget_unseen_descendants(report);
+    lack_part(builder, "main", &report->ram_main);
+    lack_part(builder, "descendants", &report->ram_descendants);
+    open_interval(&report->ram_descendants);
+    open_interval(&report->ram_combined);
 }
 
 /* `note`: why an exact one is the least it may be, or NULL. */

@@ -113,6 +113,8 @@ static struct wm_memory_peak memory_peak(const struct wm_tree_peak *peak)
         .total = { true, (double)peak->total },
         .private_ = { true, (double)peak->private_ },
         .shared = { true, (double)peak->shared },
+        .low = { true, (double)peak->low },
+        .high = { true, (double)peak->high },
     };
 }
 

@@ -19,6 +19,12 @@ enum { DEPTH_MAX = 3, ACTS_MAX = 6, LOG_FD = 3 };
 
 static unsigned long state;
 
+/* The last memory that was made, by this process or before it was forked: shared with
+ * those it forks, or copied by them. */
+static char *used;
+static size_t used_bytes;
+static int used_kind;
+
 static unsigned below(unsigned limit)
 {
     state = state * 6364136223846793005UL + 1442695040888963407UL;
@@ -39,14 +45,34 @@ static void burn(unsigned ms)
 }
 
 /* Memory that is written to, so that it is there. */
-static void *take(size_t bytes)
+static void *take(size_t bytes, int kind)
 {
-    void *memory =
-        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
 
     if (memory == MAP_FAILED)
         exit(1);
     return memset(memory, 1, bytes);
+}
+
+static void keep(size_t bytes, int kind)
+{
+    used = take(bytes, kind);
+    used_bytes = bytes;
+    used_kind = kind;
+}
+
+/* Reads what is shared, and writes to what is not, a part after the other. */
+static void use(void)
+{
+    for (size_t at = 0; at < used_bytes; at += 4096) {
+        volatile char *byte = used + at;
+        if (used_kind == MAP_PRIVATE)
+            *byte = 2;
+        else
+            (void)*byte;
+        if (at % (2 * MB) == 0)
+            rest(1);
+    }
 }
 
 static void tell_peak(void)
@@ -91,7 +117,7 @@ static void act(const char *program, unsigned depth)
     for (unsigned count = 1 + below(ACTS_MAX); count > 0; count--) {
         size_t bytes = (1 + below(16)) * MB;
 
-        switch (below(7)) {
+        switch (below(9)) {
         case 0:
             burn(1 + below(10));
             break;
@@ -99,13 +125,17 @@ static void act(const char *program, unsigned depth)
             rest(below(15));
             break;
         case 2: { /* a spike */
-            void *memory = take(bytes);
+            void *memory = take(bytes, MAP_PRIVATE);
             rest(below(3));
             munmap(memory, bytes);
             break;
         }
         case 3:
-            take(bytes);
+            keep(bytes, below(2) == 0 ? MAP_PRIVATE : MAP_SHARED);
+            break;
+        case 5:
+        case 6:
+            use();
             break;
         case 4:
             if (below(4) == 0)

@@ -37,13 +37,15 @@ def no_more(what, less, more):
     assert less is None or more is None or less <= more * ROUNDING, f"{what}: {less} > {more}"
 
 
-def check_memory(ram):
+def check_memory(ram, why):
     for kind in ("total_rss", "private_rss", "shared_rss"):
         main, descendants, whole = (ram[part][kind] for part in PARTS)
         no_more(f"main in whole, {kind}", main, whole)
         no_more(f"descendants in whole, {kind}", descendants, whole)
         if None not in (main, descendants):
             no_more(f"whole of its parts, {kind}", whole, main + descendants)
+        lacks = f"max_ram.descendants.{kind}" in why
+        assert not lacks or f"max_ram.combined.{kind}" in why, (kind, ram, why)
     for part in PARTS:
         told = ram[part]
         no_more(f"{part} private", told["private_rss"], told["total_rss"])
@@ -177,7 +179,7 @@ def try_tree(seed):
             log, tap.HELPERS / "random_tree", seed, env=tap.environment(**GPUS if seed % 2 else {}))
         assert done.returncode == 0, done
         r = tap.json.loads((folder / "report.json").read_text())
-        check_memory(r["max_ram"])
+        check_memory(r["max_ram"], r["why"])
         check_processes(r)
         check_cpu(r)
         check_energy(r)

@@ -417,6 +417,42 @@ static void test_mapped_pages_are_estimated(void **state)
     }
 }
 
+/* What each of several has of shared memory was read when fewer had it. */
+static void test_shares_of_earlier_are_no_more_memory(void **state)
+{
+    static const struct made steps[][3] = {
+        { { 10, 1, 'S', 1, 810, 805, 5, 405, "11 12 ", 1 },
+          { 11, 10, 'S', 1, 805, 802, 1, 402, "", 2 },
+          { 12, 10, 'S', 1, 6, 4, 1, 2, "", 3 } },
+        { { 10, 1, 'S', 1, 810, 805, -1, 0, "11 12 ", 1 },
+          { 11, 10, 'S', 1, 805, 802, -1, 0, "", 2 },
+          { 12, 10, 'S', 1, 804, 802, 1, 268, "", 3 } },
+    };
+    const char *dir = *state;
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(steps[i]); k++) {
+            char path[512];
+            snprintf(path, sizeof(path), "%s/%d/smaps_rollup", dir, steps[i][k].pid);
+            if (steps[i][k].uss < 0)
+                unlink(path);
+            write_process(dir, &steps[i][k]);
+        }
+        if (i == 0)
+            assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        print_message("    %.1f to %.1f MB\n",
+                      value_of(readings, "tree", "memory_total_low") / 1e6,
+                      value_of(readings, "tree", "memory_total_high") / 1e6);
+        assert_true(value_of(readings, "tree", "memory_total") <= 812e6 + 20e3);
+        assert_true(value_of(readings, "tree", "memory_total_high") >= 812e6 - 20e3);
+    }
+    wm_tree_close(tree);
+}
+
 /* A mapping that is being removed, or was made meanwhile, is in statm and not in
  * smaps_rollup: that is no shared memory. */
 static void test_mappings_that_were_not_seen(void **state)
@@ -928,6 +964,19 @@ static void read_memory(struct wm_tree *tree, struct wm_reading *readings)
     }
 }
 
+/* Refreshes until all are found: to look for them is put off on a busy machine. */
+static void find_processes(struct wm_tree *tree, double count, struct wm_reading *readings)
+{
+    wm_tree_refresh(tree);
+    wm_tree_read(tree, readings);
+    for (int i = 0; i < 60000 && value_of(readings, "tree", "processes") != count; i++) {
+        usleep(1000);
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+    }
+    assert_float_equal(value_of(readings, "tree", "processes"), count, 0);
+}
+
 static void test_real_processes(void **state)
 {
     struct wm_reading readings[CHANNELS];
@@ -941,9 +990,7 @@ static void test_real_processes(void **state)
     assert_true(wm_tree_contains(tree, self));
     for (size_t i = 0; i < ARRAY_LEN(children); i++)
         children[i] = fork_sleeper();
-    wm_tree_refresh(tree);
-    wm_tree_read(tree, readings);
-    assert_float_equal(value_of(readings, "tree", "processes"), ARRAY_LEN(children) + 1, 0);
+    find_processes(tree, ARRAY_LEN(children) + 1, readings);
     read_memory(tree, readings);
     assert_true(value_of(readings, "main", "memory_total") > 1e6);
 
@@ -996,10 +1043,8 @@ static void test_few_descriptors(void **state)
     few = (struct rlimit) { (rlim_t)lowest + 10, old.rlim_max };
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
-    wm_tree_refresh(tree);
-    wm_tree_read(tree, readings);
+    find_processes(tree, ARRAY_LEN(children) + 1, readings);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
-    assert_float_equal(value_of(readings, "tree", "processes"), ARRAY_LEN(children) + 1, 0);
     wm_tree_close(tree);
     for (size_t i = 0; i < ARRAY_LEN(children); i++)
         end(children[i]);
@@ -1053,6 +1098,101 @@ static void test_fork_of_large_process(void **state)
     end(parent);
 }
 
+/* What a child does with the memory of its parent. */
+enum use { READS, WRITES };
+
+/* A parent with memory that is told to descriptor `told`, and children that use it at their
+ * own pace; each says so when it has. */
+static void run_family(int flags, enum use use, int children, size_t bytes, int told)
+{
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    memset(memory, 1, bytes);
+    for (int i = 0; i < children; i++) {
+        if (fork() > 0)
+            continue;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (volatile char *at = memory; at < memory + bytes; at += 4096) {
+            if (use == WRITES)
+                *at = 2;
+            else
+                (void)*at;
+            if ((at - memory) % (4 << 20) == 0)
+                usleep(1000);
+        }
+        if (write(told, "c", 1) < 0)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    for (;;)
+        pause();
+}
+
+/* Whatever the children are at: the memory of all lies in its interval, which holds what
+ * exists, and when they have done it comes to that. */
+static void test_memory_that_children_use(void **state)
+{
+    enum { BYTES = 48 << 20, OWN_BYTES = 12 << 20 }; /* each program's own, at most */
+    static const struct {
+        const char *what;
+        int flags;
+        enum use use;
+        int children, copies;
+    } cases[] = {
+        { "one child reads shared memory", MAP_SHARED, READS, 1, 0 },
+        { "three children read shared memory", MAP_SHARED, READS, 3, 0 },
+        { "three children write to shared memory", MAP_SHARED, WRITES, 3, 0 },
+        { "two children read what they were forked with", MAP_PRIVATE, READS, 2, 0 },
+        { "one child writes to what it was forked with", MAP_PRIVATE, WRITES, 1, 1 },
+        { "four children write to what they were forked with", MAP_PRIVATE, WRITES, 4, 4 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct wm_reading readings[CHANNELS];
+        struct wm_tree *tree = NULL;
+        int told[2], done = 0;
+        double low = 0, high = 0, total = 0;
+        const double most = (1.0 + cases[i].copies) * BYTES;
+        const double own = (1.0 + cases[i].children) * OWN_BYTES;
+
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(pipe2(told, O_NONBLOCK | O_CLOEXEC), 0);
+        pid_t parent = fork();
+        assert_true(parent >= 0);
+        if (parent == 0)
+            run_family(cases[i].flags, cases[i].use, cases[i].children, BYTES, told[1]);
+        assert_int_equal(wm_tree_open("/proc", parent, &tree, NULL), WM_OK);
+
+        /* A look may cost more than may be spent on it now. */
+        for (int k = 0; k < 60000 && (done < cases[i].children || total < most ||
+                                      high > (most + own) * 1.05);
+             k++) {
+            char byte;
+            usleep(1000);
+            done += read(told[0], &byte, 1) == 1;
+            wm_tree_refresh(tree);
+            wm_tree_read(tree, readings);
+            total = value_of(readings, "tree", "memory_total");
+            low = value_of(readings, "tree", "memory_total_low");
+            high = value_of(readings, "tree", "memory_total_high");
+            assert_true(low <= total && total <= high);
+            assert_true(value_of(readings, "main", "memory_total") <= total);
+            assert_true(value_of(readings, "tree", "memory_private") <= total);
+            assert_true(low <= most + own);
+            assert_true(done < cases[i].children || high >= most);
+        }
+        print_message("    %.1f MB, %.1f to %.1f MB\n", total / 1e6, low / 1e6, high / 1e6);
+        assert_true(total >= most && total <= most + own);
+        wm_tree_close(tree);
+        end(parent);
+        close(told[0]);
+        close(told[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1061,6 +1201,8 @@ int main(void)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_mapped_pages_are_estimated, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_shares_of_earlier_are_no_more_memory,
+                                        test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_mappings_that_were_not_seen, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_idle_process_is_examined_again, test_make_dir,
@@ -1086,6 +1228,7 @@ int main(void)
         cmocka_unit_test(test_stable_tree_allocates_nothing),
         cmocka_unit_test(test_few_descriptors),
         cmocka_unit_test(test_fork_of_large_process),
+        cmocka_unit_test(test_memory_that_children_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,8 @@ static const struct wm_members peaks = { peak_members, COUNT(peak_members),
     }
 #define MEMORY_PEAK(name)                                                                  \
     MEMORY(#name "_bytes", name.total), MEMORY(#name "_private_bytes", name.private_),     \
-        MEMORY(#name "_shared_bytes", name.shared)
+        MEMORY(#name "_shared_bytes", name.shared), MEMORY(#name "_low_bytes", name.low),  \
+        MEMORY(#name "_high_bytes", name.high)
 #define RESULT_TEXT(name)                                                                  \
     RESULT(name), .type = WM_MEMBER_TEXT, .size = sizeof(((struct wm_result *)0)->name)
 

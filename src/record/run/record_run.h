@@ -89,9 +89,10 @@ struct wm_process_peak {
     int max_threads;
 };
 
-/* In bytes; each its own maximum. */
+/* In bytes; each its own maximum. The total lies in between low and high. */
 struct wm_memory_peak {
     struct wm_known total, private_, shared;
+    struct wm_known low, high;
 };
 
 struct wm_result {

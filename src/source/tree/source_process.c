@@ -141,6 +141,7 @@ void wm_process_guess(const struct wm_procfs *procfs, struct wm_process *process
     process->detail_rss_bytes = process->rss_bytes;
     process->detail_file_bytes = process->file_bytes;
     process->detail_mapped_bytes = procfs->mapped_bytes;
+    process->detail_unmapped_bytes = procfs->unmapped_bytes;
 }
 
 /* A program that was just executed has all but its files to itself. */
@@ -355,7 +356,7 @@ static void leave_out_unseen(struct wm_process *process, int64_t seen_bytes,
     process->detail_file_bytes -= clamp(unseen - added, 0, process->file_bytes);
 }
 
-bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *process)
+bool wm_process_read_detail(struct wm_procfs *procfs, struct wm_process *process)
 {
     char path[PATH_SIZE], text[ROLLUP_SIZE];
     struct wm_smaps_rollup rollup;
@@ -378,6 +379,7 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
     }
 
     read_statm(procfs, process);
+    wm_process_count_files(procfs, process);
     process->detail = WM_DETAIL_KNOWN;
     process->uss_bytes = (int64_t)(rollup.private_clean + rollup.private_dirty);
     process->pss_bytes = (int64_t)rollup.pss;
@@ -386,6 +388,7 @@ bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *p
     process->detail_rss_bytes = process->rss_bytes;
     process->detail_file_bytes = process->file_bytes;
     process->detail_mapped_bytes = procfs->mapped_bytes;
+    process->detail_unmapped_bytes = procfs->unmapped_bytes;
     leave_out_unseen(process, (int64_t)rollup.rss, anonymous_before);
     process->detail_ns = wm_clock_monotonic_ns();
     process->detail_cost_ns = wm_clock_thread_cpu_ns() - begin_ns;
@@ -408,40 +411,75 @@ void wm_process_count_files(struct wm_procfs *procfs, struct wm_process *process
 
     procfs->file_bytes += mapped;
     procfs->mapped_bytes += at_least_0(mapped);
+    procfs->unmapped_bytes += at_least_0(-mapped);
     process->counted_bytes = process->file_bytes;
+}
+
+/* What has become of a process since smaps_rollup was read. */
+struct change {
+    int64_t grown;  /* its anonymous memory */
+    int64_t mapped; /* its pages of files and of shared memory */
+    int64_t others_mapped, others_unmapped;
+    int64_t faulted;
+};
+
+static struct change change_of(const struct wm_procfs *procfs,
+                               const struct wm_process *process)
+{
+    int64_t then = at_least_0(process->detail_rss_bytes - process->detail_file_bytes);
+    int64_t mapped = process->file_bytes - process->detail_file_bytes;
+    int64_t all_mapped = procfs->mapped_bytes - process->detail_mapped_bytes;
+    int64_t all_unmapped = procfs->unmapped_bytes - process->detail_unmapped_bytes;
+
+    return (struct change) {
+        .grown = anonymous_bytes(process) - then,
+        .mapped = mapped,
+        .others_mapped = at_least_0(all_mapped - at_least_0(mapped)),
+        .others_unmapped = at_least_0(all_unmapped - at_least_0(-mapped)),
+        .faulted = (int64_t)(process->faults - process->detail_faults) * procfs->page_bytes,
+    };
+}
+
+/* What it has in common with others, as its part of that. One more of them takes from a
+ * half to a third of a page, and from less than a half less: a sixth at most. */
+static int64_t share_of(const struct wm_process *process, const struct change *change)
+{
+    return at_least_0(process->pss_bytes - process->uss_bytes - change->others_mapped / 6);
 }
 
 struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
                                            const struct wm_process *process)
 {
+    const struct change change = change_of(procfs, process);
     int64_t then = at_least_0(process->detail_rss_bytes - process->detail_file_bytes);
-    int64_t grown = anonymous_bytes(process) - then;
-    int64_t faults = (int64_t)(process->faults - process->detail_faults);
-    int64_t mapped = process->file_bytes - process->detail_file_bytes;
     int64_t others = procfs->file_bytes - process->counted_bytes;
 
     /* Of its own pages of files, those that are unmapped, and those that others may have
      * mapped, too. Between how many it had at least and at most the anonymous ones decide,
      * which may be shared since a fork. */
-    int64_t gone =
-        at_least_0(-mapped) + at_least_0(procfs->mapped_bytes -
-                                         process->detail_mapped_bytes - at_least_0(mapped));
+    int64_t gone = at_least_0(-change.mapped) + change.others_mapped;
     int64_t lost = least(gone, at_least_0(process->uss_bytes - then));
     int64_t lost_at_most = least(gone, process->detail_file_bytes);
-    int64_t gained = at_least_0(mapped - others);
-    int64_t uss = clamp(process->uss_bytes + grown - lost + gained, 0, process->rss_bytes);
+    int64_t gained = at_least_0(change.mapped - others);
+    int64_t uss =
+        clamp(process->uss_bytes + change.grown - lost + gained, 0, process->rss_bytes);
+    int64_t share = least(share_of(process, &change), process->rss_bytes - uss);
+    bool is_sure =
+        process->detail == WM_DETAIL_KNOWN && change.mapped >= 0 && change.grown >= 0;
 
     /* What went may have been shared memory, and private memory have taken its place. Of
-     * files it is known only after a read who else has them. */
-    int64_t copied = faults * procfs->page_bytes + at_least_0(-grown) + lost +
-                     at_least_0(at_least_0(mapped) - gained);
+     * files it is known only after a read who else has them, and what others no longer have
+     * may be its own. */
+    int64_t copied = change.faulted + at_least_0(-change.grown) + lost +
+                     at_least_0(at_least_0(change.mapped) - gained) +
+                     change.others_unmapped + change.others_mapped / 6;
     if (process->detail != WM_DETAIL_KNOWN)
         copied += process->file_bytes;
     return (struct wm_process_memory) {
         .uss = uss,
-        .pss =
-            clamp(process->pss_bytes + uss - process->uss_bytes, uss, process->rss_bytes),
-        .least_uss = clamp(process->sure_bytes + grown - lost_at_most, 0, uss),
+        .pss = uss + share,
+        .least_uss = clamp(process->sure_bytes + change.grown - lost_at_most, 0, uss),
+        .least_shares = is_sure ? share : 0,
         .copied = clamp(copied, 0, process->rss_bytes - uss),
     };
 }

@@ -30,8 +30,8 @@ struct wm_procfs {
     int fds_left; /* how many more descriptors processes may keep open */
 
     /* Of all processes that are followed: their pages of files and of shared memory, and
-     * how many were ever mapped. */
-    int64_t file_bytes, mapped_bytes;
+     * how many were ever mapped and unmapped. */
+    int64_t file_bytes, mapped_bytes, unmapped_bytes;
 };
 
 enum wm_detail_state {
@@ -82,7 +82,7 @@ struct wm_process {
     int64_t uss_bytes, pss_bytes;
     int64_t sure_bytes; /* of the uss, what is no guess */
     int64_t detail_rss_bytes, detail_file_bytes;
-    int64_t detail_mapped_bytes; /* by all processes so far */
+    int64_t detail_mapped_bytes, detail_unmapped_bytes; /* by all processes so far */
     uint64_t detail_faults;
     int64_t detail_ns, detail_cost_ns;
 
@@ -133,7 +133,7 @@ bool wm_process_refresh(const struct wm_procfs *procfs, struct wm_process *proce
 /* Reads smaps_rollup, which walks the page tables and holds up the process
  * while it maps memory; the caller minds the cost. False when the process is
  * gone. */
-bool wm_process_read_detail(const struct wm_procfs *procfs, struct wm_process *process);
+bool wm_process_read_detail(struct wm_procfs *procfs, struct wm_process *process);
 
 /* Raises its highest resident memory to what the kernel has seen since it executed its
  * program, which does not miss what was between two refreshes. */
@@ -147,8 +147,9 @@ int64_t wm_process_detail_cost_ns(const struct wm_process *process);
 /* What a process has to itself and what it shares, in bytes. */
 struct wm_process_memory {
     int64_t uss, pss;
-    int64_t least_uss; /* no less than this is private */
-    int64_t copied;    /* no more than this may be private besides */
+    int64_t least_uss;    /* no less than this is private */
+    int64_t least_shares; /* nor less its share of what it has in common with others */
+    int64_t copied;       /* no more than this may be private besides */
 };
 
 /* Its memory now. Between two reads of smaps_rollup what anonymous memory was added since

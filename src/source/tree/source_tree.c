@@ -18,6 +18,7 @@
  * fork it is a guess what is shared before both sides were read. That may be on credit,
  * up to so much. */
 #define CREDIT_MAX_NS (50 * WM_NS_PER_MS)
+#define CREDIT_CLOSER_NS (25 * WM_NS_PER_MS)
 #define BUDGET_SHARE 200
 
 /* Of all processes of the machine, which are somebody else's, less. */
@@ -29,6 +30,10 @@
 /* What has been swapped out comes back as anonymous memory too, and may be shared with a
  * parent that is not in sight. More than this is worth a look. */
 #define GROWTH_MAX_BYTES (1 << 20)
+
+/* How many processes a refresh looks at once more, where more than this part of the memory
+ * of all is not known. */
+enum { CLOSER_LOOKS = 16, VAGUE_SHARE = 20 };
 
 #define CHANNEL(name, of_metric, of_unit)                                                  \
     {                                                                                      \
@@ -77,11 +82,11 @@ static int64_t most(int64_t a, int64_t b)
 struct sums {
     size_t members; /* members that are not zombies */
     int64_t rss, uss, pss, largest_shared;
-    int64_t least_uss,
-        least_shared; /* what is no guess, and the most that one has besides */
-    int64_t copied;   /* as of a process */
+
+    /* What is no guess, and besides that the most that one has, and all shares. */
+    int64_t least_uss, least_shared, least_shares;
+    int64_t copied; /* as of a process */
     int64_t threads;
-    bool is_guess; /* some of it is private for all that is known, but not for sure */
 };
 
 struct wm_tree {
@@ -117,17 +122,14 @@ static void take_from_stand_in(struct wm_tree *tree, const struct wm_process *pr
     }
 }
 
-/* False when the budget does not allow it now. */
+/* False when the budget does not allow it now, nor with so much credit. */
 static bool spend_on_detail(struct wm_tree *tree, struct budget *budget,
-                            struct wm_process *process)
+                            struct wm_process *process, int64_t credit_ns)
 {
     /* With all saved up that can be, even the largest process gets its turn, on
      * credit. */
     int64_t cost_ns = wm_process_detail_cost_ns(process);
-    bool has_credit = budget->credit_ns >= BUDGET_MAX_NS ||
-                      (process->detail == WM_DETAIL_GUESSED &&
-                       budget->credit_ns - cost_ns >= -CREDIT_MAX_NS);
-    if (cost_ns > budget->credit_ns && !has_credit)
+    if (cost_ns > budget->credit_ns + credit_ns && budget->credit_ns < BUDGET_MAX_NS)
         return false;
 
     /* Not by the clock on the wall, by which a busy machine makes it look dear. */
@@ -175,7 +177,7 @@ static void refresh_details(struct wm_tree *tree, int64_t now_ns)
     for (size_t i = tree->set.count; i-- > 0;) {
         struct wm_process *process = &tree->set.processes[i];
         if (process->detail == WM_DETAIL_GUESSED && process->state != 'Z' &&
-            !spend_on_detail(tree, &tree->fork, process))
+            !spend_on_detail(tree, &tree->fork, process, CREDIT_MAX_NS))
             break;
     }
 
@@ -185,7 +187,7 @@ static void refresh_details(struct wm_tree *tree, int64_t now_ns)
         size_t at = (start + i) % tree->set.count;
         if (!is_detail_old(tree, &tree->set.processes[at], now_ns))
             continue;
-        if (!spend_on_detail(tree, &tree->routine, &tree->set.processes[at])) {
+        if (!spend_on_detail(tree, &tree->routine, &tree->set.processes[at], 0)) {
             tree->next_detail = at;
             break;
         }
@@ -223,9 +225,9 @@ static void add_to(struct sums *sums, const struct wm_process *process,
     sums->largest_shared = most(sums->largest_shared, process->rss_bytes - memory->uss);
     sums->least_uss += memory->least_uss;
     sums->least_shared = most(sums->least_shared, process->rss_bytes - memory->least_uss);
+    sums->least_shares += memory->least_shares;
     sums->copied += memory->copied;
     sums->threads += process->threads;
-    sums->is_guess |= process->detail != WM_DETAIL_KNOWN || memory->least_uss < memory->uss;
 }
 
 /* A zombie, or one on its way there that has given back its memory already. */
@@ -242,6 +244,23 @@ static int64_t shared_once(const struct sums *sums)
     return most(sums->pss - sums->uss, sums->largest_shared);
 }
 
+static int64_t total_of(const struct sums *sums)
+{
+    return sums->uss + shared_once(sums);
+}
+
+static int64_t low_of(const struct sums *sums)
+{
+    return sums->least_uss + most(sums->least_shared, sums->least_shares);
+}
+
+static int64_t high_of(const struct sums *sums)
+{
+    int64_t high = total_of(sums) + sums->copied;
+
+    return high < sums->rss ? high : most(sums->rss, total_of(sums));
+}
+
 static void raise(int64_t *peak, int64_t value)
 {
     if (value > *peak)
@@ -250,9 +269,24 @@ static void raise(int64_t *peak, int64_t value)
 
 static void raise_peak(struct wm_tree_peak *peak, const struct sums *sums)
 {
-    raise(&peak->total, sums->uss + shared_once(sums));
+    raise(&peak->total, total_of(sums));
+    raise(&peak->low, low_of(sums));
+    raise(&peak->high, high_of(sums));
     raise(&peak->private_, sums->uss);
     raise(&peak->shared, shared_once(sums));
+}
+
+/* To what the kernel has seen of one process. */
+static void raise_sure(struct wm_tree_peak *peak, int64_t bytes)
+{
+    raise(&peak->total, bytes);
+    raise(&peak->low, bytes);
+    raise(&peak->high, bytes);
+}
+
+static int member_of(const struct wm_tree *tree, const struct wm_process *process)
+{
+    return process->pid == tree->set.root ? WM_TREE_MAIN : WM_TREE_DESCENDANTS;
 }
 
 static void sum_up(struct wm_tree *tree)
@@ -260,25 +294,70 @@ static void sum_up(struct wm_tree *tree)
     struct sums *sums = tree->sums;
 
     memset(tree->sums, 0, sizeof(tree->sums));
-
     for (size_t i = 0; i < tree->set.count; i++) {
-        struct wm_process *process = &tree->set.processes[i];
-        int member = process->pid == tree->set.root ? WM_TREE_MAIN : WM_TREE_DESCENDANTS;
-
-        /* Of one, too, that has ended since it was refreshed. */
-        raise(&tree->peaks[member].total, process->max_rss_bytes);
-        raise(&tree->peaks[WM_TREE_ALL].total, process->max_rss_bytes);
+        const struct wm_process *process = &tree->set.processes[i];
         if (has_ended(process))
             continue;
         const struct wm_process_memory memory =
             wm_process_memory(&tree->set.procfs, process);
-        if ((double)memory.uss >= process->max_private_bytes.number)
-            process->max_private_bytes = (struct wm_known) { true, (double)memory.uss };
-        add_to(&sums[member], process, &memory);
+        add_to(&sums[member_of(tree, process)], process, &memory);
         add_to(&sums[WM_TREE_ALL], process, &memory);
     }
+}
+
+static void note_peaks(struct wm_tree *tree)
+{
+    for (size_t i = 0; i < tree->set.count; i++) {
+        struct wm_process *process = &tree->set.processes[i];
+        double uss = (double)wm_process_memory(&tree->set.procfs, process).uss;
+
+        /* Of one, too, that has ended since it was refreshed. */
+        raise_sure(&tree->peaks[member_of(tree, process)], process->max_rss_bytes);
+        raise_sure(&tree->peaks[WM_TREE_ALL], process->max_rss_bytes);
+        if (!has_ended(process) && uss >= process->max_private_bytes.number)
+            process->max_private_bytes = (struct wm_known) { true, uss };
+    }
     for (int m = 0; m < WM_TREE_MEMBERS; m++)
-        raise_peak(&tree->peaks[m], &sums[m]);
+        raise_peak(&tree->peaks[m], &tree->sums[m]);
+}
+
+/* The one of whose memory most is not known. */
+static struct wm_process *find_vaguest(struct wm_tree *tree)
+{
+    struct wm_process *vaguest = NULL;
+    int64_t largest = 0;
+
+    for (size_t i = 0; i < tree->set.count; i++) {
+        struct wm_process *process = &tree->set.processes[i];
+        if (has_ended(process) || process->detail == WM_DETAIL_DENIED)
+            continue;
+        const struct wm_process_memory memory =
+            wm_process_memory(&tree->set.procfs, process);
+        int64_t vague = memory.uss - memory.least_uss + memory.copied;
+        if (vague > largest) {
+            largest = vague;
+            vaguest = process;
+        }
+    }
+    return vaguest;
+}
+
+/* Where the memory of all may be more than it ever was before, it is worth a look at what
+ * is not known of it: as while copies of a process write to what they share. */
+static void look_closer(struct wm_tree *tree)
+{
+    const struct sums *sums = &tree->sums[WM_TREE_ALL];
+    struct wm_process *process;
+
+    sum_up(tree);
+    for (int i = 0; i < CLOSER_LOOKS && tree->fork.credit_ns > -CREDIT_CLOSER_NS; i++) {
+        int64_t known = most(tree->peaks[WM_TREE_ALL].low, low_of(sums));
+        if (high_of(sums) - known <= known / VAGUE_SHARE ||
+            !(process = find_vaguest(tree)) ||
+            !spend_on_detail(tree, &tree->fork, process, CREDIT_CLOSER_NS))
+            return;
+        sum_up(tree);
+    }
 }
 
 void wm_tree_find_all(struct wm_tree *tree)
@@ -296,7 +375,8 @@ void wm_tree_refresh(struct wm_tree *tree)
         return;
     refresh_details(tree, now_ns);
     refresh_peaks(tree, now_ns);
-    sum_up(tree);
+    look_closer(tree);
+    note_peaks(tree);
 }
 
 static void set(struct wm_tree *tree, struct wm_reading *readings, size_t channel,
@@ -328,19 +408,15 @@ static void set_memory(struct wm_tree *tree, struct wm_reading *readings, size_t
                        const struct sums *sums)
 {
     size_t first = member * CHANNELS_PER_MEMBER;
-    int64_t shared = shared_once(sums);
-    int64_t total = sums->uss + shared;
-    int64_t least = sums->least_uss + sums->least_shared;
-    int64_t highest = total + sums->copied;
 
-    set(tree, readings, first, (double)total);
+    set(tree, readings, first, (double)total_of(sums));
     set(tree, readings, first + 1, (double)sums->uss);
-    set(tree, readings, first + 2, (double)shared);
+    set(tree, readings, first + 2, (double)shared_once(sums));
     if (member == WM_TREE_MAIN)
         return;
     size_t bounds = bounds_channel(member);
-    set(tree, readings, bounds, (double)(sums->is_guess && least < total ? least : total));
-    set(tree, readings, bounds + 1, (double)(highest < sums->rss ? highest : sums->rss));
+    set(tree, readings, bounds, (double)low_of(sums));
+    set(tree, readings, bounds + 1, (double)high_of(sums));
 }
 
 void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)

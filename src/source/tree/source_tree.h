@@ -31,9 +31,11 @@ struct wm_tree_census {
     bool has_unwaited;
 };
 
-/* The highest of the main process, of its descendants, or of both, in bytes. */
+/* The highest of the main process, of its descendants, or of both, in bytes; and of the
+ * interval in which the total lies. */
 struct wm_tree_peak {
     int64_t total, private_, shared;
+    int64_t low, high;
 };
 
 struct wm_tree;

@@ -173,6 +173,17 @@ static const struct line {
 enum { LINES = sizeof(lines) / sizeof(lines[0]) };
 
 /* Joules are printed with watt-hours, as on an electricity bill. */
+static void add_joules(const struct wm_found *found, struct wm_detail *detail)
+{
+    if (wm_line_is_lopsided(&found->value, &found->low, &found->high))
+        wm_line_add(detail, "", "%s to %s", wm_line_joules(&found->low).text,
+                    wm_line_joules(&found->high).text);
+    else if (found->uncertainty.known)
+        wm_line_add(detail, "", "±%s", wm_line_number(&found->uncertainty, 100, " %").text);
+    wm_line_add(detail, "; ", "%s",
+                wm_view_prefixed(found->value.number / 3600, "Wh").text);
+}
+
 static void print_line(const struct wm_text_view *view, const struct wm_figure_row *row,
                        const struct line *line)
 {
@@ -184,14 +195,8 @@ static void print_line(const struct wm_text_view *view, const struct wm_figure_r
         wm_line_missing(view, row->label, found.value.why);
         return;
     }
-    if (wm_line_is_lopsided(&found.value, &found.low, &found.high))
-        wm_line_add(&detail, "", "%s to %s", wm_line_joules(&found.low).text,
-                    wm_line_joules(&found.high).text);
-    else if (found.uncertainty.known)
-        wm_line_add(&detail, "", "±%s", wm_line_number(&found.uncertainty, 100, " %").text);
     if (row->unit == WM_UNIT_JOULES)
-        wm_line_add(&detail, "; ", "%s",
-                    wm_view_prefixed(found.value.number / 3600, "Wh").text);
+        add_joules(&found, &detail);
     if (line && line->add)
         line->add(view, &detail);
     wm_line_add_origin(&detail, found.origin);
