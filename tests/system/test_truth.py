@@ -25,6 +25,9 @@ GPUS = {"WATTMETER_NVML": str(tap.BUILD / "tests" / "fake" / "libnvidia-ml.so.1"
         "FAKE_NVML_SCENARIO": str(tap.SOURCE / "tests" / "fake" / "scenarios" / "demo.json")}
 UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
+# Of what runs, where cores are stolen.
+STOLEN = 0.2
+
 # Sums are taken in doubles.
 ROUNDING = 1 + 1e-9
 
@@ -167,16 +170,31 @@ def check_samples(recording, r):
                 no_more(f"a sample's {kind}", row[f"{name}_memory_{kind}_B"], told)
 
 
+def between(kind):
+    """What stands between us and CPU time: what goes in front of the command, and variables."""
+    if kind in ("denied", "left"):
+        refused = "perf_event_open" + ",mkdir" * (kind == "denied")
+        return [tap.HELPERS / "deny", refused], {}
+    if kind == "stolen" and not tap.SANITIZED:
+        return [], {"LD_PRELOAD": str(tap.HELPERS / "stolen.so"), "WM_STOLEN": str(STOLEN)}
+    return [], {}
+
+
 def try_tree(seed):
     with tempfile.TemporaryDirectory(prefix="wattmeter-test-") as name:
         folder = Path(name)
         form = FORMATS[seed // 2 % 2]
         recording, log = folder / f"r.{form}", folder / "log"
         interval = ("3ms", "10ms", "100ms")[seed % 3]
-        done = wattmeter(
-            "run", "--json", "-o", folder / "report.json", "-i", interval, "--record", recording,
-            "--cpu-watts", "{}:{}".format(*MODEL_WATTS), "--", "sh", "-c", 'exec "$@" 3>"$0"',
-            log, tap.HELPERS / "random_tree", seed, env=tap.environment(**GPUS if seed % 2 else {}))
+        before, env = between(("plain", "denied", "stolen", "plain", "plain")[seed % 5])
+        if seed % 2:
+            env.update(GPUS)
+        words = [*before, tap.WATTMETER, "run", "--json", "-o", folder / "report.json",
+                 "-i", interval, "--record", recording, "--cpu-watts",
+                 "{}:{}".format(*MODEL_WATTS), "--", "sh", "-c", 'exec "$@" 3>"$0"',
+                 log, tap.HELPERS / "random_tree", seed]
+        done = subprocess.run(list(map(str, words)), env=tap.environment(**env), timeout=120,
+                              capture_output=True, text=True, check=False)
         assert done.returncode == 0, done
         r = tap.json.loads((folder / "report.json").read_text())
         check_memory(r["max_ram"], r["why"])
@@ -217,48 +235,56 @@ def _(folder):
     assert not wrong, "\n".join([f"{len(wrong)} of {TREES}", *wrong[:20]])
 
 
-# How a command treats its children, and what stands between us and its CPU time.
+# How a command treats its children.
 HOWS = "waits", "ignores", "nocldwait", "orphans"
-CHILDREN, CHILD_MS, OWN_MS, STOLEN = 12, 4, 300, 0.2
+CHILDREN, CHILD_MS, OWN_MS = 12, 4, 300
 LEAST = "cpu_time.total"
 
 # Beyond what a process can read of itself: its making, its end.
 ENDS = 0.001
 
+# A command that goes to the root of the cgroups, where that may be written to.
+LEAVE = """for procs in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/unified/cgroup.procs; do
+    test -w $procs && echo $$ > $procs && break
+done 2> /dev/null
+exec "$@" """
+
 
 def used_by(kind, how, children, within, folder):
     """What a command knows that it and its children used, and the report on it."""
     words = [tap.HELPERS / "cpu_truth", *["within"] * within, how, children, CHILD_MS, OWN_MS]
-    before, env = [], {}
-    if kind == "denied":
-        before = [tap.HELPERS / "deny", "perf_event_open,mkdir"]
-    elif kind == "stolen":
-        env = {"LD_PRELOAD": str(tap.HELPERS / "stolen.so"), "WM_STOLEN": str(STOLEN)}
+    before, env = between(kind)
+    if kind == "left":
+        words = ["sh", "-c", LEAVE, "sh", *words]
     output = folder / f"{kind}-{how}-{children}-{within}.json"
+    recording = output.with_suffix(".csv")
     done = subprocess.run(
         [str(word) for word in (*before, tap.WATTMETER, "run", "--json", "-o", output,
-                                "-i", "3ms", "--", *words)],
+                                "-i", "3ms", "--record", recording, "--", *words)],
         env=tap.environment(**env), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done
-    return *map(float, done.stdout.split()), tap.json.loads(output.read_text())
+    return *map(float, done.stdout.split()), tap.json.loads(output.read_text()), recording
 
 
 def try_account(kind, how, children, within, folder):
-    own, others, r = used_by(kind, how, children, within, folder)
+    own, others, r, recording = used_by(kind, how, children, within, folder)
     check_cpu(r)
+    is_blind = kind == "denied" or "left its cgroup" in r["cpu_time"]["method"]
     time, true = r["cpu_time"], own + others
     what = f"{kind}, {how}, {children} children{', within' * within}: {time}, in truth {own} + {others}"
     print("#", what, r["why"].get(LEAST, ""))
     spare = ENDS * (2 + 2 * children) + 0.02 * true
     no_more(what, time["total"], true + spare)
+    for row in samples_of(recording):
+        no_more(f"at a sample: {what}", row["tree_cpu_time_s"], true + spare)
     if not within:
         tap.near(time["main"], own, 2 * ENDS + 0.01 * own, what)
     if children == 0 and not within:
         assert time["descendants"] == 0, what
     # Without a counter nothing shows such children but a look at the right time.
-    if LEAST not in r["why"] and (kind, how) != ("denied", "nocldwait"):
+    if LEAST not in r["why"] and not (is_blind and how == "nocldwait"):
         no_more(what, true, time["total"] + ENDS + 0.02 * true)
-    if how in ("waits", "orphans") or (kind, how) == ("denied", "ignores"):
+    if how in ("waits", "orphans") or is_blind and how == "ignores":
         assert (LEAST in r["why"]) == (how == "ignores"), what
 
 
@@ -266,7 +292,7 @@ def try_account(kind, how, children, within, folder):
 def _(folder):
     if tap.SANITIZED:
         raise tap.Skip("a sanitizer takes no library that is preloaded")
-    for kind in "plain", "denied", "stolen":
+    for kind in "plain", "denied", "stolen", "left":
         for within in False, True:
             try_account(kind, "waits", 0, within, folder)
             for how in HOWS:
