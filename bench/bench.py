@@ -325,6 +325,28 @@ def measure_cluster():
     return Table(title, "%", 100, rows, 0.015, note="at 10 Hz, with the fake driver's own time")
 
 
+# What calls of NVML cost on H100s, in milliseconds.
+H100_CALLS = {"nvmlDeviceGetTotalEnergyConsumption": 2.4, "nvmlDeviceGetProcessUtilization": 2.0}
+
+
+def measure_costly_driver(scratch):
+    """The share of a core that a 10 Hz run takes of a driver whose calls cost CPU time."""
+    title, name = "Share of one core, a driver whose calls cost what an H100's do", "8 GPUs"
+    if not FAKE_NVML.exists():
+        return Table(title, "%", 100, [Row(name, why="the fake driver is not built")])
+    window, rows = 10.0, []
+    for label, count, calls in ((name, 8, H100_CALLS), ("one GPU", 1, H100_CALLS), ("8 GPUs, cheap calls", 8, {})):
+        scenario = scratch / "costly.json"
+        scenario.write_text(json.dumps({
+            "gpus": [{"count": count, "processes": {"pid": 1}}],
+            "faults": [{"call": call, "cpu_ms": ms} for call, ms in calls.items()]}))
+        target = ["sleep", str(window + 3.5)]
+        rows.append(Row(label, [
+            steady_cpu([*wattmeter("100ms"), *target], target[0], 3.0, window, WATTMETER_NVML=str(FAKE_NVML),
+                       FAKE_NVML_SCENARIO=str(scenario)) for _ in range(3)]))
+    return Table(title, "%", 100, rows, 0.007, note="at 10 Hz, with the fake driver's own time")
+
+
 def measure_snippets(scratch):
     """A start and a stop of a meter, with what it may have to read."""
     zone = scratch / "sys" / "class" / "powercap" / "intel-rapl:0"
@@ -552,6 +574,7 @@ def main():
             lambda: measure_ticks(peers, "100 sleeping children",
                                   lambda seconds: [TARGET, "family", "100", str(seconds)], 0.4),
             measure_cluster,
+            lambda: measure_costly_driver(scratch),
             measure_slowdown,
             lambda: measure_memory(peers, scratch),
             lambda: measure_snippets(scratch),

@@ -206,10 +206,10 @@ bool wm_source_is_guarded(const struct wm_source *source)
     return source->guarded != NULL;
 }
 
-void wm_source_begin(struct wm_source *source)
+void wm_source_begin(struct wm_source *source, bool must)
 {
     if (source->guarded)
-        wm_guarded_begin(source->guarded);
+        wm_guarded_begin(source->guarded, must);
 }
 
 int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
@@ -229,7 +229,7 @@ int wm_source_read(struct wm_source *source, struct wm_reading *readings, size_t
 {
     int64_t now_ns = wm_clock_monotonic_ns();
 
-    wm_source_begin(source);
+    wm_source_begin(source, true);
     return wm_source_collect(source, now_ns + PATIENCE_NS, now_ns, readings, count, err);
 }
 

@@ -2,7 +2,7 @@
 /* source_guarded.c - what the threads work on, and the owner's copies of it. */
 #include "source/source_guarded.h"
 
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,7 @@ struct driver {
     struct wm_error err;
     bool is_open; /* so that its parts are what is called */
     struct wm_source_found found;
+    atomic_bool must; /* of read_part(), as the last round was begun */
 
     struct wm_reading *readings; /* one per channel */
     struct answer {
@@ -117,7 +118,7 @@ static void read_part(struct driver *driver, size_t part)
     struct answer *answer = &driver->answers[part];
 
     answer->asked_ns = wm_clock_monotonic_ns();
-    driver->ops->read_part(driver->state, part,
+    driver->ops->read_part(driver->state, part, atomic_load(&driver->must),
                            driver->readings + part * driver->found.channel_count /
                                                   driver->found.part_count);
     answer->has_hung = wm_clock_monotonic_ns() - answer->asked_ns > WM_GUARD_HANG_NS;
@@ -326,8 +327,9 @@ static void begin_round(struct wm_guarded *guarded)
         guarded->round_ns = now_ns;
 }
 
-void wm_guarded_begin(struct wm_guarded *guarded)
+void wm_guarded_begin(struct wm_guarded *guarded, bool must)
 {
+    atomic_store(&guarded->driver->must, must);
     absorb(guarded);
     begin_round(guarded);
 }

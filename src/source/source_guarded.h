@@ -9,6 +9,8 @@
 #ifndef WM_SOURCE_GUARDED_H
 #define WM_SOURCE_GUARDED_H
 
+#include <stdbool.h>
+
 #include "base/base_error.h"
 #include "source/source_ops.h"
 
@@ -32,8 +34,8 @@ void wm_guarded_close(struct wm_guarded *guarded);
 const struct wm_source_found *wm_guarded_found(const struct wm_guarded *guarded);
 const void *wm_guarded_state(const struct wm_guarded *guarded);
 
-/* The two halves of a reading; see wm_source_set_collect(). */
-void wm_guarded_begin(struct wm_guarded *guarded);
+/* The two halves of a reading; see wm_source_set_collect(), and read_part() for `must`. */
+void wm_guarded_begin(struct wm_guarded *guarded, bool must);
 void wm_guarded_collect(struct wm_guarded *guarded, int64_t deadline_ns, int64_t oldest_ns,
                         struct wm_reading *readings);
 

@@ -75,8 +75,11 @@ struct wm_source_ops {
      * behind, and the tick goes on without them. A part is what can be read while
      * another part hangs, such as one GPU; what read_part() changes belongs to that
      * part alone, with what why() and gpu_processes() report of it. It fills in the
-     * readings of that part's channels, readings[0] for the first of them. */
-    void (*read_part)(void *state, size_t part, struct wm_reading *readings);
+     * readings of that part's channels, readings[0] for the first of them. A call that
+     * costs need not be made each time: then its last reading stands, with its own time,
+     * until the next; a recording has a clock for each counter of joules. `must`: it is an
+     * end of what is measured, and everything is asked. */
+    void (*read_part)(void *state, size_t part, bool must, struct wm_reading *readings);
 
     /* Why the last reading of that channel was not ok, or NULL; a borrowed
      * text. May be missing. */
@@ -114,7 +117,7 @@ int wm_source_open_end(struct wm_source *source, int64_t deadline_ns, struct wm_
  * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and
  * wm_source_collect() all. See wm_source_set_collect() for the rest. */
 bool wm_source_is_guarded(const struct wm_source *source);
-void wm_source_begin(struct wm_source *source);
+void wm_source_begin(struct wm_source *source, bool must);
 int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
                       struct wm_reading *readings, size_t count, struct wm_error *err);
 

@@ -8,7 +8,7 @@
  *     wm_source_set_open(set, "rapl", &err);
  *     wm_source_set_open(set, "nvml", &err);
  *     struct wm_reading *readings = calloc(wm_source_set_channel_count(set), ...);
- *     int64_t begun_ns = wm_source_set_begin(set);                  each round
+ *     int64_t begun_ns = wm_source_set_begin(set, false);           each round
  *     do_something_else();
  *     wm_source_set_collect(set, begun_ns + patience_ns, begun_ns, readings);
  *     wm_source_set_close(set);
@@ -116,8 +116,9 @@ const char *wm_source_set_remark(const struct wm_source_set *set);
 bool wm_source_set_lacks_gpus(const struct wm_source_set *set);
 
 /* A round of readings: the drivers that may hang are asked, and answer while the caller
- * does something else. Returns when they were asked. */
-int64_t wm_source_set_begin(struct wm_source_set *set);
+ * does something else. What costs is asked where it `must` be (source_ops.h). Returns when
+ * they were asked. */
+int64_t wm_source_set_begin(struct wm_source_set *set, bool must);
 
 /* Reads all other sources, then waits until CLOCK_MONOTONIC reaches `deadline_ns` for the
  * drivers. One that has not answered by then goes by what it answered last, if it was

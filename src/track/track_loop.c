@@ -126,14 +126,14 @@ void wm_track_end_work(struct wm_tracker *tracker)
 
 void wm_track_read_first(struct wm_tracker *tracker)
 {
-    wm_track_begin_round(tracker);
+    wm_track_begin_round(tracker, true);
     wm_track_read_sources(tracker, WM_TRACK_FIRST, PATIENCE_AT_ENDS_NS);
 }
 
 static void take_tick(struct wm_tracker *tracker, int64_t when_ns,
                       enum wm_track_demand demand, int64_t patience_ns)
 {
-    wm_track_begin_round(tracker);
+    wm_track_begin_round(tracker, demand != WM_TRACK_RECENT);
     wm_track_read_tree(tracker);
     wm_track_read_sources(tracker, demand, patience_ns);
     wm_track_hand_out(tracker, when_ns);

@@ -57,10 +57,10 @@ static int take_ticks(struct wm_tracker *tracker, struct wm_analysis *analysis,
                       const sigset_t *signals, struct wm_error *err)
 {
     int64_t due_ns = wm_clock_monotonic_ns();
-    int64_t end_ns = due_ns + tracker->baseline_ns;
+    int64_t begin_ns = due_ns, end_ns = due_ns + tracker->baseline_ns;
 
     for (;;) {
-        wm_track_begin_round(tracker);
+        wm_track_begin_round(tracker, due_ns == begin_ns || due_ns == end_ns);
         wm_track_read_tree(tracker);
         wm_track_read_sources(tracker, WM_TRACK_NEW, WM_GUARD_HANG_NS);
         int64_t now_ns = wm_clock_monotonic_ns();

@@ -103,10 +103,10 @@ void wm_track_start_cpu(struct wm_tracker *tracker, int64_t when_ns)
         set(tracker, m, when_ns, 0);
 }
 
-void wm_track_begin_round(struct wm_tracker *tracker)
+void wm_track_begin_round(struct wm_tracker *tracker, bool must)
 {
     tracker->before_ns = tracker->round_ns;
-    tracker->round_ns = wm_source_set_begin(tracker->sources);
+    tracker->round_ns = wm_source_set_begin(tracker->sources, must);
 }
 
 /* The readings of a driver that takes longer than our patience come late, each with

@@ -39,6 +39,23 @@ void fake_sleep_ms(double ms)
         ;
 }
 
+static double cpu_ms(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (double)used.tv_sec * 1e3 + (double)used.tv_nsec / 1e6;
+}
+
+/* In the thread that calls, as drivers do that wait for their hardware in a loop. */
+static void burn_ms(double ms)
+{
+    double until = cpu_ms() + ms;
+
+    while (cpu_ms() < until)
+        ;
+}
+
 static int apply_faults(const char *call, int gpu)
 {
     double time = now_s();
@@ -51,6 +68,8 @@ static int apply_faults(const char *call, int gpu)
             continue;
         if (fault->delay_ms > 0)
             fake_sleep_ms(fault->delay_ms);
+        if (fault->cpu_ms > 0)
+            burn_ms(fault->cpu_ms);
         if (fault->error)
             return fault->error;
     }

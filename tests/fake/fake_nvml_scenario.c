@@ -113,12 +113,12 @@ static bool parse_fault(const struct place *place, json_t *json, struct fake_fau
     json_t *error = NULL;
 
     *fault = (struct fake_fault) { .gpu = -1, .to = INFINITY };
-    if (!unpack(place, json, "{ss, s?i, s?F, s?F, s?o, s?F !}", "call", &call, "gpu",
+    if (!unpack(place, json, "{ss, s?i, s?F, s?F, s?o, s?F, s?F !}", "call", &call, "gpu",
                 &fault->gpu, "from", &fault->from, "to", &fault->to, "error", &error,
-                "delay_ms", &fault->delay_ms))
+                "delay_ms", &fault->delay_ms, "cpu_ms", &fault->cpu_ms))
         return false;
-    if (!error && fault->delay_ms <= 0)
-        return refuse(place, "has neither an error nor a delay_ms");
+    if (!error && fault->delay_ms <= 0 && fault->cpu_ms <= 0)
+        return refuse(place, "has neither an error nor a delay_ms nor a cpu_ms");
     return copy_text(place, fault->call, sizeof(fault->call), call) &&
            parse_error(place, error, &fault->error);
 }

@@ -18,6 +18,7 @@ struct fake_fault {
     double to;
     int error; /* 0: none */
     double delay_ms;
+    double cpu_ms; /* that the call uses in the thread of the caller */
 };
 
 struct fake_scenario {

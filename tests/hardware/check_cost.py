@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_cost.py - how long each call takes that wattmeter makes, by the clock of
-the caller."""
+the caller; and what a run costs that makes them."""
 
 import ctypes
+import os
 import statistics
 import time
 
 import nvml
 import tables
-from tap import case
+import tap
+from check_sensor import start_load
+from tap import Skip, case
 
 REPEATS = 200
 SLOW_REPEATS = 10  # of what takes 20 ms by design
+SHORT_S = 3
+LONG_S = int(os.environ.get("COST_SECONDS", "18"))  # their difference has neither start nor end
+BUDGET = 0.007  # of a core, at ten samples a second
 
 
 def number():
@@ -139,3 +145,32 @@ def _(folder):
                 ("call", "answer", "median", "99 %"), rows,
                 f"of {REPEATS} calls one after the other ({SLOW_REPEATS} of the throughput)")
     assert answered >= 3, rows
+
+
+def cpu_of_run(seconds):
+    """CPU seconds that wattmeter used for a run of that length."""
+    told = tap.report("sleep", str(seconds), options=("-i", "100ms"), env=tap.environment(**tap.DRIVER),
+                      timeout=seconds + 120)
+    return told["tool"]["cpu_seconds"]
+
+
+@case("cost: a run with ten samples a second, beside a process that uses GPU 0")
+def _(folder):
+    with nvml.Nvml() as driver:
+        uuid, name = (driver.text(call, driver.device(0)) for call in ("nvmlDeviceGetUUID", "nvmlDeviceGetName"))
+    try:
+        load, beside = start_load(uuid), "a process on GPU 0"
+    except Skip as skip:
+        load, beside = None, f"no process on GPU 0 ({skip})"
+    try:
+        short, long = cpu_of_run(SHORT_S), cpu_of_run(LONG_S)
+    finally:
+        if load:
+            load.stdin.close()
+            load.wait()
+    share = (long - short) / (LONG_S - SHORT_S)
+    tables.show("cost: a run with ten samples a second, in % of a core",
+                ("overhead", "budget", f"CPU time of a run of {LONG_S} s"),
+                [(f"{100 * share:.3f}", f"{100 * BUDGET:g}", f"{1e3 * long:.0f} ms")], f"beside {beside}")
+    # What a fake driver takes itself is no measure.
+    assert share <= BUDGET or name.startswith("SIMULATED"), f"{100 * share:.3f} % of a core"

@@ -414,5 +414,44 @@ def _(folder):
     assert not (folder / "ran").exists()
 
 
+# A call that costs what those of an H100 cost ten times over, so that a run of seconds shows it.
+COSTLY = {
+    "gpus": [{"name": "SIMULATED H100", "energy": {"period_ms": 100}, "power_period_ms": 100,
+              "power": {"shape": "square", "low": 50, "high": 450, "period": 1.7, "duty": 0.5},
+              "processes": {"pid": 1}}],
+    "faults": [{"call": "nvmlDeviceGetTotalEnergyConsumption", "cpu_ms": 24},
+               {"call": "nvmlDeviceGetProcessUtilization", "cpu_ms": 20}],
+}
+
+
+def joules_of_square(t):
+    """Of the first t seconds of that square."""
+    whole, part = divmod(t, 1.7)
+    return whole * 1.7 * 250 + 450 * min(part, 0.85) + 50 * max(part - 0.85, 0)
+
+
+@case("a GPU's counter whose reading costs is read at the ends, and seldom between: nothing else is missed")
+def _(folder):
+    start_ns = time.monotonic_ns()
+    (folder / "costly.json").write_text(json.dumps({**COSTLY, "start_monotonic_ns": start_ns}))
+    env = tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+                          FAKE_NVML_SCENARIO=str(folder / "costly.json"), WATTMETER_SYSFS="/none")
+    r, first, last = measure(folder, env, "sleep", "3")
+    assert tap.json.loads(wattmeter("report", "--json", folder / "r.sqlite").stdout) == r
+    gpu = r["energy"]["gpus"][0]
+    assert gpu["method"] == "counter", gpu
+    with contextlib.closing(sqlite3.connect(folder / "r.sqlite")) as db:
+        rows = db.execute("SELECT time_ns, gpu0_energy_time_ns, gpu0_energy_J, gpu0_power_W FROM sample").fetchall()
+        gaps = db.execute("SELECT * FROM gap").fetchall()
+    read = sorted({row[1] for row in rows})
+    assert not gaps, gaps
+    # At both ends and once in the first second, which says what it costs: 24 ms, of which
+    # 0.125 % of a core makes 19 s.
+    assert len(rows) >= 10 and 2 <= len(read) <= 4, (len(rows), read)
+    assert rows[0][1] == read[0] and rows[-1][1] == read[-1] and all(row[3] for row in rows), rows
+    begin, end = (joules_of_square(moment - start_ns / 1e9) for moment in (first, last))
+    near(gpu["energy"], end - begin, 2 * 0.1 * 400, "joules, but for a period at each end")
+
+
 if __name__ == "__main__":
     tap.main()

@@ -243,12 +243,14 @@ def _(folder):
 @case("the cost of each call: all of them are there, the slow one is slow")
 def _(folder):
     make_smi(folder, "550.54.15", "12.4", [first_of_everything("new"), second_of_everything()])
-    done = check(folder, SCENARIOS / "everything.json", "--only", "cost")
+    done = check(folder, SCENARIOS / "everything.json", "--only", "cost", COST_SECONDS="5")
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("#   nvml")]
     assert len(rows) > 40 and not [row for row in rows if "error" in row or "no" in row], rows
     throughput = next(row for row in rows if "Throughput" in row[1])
     assert float(throughput[-2]) >= 20000, throughput
+    overhead = [line for line in done.stdout.splitlines() if line.endswith(" ms") and " 0.7 " in line]
+    assert len(overhead) == 1, done.stdout
 
 
 @case("the period of the sensors")

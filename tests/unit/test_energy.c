@@ -788,6 +788,77 @@ static void test_counter_read_seldom(void **state)
     assert_int_equal(result.method, WM_ENERGY_COUNTER);
 }
 
+/* A counter of which each reading costs: it is read so often, and at both ends. */
+struct rare {
+    const char *name;
+    int every;      /* ticks of 100 ms */
+    double gain;    /* of power, which need not be that of the counter */
+    double percent; /* of the mean power of a second: how far what is told may be off */
+};
+
+static double rare_watts(double seconds)
+{
+    return fmod(seconds, 1.7) < 0.6 ? 600 : 100;
+}
+
+/* Its joules are those of a counter that is read at each tick; and between two readings
+ * they go on as power does, without a jump at a reading. */
+static void check_rare(const struct rare *rare)
+{
+    const struct wm_sensor sensor = { .period_ns = 100000000 };
+    struct wm_energy energy = { .counter_sensor = sensor, .power_sensor = sensor };
+    struct wm_energy dense = energy;
+    struct wm_reading old = { 0 };
+    struct wm_energy_result result, whole;
+    double joules = 0;
+
+    for (int k = 0; k <= 300; k++) {
+        int64_t when_ns = (k + 1) * 100000000LL;
+        struct wm_reading now = reading_of(joules, when_ns);
+        struct wm_reading power =
+            reading_of(rare->gain * rare_watts(0.1 * k - 0.05), when_ns);
+        double before = energy.told;
+
+        if (k % rare->every == 0 || k == 300)
+            old = now;
+        wm_energy_add(&energy, when_ns, &old, &power);
+        wm_energy_add(&dense, when_ns, &now, &power);
+        wm_energy_result(&energy, &result);
+        assert_false(result.stuck);
+        assert_false(wm_energy_is_late(&energy));
+        if (fabs(energy.told - joules) > rare->percent / 100 * 276)
+            fail_msg("%s: %g J told after %g s, not %g J", rare->name, energy.told, 0.1 * k,
+                     joules);
+        if (k > 20 && energy.told - before > 1.5 * 60)
+            fail_msg("%s: %g J in one tick", rare->name, energy.told - before);
+        joules += 0.1 * rare_watts(0.1 * (k + 1) - 0.05);
+    }
+    wm_energy_result(&dense, &whole);
+    assert_int_equal(result.method, WM_ENERGY_COUNTER);
+    assert_true(fabs(result.joules - whole.joules) < 1e-3 * whole.joules);
+    assert_true(fabs(result.gap - whole.gap) < 1e-3);
+    assert_true(result.start.blur_s <= whole.start.blur_s + 3e-3);
+    assert_true(result.end.blur_s <= whole.end.blur_s + 3e-3);
+}
+
+static void test_counters_that_are_read_rarely(void **state)
+{
+    static const struct rare rares[] = {
+        { "each tick", 1, 1, 20 },
+        { "each other tick", 2, 1, 30 },
+        { "each two seconds", 20, 1, 30 },
+        { "each two seconds, power 5 % high", 20, 1.05, 40 },
+        { "each two seconds, power 20 % low", 20, 0.8, 60 },
+        { "each 15 s", 150, 1, 40 },
+        { "each 15 s, power 5 % low", 150, 0.95, 90 },
+        { "at the ends alone", 1000, 1, 50 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rares); i++)
+        check_rare(&rares[i]);
+}
+
 /* A sensor of power that tells the mean of the last second, ten times a second: when
  * the load begins with the run, it takes a second to say so. */
 static void test_mean_of_a_second(void **state)
@@ -1047,6 +1118,7 @@ int main(void)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_late_readings),
         cmocka_unit_test(test_counter_read_seldom),
+        cmocka_unit_test(test_counters_that_are_read_rarely),
         cmocka_unit_test(test_mean_of_a_second),
         cmocka_unit_test(test_pace_that_is_seen),
         cmocka_unit_test(test_never_fewer),

@@ -288,6 +288,41 @@ static const char *sm_text(const struct nvml_processes *processes)
     return text;
 }
 
+/* How long after a call the next one is due. */
+static void test_pace(void **state)
+{
+    static const struct {
+        const char *what;
+        size_t gpus;
+        int64_t costs_us[6]; /* of calls that have been made, up to the first 0 */
+        int64_t pause_ms;
+    } cases[] = {
+        { "not made yet", 1, { 0 }, 0 },
+        { "of microseconds", 64, { 5, 49 }, 0 },
+        { "of an eighth of a millisecond", 1, { 125, 125 }, 100 },
+        { "an H100's counter", 1, { 2400, 2400 }, 1920 },
+        { "eight of them", 8, { 2400, 2400 }, 15360 },
+        { "the first call starts something", 1, { 900000 }, 1000 },
+        { "and says nothing of the next", 1, { 900000, 2400 }, 1920 },
+        { "no rarer than once a minute", 64, { 2400, 2400 }, 60000 },
+        { "one that was held up", 1, { 2000, 2000, 2000, 10000 }, 3200 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct nvml_pace pace = { .gpus = cases[i].gpus };
+        int64_t now_ns = WM_NS_PER_S, due_ns = now_ns + cases[i].pause_ms * WM_NS_PER_MS;
+
+        print_message("  %s\n", cases[i].what);
+        for (size_t k = 0; cases[i].costs_us[k] > 0; k++)
+            nvml_pace_note(&pace, now_ns, cases[i].costs_us[k] * 1000);
+        assert_true(nvml_pace_is_due(&pace, now_ns, true));
+        assert_true(nvml_pace_is_due(&pace, due_ns + WM_NS_PER_MS, false));
+        if (cases[i].pause_ms > 0)
+            assert_false(nvml_pace_is_due(&pace, due_ns - WM_NS_PER_MS, false));
+    }
+}
+
 /* Samples arrive when the driver has some; each step is later than the last. */
 static void test_samples_over_time(void **state)
 {
@@ -396,7 +431,8 @@ static void test_samples_over_time(void **state)
         while (driver.sample_count < 3 && steps[i].samples[driver.sample_count].pid)
             driver.sample_count++;
         driver.sample_calls = 0;
-        nvml_processes_read(&processes, &calls, NULL, NULL, steps[i].now_ms * WM_NS_PER_MS);
+        nvml_processes_read(&processes, &calls, NULL, NULL, steps[i].now_ms * WM_NS_PER_MS,
+                            false);
         assert_string_equal(sm_text(&processes), steps[i].expected);
         assert_int_equal(driver.sample_calls, steps[i].asked_since_us >= 0);
         if (driver.sample_calls)
@@ -404,7 +440,7 @@ static void test_samples_over_time(void **state)
     }
 
     nvml_processes_restart(&processes);
-    nvml_processes_read(&processes, &calls, NULL, NULL, 20001 * WM_NS_PER_MS);
+    nvml_processes_read(&processes, &calls, NULL, NULL, 20001 * WM_NS_PER_MS, false);
     assert_string_equal(sm_text(&processes), "7=0.5 8=0");
     assert_int_equal(driver.last_seen_us, 0);
     nvml_processes_release(&processes);
@@ -447,7 +483,7 @@ static void test_room_for_samples(void **state)
         driver.claimed = cases[i].claimed;
         driver.status = cases[i].status;
         assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
-        nvml_processes_read(&processes, &calls, NULL, NULL, WM_NS_PER_S);
+        nvml_processes_read(&processes, &calls, NULL, NULL, WM_NS_PER_S, false);
         assert_string_equal(sm_text(&processes), cases[i].expected);
         assert_int_equal(driver.sample_calls, cases[i].asked);
         nvml_processes_release(&processes);
@@ -474,10 +510,10 @@ static void test_unsupported_lists_are_not_asked_again(void **state)
         driver.graphics_status = cases[i].status;
         assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
         for (int64_t n = 1; n <= 3; n++)
-            nvml_processes_read(&processes, &calls, NULL, NULL, n * WM_NS_PER_S);
+            nvml_processes_read(&processes, &calls, NULL, NULL, n * WM_NS_PER_S, false);
         assert_int_equal(driver.graphics_calls, cases[i].asked);
         nvml_processes_restart(&processes);
-        nvml_processes_read(&processes, &calls, NULL, NULL, 4 * WM_NS_PER_S);
+        nvml_processes_read(&processes, &calls, NULL, NULL, 4 * WM_NS_PER_S, false);
         assert_int_equal(driver.graphics_calls, cases[i].asked + 1);
         nvml_processes_release(&processes);
     }
@@ -500,7 +536,7 @@ static void test_list_that_fails_once(void **state)
         driver.pid_count = count;
         driver.graphics_status = NVML_ERROR_TIMEOUT;
         assert_int_equal(nvml_processes_read(&processes, &calls, NULL, NULL,
-                                             (int64_t)count * WM_NS_PER_S + 1),
+                                             (int64_t)count * WM_NS_PER_S + 1, false),
                          NVML_ERROR_TIMEOUT);
         assert_int_equal(processes.count, count);
         for (unsigned i = 0; i < count; i++)
@@ -508,7 +544,7 @@ static void test_list_that_fails_once(void **state)
 
         driver.graphics_status = NVML_SUCCESS;
         nvml_processes_read(&processes, &calls, NULL, NULL,
-                            (int64_t)count * WM_NS_PER_S + 2);
+                            (int64_t)count * WM_NS_PER_S + 2, false);
         assert_int_equal(processes.count, count);
     }
     nvml_processes_release(&processes);
@@ -543,7 +579,8 @@ static void test_many_pids(void **state)
         print_message("  %u processes\n", counts[i]);
         driver.pid_count = driver.sample_count = counts[i];
         nvml_processes_restart(&processes);
-        nvml_processes_read(&processes, &calls, NULL, NULL, (int64_t)i * WM_NS_PER_S + 1);
+        nvml_processes_read(&processes, &calls, NULL, NULL, (int64_t)i * WM_NS_PER_S + 1,
+                            false);
         assert_int_equal(processes.count, counts[i]);
         for (unsigned k = 0; k < counts[i]; k++) {
             unsigned pid = processes.found[k].user.pid;
@@ -552,7 +589,8 @@ static void test_many_pids(void **state)
         }
 
         test_fail_allocation(-1);
-        nvml_processes_read(&processes, &calls, NULL, NULL, (int64_t)i * WM_NS_PER_S + 2);
+        nvml_processes_read(&processes, &calls, NULL, NULL, (int64_t)i * WM_NS_PER_S + 2,
+                            false);
         assert_int_equal(test_fail_allocation(-1), 0);
     }
     nvml_processes_release(&processes);
@@ -565,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_power_is_not_made_up),
         cmocka_unit_test(test_unsupported_power_is_not_asked_again),
         cmocka_unit_test(test_temperatures),
+        cmocka_unit_test(test_pace),
         cmocka_unit_test(test_samples_over_time),
         cmocka_unit_test(test_room_for_samples),
         cmocka_unit_test(test_unsupported_lists_are_not_asked_again),

@@ -22,6 +22,7 @@ static struct {
     pthread_cond_t changed;
     bool hangs[GPUS];
     int calls[GPUS];
+    bool must[GPUS]; /* of the last call */
     bool opens_slowly;
     int open_status;
     int opened, closed;
@@ -64,12 +65,13 @@ static int fake_open(void *state, const struct wm_source_config *config,
 }
 
 /* A value tells its call: 100 * GPU + number of the call. */
-static void fake_read_part(void *state, size_t part, struct wm_reading *readings)
+static void fake_read_part(void *state, size_t part, bool must, struct wm_reading *readings)
 {
     struct fake *fake = state;
     int64_t when_ns = wm_clock_monotonic_ns();
 
     pthread_mutex_lock(&driver.lock);
+    driver.must[part] = must;
     int number = ++driver.calls[part];
     pthread_cond_broadcast(&driver.changed);
     while (driver.hangs[part])
@@ -248,8 +250,9 @@ static void test_answers(void **state)
         int64_t now_ns = wm_clock_monotonic_ns();
         driver.denied = i % 2;
         driver.processes = 2 * (size_t)i;
-        wm_guarded_begin(guarded);
+        wm_guarded_begin(guarded, i % 3 == 0);
         collect(guarded, LONG_NS, now_ns, i, i, readings);
+        assert_true(driver.must[0] == (i % 3 == 0) && driver.must[1] == (i % 3 == 0));
         assert_true(readings[0].when_ns >= now_ns);
         assert_int_equal(readings[1].state, i % 2 ? WM_READING_DENIED : WM_READING_OK);
         if (i % 2)
@@ -277,7 +280,7 @@ static void test_same_processes(void **state)
     for (int i = 1; i <= 6; i++) {
         hang(0, i == 3);
         int64_t now_ns = wm_clock_monotonic_ns();
-        wm_guarded_begin(guarded);
+        wm_guarded_begin(guarded, true);
         wm_guarded_collect(guarded, now_ns + LONG_NS, now_ns, readings);
         size_t count = wm_guarded_gpu_processes(guarded, &processes);
         assert_true(i == 3 ? count == 4 : i > 3 || count == 3);
@@ -317,7 +320,7 @@ static void test_hang(void **state)
     /* Nothing yet. */
     hang(1, true);
     int64_t start_ns = wm_clock_monotonic_ns();
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, 20 * WM_NS_PER_MS, start_ns, 1, 0, readings);
     check_processes(guarded, 1, WM_READING_STALE, 0);
     int64_t stale_ns = readings[2].when_ns;
@@ -327,7 +330,7 @@ static void test_hang(void **state)
     sleep_ns(20 * WM_NS_PER_MS);
     int64_t next_ns = wm_clock_monotonic_ns();
     hang(0, true);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, 20 * WM_NS_PER_MS, start_ns, 1, 1, readings);
     assert_true(readings[2].when_ns >= stale_ns && readings[2].when_ns < next_ns);
     check_processes(guarded, 0, WM_READING_OK, 3);
@@ -340,7 +343,7 @@ static void test_hang(void **state)
     sleep_ns(WM_GUARD_HANG_NS);
     for (int i = 2; i < 5; i++) {
         int64_t now_ns = wm_clock_monotonic_ns();
-        wm_guarded_begin(guarded);
+        wm_guarded_begin(guarded, true);
         collect(guarded, LONG_NS, now_ns, 0, i, readings);
         assert_int_equal(readings[0].when_ns, asked_ns);
         check_processes(guarded, 1, WM_READING_STALE, 3);
@@ -350,12 +353,12 @@ static void test_hang(void **state)
     hang(0, false);
     sleep_ns(50 * WM_NS_PER_MS);
     hang(0, true);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, 20 * WM_NS_PER_MS, start_ns, 1, 5, readings);
     assert_true(readings[0].when_ns < next_ns);
     hang(0, false);
     sleep_ns(50 * WM_NS_PER_MS);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, LONG_NS, start_ns, 4, 6, readings);
     wm_guarded_close(guarded);
     assert_int_equal(driver.closed, 1);
@@ -370,7 +373,7 @@ static void test_hang_in_one_reading(void **state)
 
     hang(0, true);
     int64_t now_ns = wm_clock_monotonic_ns();
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, LONG_NS, now_ns, 0, 1, readings);
     assert_true(wm_clock_monotonic_ns() - now_ns < LONG_NS / 2);
     check_processes(guarded, 1, WM_READING_STALE, 3);
@@ -386,17 +389,17 @@ static void test_round_after_a_slow_one(void **state)
     (void)state;
 
     hang(0, true);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, 20 * WM_NS_PER_MS, 1, 0, 0, readings);
     hang(0, false);
     wait_for_call(1, 1);
     sleep_ns(20 * WM_NS_PER_MS);
 
     hang(1, true);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, 20 * WM_NS_PER_MS, 1, 2, 1, readings);
     int64_t now_ns = wm_clock_monotonic_ns();
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     hang(1, false);
     collect(guarded, LONG_NS, now_ns, 3, 3, readings);
     wm_guarded_close(guarded);
@@ -409,7 +412,7 @@ static void test_close_while_it_hangs(void **state)
     (void)state;
 
     hang(1, true);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, 20 * WM_NS_PER_MS, 0, 1, 0, readings);
     int64_t now_ns = wm_clock_monotonic_ns();
     wm_guarded_close(guarded);
@@ -472,7 +475,7 @@ static void test_slow_open(void **state)
             continue;
         deadline_ns = wm_clock_monotonic_ns() + LONG_NS;
         assert_int_equal(wm_guarded_opened(guarded, deadline_ns, NULL), WM_OK);
-        wm_guarded_begin(guarded);
+        wm_guarded_begin(guarded, true);
         collect(guarded, LONG_NS, wm_clock_monotonic_ns() - LONG_NS, 1, 1, readings);
         wm_guarded_close(guarded);
         wait_for_close();
@@ -488,13 +491,13 @@ static void test_no_thread(void **state)
     (void)state;
 
     test_fail_threads(true);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     wm_guarded_collect(guarded, wm_clock_monotonic_ns() + LONG_NS, 0, readings);
     test_fail_threads(false);
     assert_int_equal(readings[0].state, WM_READING_STALE);
     assert_non_null(strstr(wm_guarded_why(guarded, 0), "thread"));
     int64_t now_ns = wm_clock_monotonic_ns();
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, LONG_NS, now_ns, 1, 1, readings);
     wm_guarded_close(guarded);
 }
@@ -520,7 +523,7 @@ static void test_no_memory(void **state)
     for (int i = 1; i < 5; i++) {
         int64_t now_ns = wm_clock_monotonic_ns();
         test_fail_allocation(i < 3 ? 0 : -1);
-        wm_guarded_begin(guarded);
+        wm_guarded_begin(guarded, true);
         collect(guarded, LONG_NS, now_ns, i, i, readings);
         test_fail_allocation(-1);
         if (i < 3)
@@ -531,14 +534,14 @@ static void test_no_memory(void **state)
 
     /* From then on a reading needs none. */
     test_fail_allocation(0);
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, LONG_NS, wm_clock_monotonic_ns() - WM_NS_PER_S, 5, 5, readings);
     check_processes(guarded, 0, WM_READING_OK, 3);
     assert_int_equal(test_fail_allocation(-1), 0);
 
     /* One more than a list may have. */
     driver.processes = 65537;
-    wm_guarded_begin(guarded);
+    wm_guarded_begin(guarded, true);
     collect(guarded, LONG_NS, wm_clock_monotonic_ns() - WM_NS_PER_S, 6, 6, readings);
     check_processes(guarded, 1, WM_READING_FAILED, 0);
     wm_guarded_close(guarded);

@@ -98,7 +98,7 @@ static void test_round(void **state)
     assert_in_range(channels, 3, ARRAY_LEN(readings));
 
     test_fail_allocation(0);
-    int64_t begun_ns = wm_source_set_begin(set);
+    int64_t begun_ns = wm_source_set_begin(set, true);
     wm_source_set_collect(set, begun_ns, begun_ns, readings);
     assert_int_equal(test_fail_allocation(-1), 0);
     assert_float_equal(readings[find(set, "hwmon", "temperature")].value, 45, 1e-9);

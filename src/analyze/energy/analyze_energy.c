@@ -32,6 +32,9 @@
  * of a stall are known to a period only. */
 #define CAUGHT_UP 0.8
 
+/* In less time the ends of a run say too little of the ratio of counter and power. */
+#define SHAPE_S 0.5
+
 /* A counter that shows nothing new for so many of its periods had nothing to count. */
 #define LATE_PERIODS 1.5
 
@@ -949,7 +952,8 @@ bool wm_energy_is_known(const struct wm_energy_result *result)
            result->span_s - result->missing_s > LEAST_COVERED * result->span_s;
 }
 
-void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result)
+/* But for what was told before. */
+static void make_result(const struct wm_energy *energy, struct wm_energy_result *ret_result)
 {
     struct wm_energy state = *energy;
     struct wm_energy_result result = {
@@ -960,9 +964,10 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
         energy->counted && energy->covered_s > 0 && energy->integral <= 0;
 
     /* In less time than that even a counter that works may not move. */
+    double still_s = wm_stats_seconds(energy->change_ns, energy->poll_ns);
     result.stuck =
         energy->stalled || (energy->counted && !moved && energy->since_integral > 0 &&
-                            !is_less_than(energy->since_s, WM_SENSOR_PERIODS, energy));
+                            !is_less_than(still_s, WM_SENSOR_PERIODS, energy));
 
     if (moved || had_nothing_to_count) {
         use_counter(&state, &result);
@@ -979,19 +984,60 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     result.stalls = state.stalls;
     result.raised = fmax(energy->shown - result.joules, 0);
     result.joules += result.raised;
-    result.told = fmax(fmin(result.told, result.joules), energy->told);
+    result.told = fmin(result.told, result.joules);
     *ret_result = result;
 }
 
+void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result)
+{
+    make_result(energy, ret_result);
+    ret_result->told = fmax(ret_result->told, energy->told);
+}
+
+static double told_by_power(const struct wm_energy *energy)
+{
+    const struct wm_energy_shape *shape = &energy->shape;
+    double joules = energy->integral - shape->integral;
+    double part = shape->span > 0 ? fmin(joules / shape->span, 1) : 1;
+
+    return shape->told + shape->ratio * joules + part * shape->left;
+}
+
+/* At a reading of the counter: from there, power has what it `counted`. */
+static void take_shape(struct wm_energy *energy, double counted)
+{
+    double told = energy->stands ? fmax(told_by_power(energy), energy->told) : counted;
+    bool is_known = energy->covered_s >= SHAPE_S && energy->integral > 0;
+
+    energy->shape = (struct wm_energy_shape) {
+        .told = told,
+        .integral = energy->integral,
+        .ratio = is_known ? counted / energy->integral : 1,
+        .left = counted - told,
+        .span = energy->integral - energy->shape.integral,
+    };
+}
+
 /* From one tick to the next. */
-static void keep_up(struct wm_energy *energy)
+static void keep_up(struct wm_energy *energy, bool stands)
 {
     struct wm_energy_result result;
 
-    wm_energy_result(energy, &result);
-    energy->told = result.told;
+    make_result(energy, &result);
+    if (!stands)
+        take_shape(energy, result.told);
+    energy->stands = stands;
+    energy->told = fmax(energy->told, told_by_power(energy));
     if (energy->counted)
         energy->shown = fmax(energy->shown, result.joules - fmax(result.end.joules, 0));
+}
+
+/* Whether its last reading is given again beside a new one of power. */
+static bool is_counter_old(const struct wm_energy *energy, const struct wm_reading *counter,
+                           const struct wm_reading *power)
+{
+    return energy->counted && there(counter) && counter->when_ns <= energy->poll_ns &&
+           energy->powered && there(power) && power->when_ns > energy->power_ns;
 }
 
 void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
@@ -1003,11 +1049,12 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
         energy->first_ns = when_ns;
     energy->started = true;
     energy->last_ns = when_ns;
+    bool stands = is_counter_old(energy, counter, power);
 
     add_power(energy, tick_s, power, counter);
     add_busy(energy, tick_s);
     energy->present = there(counter);
     if (energy->present)
         add_counter(energy, counter, power);
-    keep_up(energy);
+    keep_up(energy, stands);
 }

@@ -107,6 +107,16 @@ struct wm_energy_swing {
     double highest_pair, lowest_pair;
 };
 
+/* What is told between two readings of a counter that is not read at each tick, as each
+ * reading of it costs: it goes on by power. What the counter shows beside that is added in
+ * proportion to power by about the next reading, as it was not drawn in one moment. */
+struct wm_energy_shape {
+    double told, integral; /* at the last reading: J, and J by power */
+    double ratio;          /* of the counter's joules to those of power */
+    double left;           /* J, to be added while power makes up */
+    double span;           /* so many */
+};
+
 /* All zero, but for the sensors, is the right start. */
 struct wm_energy {
     struct wm_sensor counter_sensor, power_sensor;
@@ -161,6 +171,8 @@ struct wm_energy {
     /* The most that results have said since it last went backwards, `told` also of a device
      * without a counter. */
     double shown, told;
+    bool stands; /* at the last tick the counter was not read, and power was */
+    struct wm_energy_shape shape;
 
     /* From the reading in which the counter last changed, or from the start: the time to
      * the last tick, and the integral of power to its last reading with the part of the

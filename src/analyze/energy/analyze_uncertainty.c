@@ -75,9 +75,11 @@ static struct figure make_figure(const struct wm_energy *energy,
     };
     const struct wm_sensor_pace *pace =
         is_integral ? &energy->power_pace : &energy->counter_pace;
+    const struct wm_sensor_pace *swing_pace =
+        figure.swing == &energy->power_swing ? &energy->power_pace : pace;
 
     figure.period_s = wm_sensor_period_s(figure.sensor, pace);
-    figure.spacing_s = fmax(figure.period_s, wm_sensor_pace_poll_s(pace));
+    figure.spacing_s = fmax(figure.period_s, wm_sensor_pace_poll_s(swing_pace));
     if (figure.sensor->is_sample)
         figure.period_s = figure.spacing_s;
     figure.watts = figure.seconds > 0 ? result->joules / figure.seconds : 0;

@@ -114,7 +114,7 @@ static int64_t step_of(const struct wm_meter *meter)
 
 static void sample(struct wm_meter *meter)
 {
-    wm_meter_inputs_read(&meter->inputs);
+    wm_meter_inputs_read(&meter->inputs, false);
     for (size_t i = 0; i < meter->slot_count; i++) {
         if (meter->slots[i]->is_open)
             wm_snippet_add(meter->slots[i], false);
@@ -262,8 +262,8 @@ int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
 
     /* A counter that may have run over since tells nothing but where it is now. */
     if (wm_clock_monotonic_ns() - meter->inputs.when_ns > KEEP_NS)
-        wm_meter_inputs_read(&meter->inputs);
-    wm_meter_inputs_read(&meter->inputs);
+        wm_meter_inputs_read(&meter->inputs, false);
+    wm_meter_inputs_read(&meter->inputs, true);
     wm_snippet_begin(snippet);
     *ret_snippet = snippet;
     return WM_OK;
@@ -337,7 +337,7 @@ int wm_meter_stop(struct wm_meter *meter, uint64_t id, struct wm_meter_reading *
     pthread_mutex_lock(&meter->lock);
     struct wm_snippet *snippet = find(meter, id);
     if (snippet) {
-        wm_meter_inputs_read(&meter->inputs);
+        wm_meter_inputs_read(&meter->inputs, true);
         finish(meter, snippet, true);
     }
     pthread_mutex_unlock(&meter->lock);
@@ -364,7 +364,7 @@ static int end_open(struct wm_meter *meter)
 
     if (meter->open_count == 0)
         return 0;
-    wm_meter_inputs_read(&meter->inputs);
+    wm_meter_inputs_read(&meter->inputs, true);
     for (size_t i = 0; i < meter->slot_count; i++) {
         if (!meter->slots[i]->is_open)
             continue;

@@ -61,8 +61,9 @@ int wm_meter_inputs_open(const struct wm_meter_options *options,
                          struct wm_meter_inputs *inputs, struct wm_error *err);
 void wm_meter_inputs_close(struct wm_meter_inputs *inputs);
 
-/* Reads all. A driver that hangs is waited for 0.1 s. */
-void wm_meter_inputs_read(struct wm_meter_inputs *inputs);
+/* Reads all; at an end of a snippet it `must` ask all anew (source_ops.h). A driver that
+ * hangs is waited for 0.1 s. */
+void wm_meter_inputs_read(struct wm_meter_inputs *inputs, bool must);
 
 /* Whether power has to be integrated for the device, as its counter is missing, or
  * is not known to work. */

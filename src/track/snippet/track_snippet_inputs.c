@@ -273,7 +273,7 @@ int wm_meter_inputs_open(const struct wm_meter_options *options,
         return status;
     remark_gpus(inputs);
     leave_out_gpus(inputs);
-    wm_meter_inputs_read(inputs);
+    wm_meter_inputs_read(inputs, true);
     return WM_OK;
 }
 
@@ -311,9 +311,9 @@ static void watch_counter(struct wm_meter_input *input)
     input->moved_ns = reading->when_ns;
 }
 
-void wm_meter_inputs_read(struct wm_meter_inputs *inputs)
+void wm_meter_inputs_read(struct wm_meter_inputs *inputs, bool must)
 {
-    inputs->when_ns = wm_source_set_begin(inputs->sources);
+    inputs->when_ns = wm_source_set_begin(inputs->sources, must);
     wm_source_set_collect(inputs->sources, inputs->when_ns + PATIENCE_NS, inputs->when_ns,
                           inputs->readings);
     for (size_t i = 0; i < inputs->count; i++)

@@ -72,7 +72,7 @@ static void read_host(struct host *host, struct wm_meter_gauges *ret_gauges)
     struct wm_reading hottest = { 0 };
     bool is_busy_told = false;
 
-    wm_source_set_begin(host->sources);
+    wm_source_set_begin(host->sources, true);
     wm_source_set_collect(host->sources, 0, 0, host->readings);
     for (size_t i = 0; i < wm_source_set_channel_count(host->sources); i++) {
         const struct wm_channel *channel = wm_source_set_channel(host->sources, i);
@@ -204,7 +204,7 @@ static void read_row(struct wm_meter_series *series)
 {
     struct wm_meter *meter = series->meter;
 
-    wm_meter_inputs_read(&meter->inputs);
+    wm_meter_inputs_read(&meter->inputs, true);
     memcpy(series->row, series->snippet, wm_meter_snippet_size(meter));
     wm_snippet_add(series->snippet, false);
     wm_snippet_add(series->row, true);

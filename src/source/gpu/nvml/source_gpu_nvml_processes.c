@@ -98,7 +98,7 @@ void gpu_nvml_tell_processes(struct gpu_nvml_gpu *gpu)
 
     int status = nvml_processes_read(processes, gpu->api, gpu->device,
                                      gpu_nvml_is_partitioned(gpu) ? &gpu->parts : NULL,
-                                     wm_clock_monotonic_ns());
+                                     wm_clock_monotonic_ns(), false);
     gpu_nvml_note(gpu, status);
 
     wm_gpu_begin_list(gpu->sheet, WM_GPU_PROCESS_LIST);

@@ -21,6 +21,7 @@
 #include "source/gpu/nvml/source_nvml_abi.h"
 #include "source/gpu/nvml/source_nvml_boards.h"
 #include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/nvml/source_nvml_pace.h"
 #include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/select/source_gpu_choice.h"
@@ -41,6 +42,9 @@ struct gpu {
     int gone; /* what NVML said when it was lost; NVML_SUCCESS: it is not */
     int64_t searched_ns;
 
+    struct nvml_pace energy_pace;
+    struct wm_reading energy; /* the last, which stands until the next */
+
     /* Answers of a tick's calls that serve two metrics. */
     struct nvml_power power;
     int memory_status;
@@ -60,6 +64,15 @@ static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
     return value->status;
 }
 
+static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
+{
+    int64_t now_ns = wm_clock_monotonic_ns(), begun_ns = wm_clock_thread_cpu_ns();
+
+    int status = nvml_number(api, gpu->handle, WM_GPU_ENERGY, ret_joules);
+    nvml_pace_note(&gpu->energy_pace, now_ns, wm_clock_thread_cpu_ns() - begun_ns);
+    return status;
+}
+
 /* The average and the total are asked after what their call reports as well, and cost
  * none. */
 static int query(const struct nvml_api *api, struct gpu *gpu, enum wm_gpu_field field,
@@ -68,6 +81,8 @@ static int query(const struct nvml_api *api, struct gpu *gpu, enum wm_gpu_field 
     int reserved;
 
     switch (field) {
+    case WM_GPU_ENERGY:
+        return query_energy(api, gpu, ret_value);
     case WM_GPU_POWER_INSTANT:
         nvml_power_read(&gpu->power, api, gpu->handle);
         return take_power(gpu, NVML_POWER_INSTANT, ret_value);
@@ -269,6 +284,9 @@ static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
         if (nvml->chosen[i] && add_gpu(nvml, i) != NVML_SUCCESS)
             return wm_fail(err, WM_ENOMEM, "out of memory for the processes of GPU %u", i);
     }
+    for (size_t i = 0; i < nvml->gpu_count; i++)
+        nvml->gpus[i].energy_pace.gpus = nvml->gpus[i].processes.pace.gpus =
+            nvml->gpu_count;
     if (nvml->gpu_count == 0)
         return wm_fail(err, WM_EIO, "none of %zu GPUs would say who it is",
                        nvml->board_count);
@@ -464,7 +482,16 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
     gpu->handle = handle;
     gpu->gone = NVML_SUCCESS;
     gpu->power = (struct nvml_power) { 0 };
+    gpu->energy_pace.due_ns = 0;
     nvml_processes_restart(&gpu->processes);
+}
+
+/* Whether its last reading is as good as one that may be had now. */
+static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_ns,
+                   bool must)
+{
+    return field == WM_GPU_ENERGY && gpu->gone == NVML_SUCCESS &&
+           !nvml_pace_is_due(&gpu->energy_pace, now_ns, must);
 }
 
 /* Joules need the time of the counter and of power; the others have that of power, as a
@@ -474,7 +501,7 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
 static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t asked_ns,
-                         int *statuses, struct wm_reading *readings)
+                         bool must, int *statuses, struct wm_reading *readings)
 {
     int doubt = NVML_SUCCESS;
     bool has_answered = false;
@@ -484,6 +511,10 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t as
         int status = gpu->gone;
         double value = 0;
 
+        if (stands(gpu, metrics[m].field, when_ns, must)) {
+            readings[m] = gpu->energy;
+            continue;
+        }
         if (status == NVML_SUCCESS) {
             status = query(api, gpu, metrics[m].field, &value);
             if (metrics[m].field == WM_GPU_ENERGY ||
@@ -498,24 +529,28 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t as
         }
         statuses[m] = status;
         readings[m] = (struct wm_reading) { when_ns, value, nvml_state(status) };
+        if (metrics[m].field == WM_GPU_ENERGY)
+            gpu->energy = readings[m];
     }
     if (!has_answered && doubt != NVML_SUCCESS)
         gpu->gone = doubt;
 }
 
-static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
+static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns,
+                           bool must)
 {
     int status = gpu->gone;
 
     if (status == NVML_SUCCESS)
-        status = nvml_processes_read(&gpu->processes, nvml->api, gpu->handle, NULL, now_ns);
+        status = nvml_processes_read(&gpu->processes, nvml->api, gpu->handle, NULL, now_ns,
+                                     must);
     else
         gpu->processes.count = 0;
     gpu->processes.version += status != gpu->process_status || gpu->gone != NVML_SUCCESS;
     gpu->process_status = status;
 }
 
-static void nvml_read_part(void *state, size_t part, struct wm_reading *readings)
+static void nvml_read_part(void *state, size_t part, bool must, struct wm_reading *readings)
 {
     struct nvml *nvml = state;
     struct gpu *gpu = &nvml->gpus[part];
@@ -527,8 +562,8 @@ static void nvml_read_part(void *state, size_t part, struct wm_reading *readings
         now_ns = wm_clock_monotonic_ns();
     }
 
-    read_metrics(api, gpu, now_ns, &nvml->statuses[part * METRIC_COUNT], readings);
-    read_processes(nvml, gpu, now_ns);
+    read_metrics(api, gpu, now_ns, must, &nvml->statuses[part * METRIC_COUNT], readings);
+    read_processes(nvml, gpu, now_ns, must);
     if (part == 0)
         count_again(nvml, now_ns);
 }

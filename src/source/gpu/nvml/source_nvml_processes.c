@@ -386,17 +386,25 @@ static size_t drop_old_samples(struct nvml_processes *processes, size_t count)
     return kept;
 }
 
+/* Whether there may be samples that are worth their cost. */
+static bool is_worth_asking(const struct nvml_processes *processes, int64_t now_ns,
+                            bool must)
+{
+    if (nvml_state(processes->sample_status) == WM_READING_UNSUPPORTED)
+        return false;
+    return processes->asked_ns == 0 || (now_ns - processes->asked_ns >= SAMPLES_ASK_NS &&
+                                        nvml_pace_is_due(&processes->pace, now_ns, must));
+}
+
 static void refresh_samples(struct nvml_processes *processes, const struct nvml_api *api,
                             nvml_device device, int64_t now_ns)
 {
     unsigned count = 0;
-
-    if (nvml_state(processes->sample_status) == WM_READING_UNSUPPORTED ||
-        (processes->asked_ns != 0 && now_ns - processes->asked_ns < SAMPLES_ASK_NS))
-        return;
+    int64_t begun_ns = wm_clock_thread_cpu_ns();
 
     processes->asked_ns = now_ns;
     processes->sample_status = ask_samples(processes, api, device, &count);
+    nvml_pace_note(&processes->pace, now_ns, wm_clock_thread_cpu_ns() - begun_ns);
     if (processes->sample_status != NVML_SUCCESS)
         return;
 
@@ -439,10 +447,10 @@ static void replace_samples(struct nvml_processes *processes, size_t count)
  * not say of anybody, and a sample that cannot be. NVML_ERROR_NOT_FOUND, no sample
  * at all, is "nobody used it since", or not yet: the two can only be distinguished by
  * how long ago the last sample was. */
-static void put_samples(struct nvml_processes *processes, int64_t now_ns)
+static void put_samples(struct nvml_processes *processes)
 {
-    bool holds =
-        processes->held_count > 0 && now_ns - processes->held_ns <= SAMPLES_HOLD_NS;
+    bool holds = processes->held_count > 0 &&
+                 processes->asked_ns - processes->held_ns <= SAMPLES_HOLD_NS;
     bool known = holds || processes->sample_status == NVML_ERROR_NOT_FOUND;
     int status = known ? NVML_SUCCESS : processes->sample_status;
 
@@ -489,16 +497,18 @@ void nvml_processes_restart(struct nvml_processes *processes)
     processes->held_count = 0;
     processes->last_seen_us = 0;
     processes->asked_ns = 0;
+    processes->pace.due_ns = 0;
     processes->sample_status = NVML_SUCCESS;
 }
 
 int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
-                        nvml_device device, const struct nvml_parts *parts, int64_t now_ns)
+                        nvml_device device, const struct nvml_parts *parts, int64_t now_ns,
+                        bool must)
 {
     int status = read_all_lists(processes, api, device, parts);
 
-    if (processes->count > 0)
+    if (processes->count > 0 && is_worth_asking(processes, now_ns, must))
         refresh_samples(processes, api, device, now_ns);
-    put_samples(processes, now_ns);
+    put_samples(processes);
     return status;
 }

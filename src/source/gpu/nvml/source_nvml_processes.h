@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "source/gpu/nvml/source_nvml_library.h"
+#include "source/gpu/nvml/source_nvml_pace.h"
 
 /* In place of the number of an instance (MIG). */
 enum { NVML_INSTANCE_NOT_TOLD = -1 };
@@ -65,6 +66,7 @@ struct nvml_processes {
     size_t sample_room;
     unsigned long long last_seen_us; /* the driver's time of the newest of them */
     int64_t held_ns;                 /* when they were given */
+    struct nvml_pace pace;           /* of asking for them */
     int64_t asked_ns;                /* when the driver was asked last; 0: never */
     int sample_status;               /* its answer */
     int share_status;                /* NVML_SUCCESS: what the last reading put is known */
@@ -80,9 +82,11 @@ void nvml_processes_restart(struct nvml_processes *processes);
 /* Fills in `found`. Where the driver does not say who computes, or one of the other
  * lists fails that it does support, there may be more, and its status is returned. `parts`
  * are those of a GPU that is partitioned, where processes are to be distinguished by them;
- * NULL else. Allocates only when there are more processes than ever before. */
+ * NULL else. Allocates only when there are more processes than ever before. Samples are
+ * asked for as often as their pace allows, or where they `must`. */
 int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
-                        nvml_device device, const struct nvml_parts *parts, int64_t now_ns);
+                        nvml_device device, const struct nvml_parts *parts, int64_t now_ns,
+                        bool must);
 
 /* One of the percentages in a process' sample as a ratio; the status says whether it is
  * known. A process of which there is no sample has used nothing of late. */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* source_nvml_pace.c - see source_nvml_pace.h. */
+#include "source/gpu/nvml/source_nvml_pace.h"
+
+#include "base/base_clock.h"
+
+/* The budget of each kind of call is 0.125 % of a core, over all GPUs: a call of one GPU is
+ * made again after so many times the CPU time that it takes. */
+#define TIMES 800
+
+/* A counter is read at least so often. NVML's has 64 bits of mJ and does not wrap; one of
+ * 32 bits would in 100 minutes at 700 W. */
+#define LONGEST_NS (60 * WM_NS_PER_S)
+
+/* A call that takes less costs less than what is asked beside it. */
+#define CHEAP_NS 50000
+
+/* The first call may have to start something, and says little of what the next one takes.
+ */
+#define FIRST_NS WM_NS_PER_S
+
+/* The smoothed cost follows a new one by this part. */
+#define SMOOTH 4
+
+bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool must)
+{
+    return must || now_ns >= pace->due_ns;
+}
+
+void nvml_pace_note(struct nvml_pace *pace, int64_t now_ns, int64_t cpu_ns)
+{
+    int64_t gpus = pace->gpus > 0 ? (int64_t)pace->gpus : 1;
+    int64_t longest_ns = LONGEST_NS;
+
+    if (pace->calls < 2)
+        pace->cost_ns = cpu_ns;
+    else
+        pace->cost_ns += (cpu_ns - pace->cost_ns) / SMOOTH;
+    if (pace->calls++ == 0)
+        longest_ns = FIRST_NS * gpus < LONGEST_NS ? FIRST_NS * gpus : LONGEST_NS;
+    int64_t pause_ns = pace->cost_ns < CHEAP_NS ? 0 : TIMES * gpus * pace->cost_ns;
+    pace->due_ns = now_ns + (pause_ns < longest_ns ? pause_ns : longest_ns);
+}
