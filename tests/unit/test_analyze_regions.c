@@ -370,7 +370,7 @@ static void test_clocks(void **state)
         }
         give_steps(regions, clocked_rows[i].steps, ARRAY_LEN(clocked_rows[i].steps));
         wm_regions_complete(regions, INT64_MAX);
-        assert_int_equal(wm_regions_clock(regions, wholes, 0), WM_OK);
+        assert_int_equal(wm_regions_clock(regions, wholes, NULL), WM_OK);
         for (size_t k = 0; k < ARRAY_LEN(clocked_rows[i].expected); k++) {
             uint32_t path = clocked_rows[i].expected[k].path;
             if (k > 0 && path == A)
@@ -397,6 +397,21 @@ static void test_clocks(void **state)
                         clocked_rows[i].expected[0].inclusive_ms, 1e-6);
         wm_regions_free(regions);
     }
+}
+
+/* Packages of two cores of which a second of CPU time takes so many joules, in a second of
+ * which the tree works for a fifth. */
+static struct wm_region_package package_at(double joules_per_s)
+{
+    return (struct wm_region_package) {
+        .joules = 35,
+        .seconds = 1,
+        .cores = 2,
+        .busy_s = 0.2,
+        .tree_s = 0.2,
+        .tree_j = 0.2 * joules_per_s,
+        .most_w = { true, 35 + 1.8 * joules_per_s },
+    };
 }
 
 /* Half a second of which one region works for 0.2 s and another sleeps for 0.3 s, and half
@@ -439,11 +454,12 @@ static void test_energy_follows_cpu_time(void **state)
         unsigned clocked_ms, threads;
         double joules_per_s, work, work_tree, sleep, sleep_tree;
     } cases[] = {
-        { 200, 1, 100, 24, 20, 6, 0 },  { 200, 2, 100, 24, 20, 6, 0 },
+        { 200, 1, 100, 24, 20, 6, 0 },
+        { 200, 2, 100, 24, 20, 6, 0 },
         { 200, 1, 0, 12, 8, 18, 12 },  /* its joules are not known */
-        { 200, 1, 1e9, 24, 20, 6, 0 }, /* nobody has less than nothing */
-        { 80, 1, 100, 12, 8, 18, 12 }, /* the rest was another thread's, whenever it was */
-        { 140, 1, 100, 18, 14, 12, 6 },
+        { 200, 1, 1e9, 30, 20, 0, 0 }, /* nobody has less than nothing */
+        /* The rest was another thread's, whenever it was. */
+        { 80, 1, 100, 12 + 24.0 / 11, 8 + 24.0 / 11, 18 - 24.0 / 11, 12 - 24.0 / 11 },
     };
     struct wm_region_whole wholes[WM_REGION_RESOURCES];
     struct wm_region_figures figures;
@@ -457,7 +473,8 @@ static void test_energy_follows_cpu_time(void **state)
         fill_wholes(wholes, 0.2, NAN);
         wholes[WM_REGION_CPU_ENERGY].used = (struct wm_known) { true, 35 };
         wholes[WM_REGION_TREE_ENERGY].used = (struct wm_known) { true, 20 };
-        assert_int_equal(wm_regions_clock(regions, wholes, cases[i].joules_per_s), WM_OK);
+        const struct wm_region_package package = package_at(cases[i].joules_per_s);
+        assert_int_equal(wm_regions_clock(regions, wholes, &package), WM_OK);
         assert_true(wm_regions_path(regions, A, wholes, &figures));
         assert_joules(&figures.exclusive, cases[i].work, cases[i].work_tree);
         if (cases[i].threads == 1)
@@ -731,8 +748,9 @@ static void test_adds_up_and_is_the_same(void **state)
         int64_t end_ns = load.edges[load.edge_count - 1].when_ns;
         struct wm_regions *live = feed_live(&load), *stored = feed_stored(&load);
         if (run % 2 == 1) {
-            assert_int_equal(wm_regions_clock(live, wholes, 1.5), WM_OK);
-            assert_int_equal(wm_regions_clock(stored, wholes, 1.5), WM_OK);
+            const struct wm_region_package package = package_at(1.5);
+            assert_int_equal(wm_regions_clock(live, wholes, &package), WM_OK);
+            assert_int_equal(wm_regions_clock(stored, wholes, &package), WM_OK);
         }
         struct wm_region_figures figures, others;
         struct wm_region_cost rest, other_rest;

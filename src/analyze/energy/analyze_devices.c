@@ -553,6 +553,7 @@ static void find_totals(struct wm_analysis *analysis, const struct wm_tick *tick
     analysis->energies_told |= totals.known;
     if (totals.used[WM_REGION_TREE_ENERGY] > 0 && totals.known == analysis->energies_told)
         totals.known |= WM_REGION_BIT(WM_REGION_TREE_ENERGY);
+    totals.busy_s = wm_tick_value(tick, analysis->cpu_work.host.channel);
     totals.used[WM_REGION_CPU_TIME] = cpu_time.number;
     totals.known |= cpu_time.known ? cpu_bit : 0;
     *ret_totals = totals;

@@ -27,7 +27,7 @@ static struct wm_region_item *path_at(const struct wm_region_items *items, size_
     return index == WM_REGION_NO_ITEM ? NULL : items->paths.list[index];
 }
 
-static double all_s(const struct wm_region_clocked *clocked)
+static double all_s_of(const struct wm_region_clocked *clocked)
 {
     return clocked->s + clocked->others_s;
 }
@@ -41,7 +41,7 @@ void wm_region_cpu_begin(struct wm_region_item *path, struct wm_region_use by_ti
     clocked->s = (double)clocked->ns / 1e9;
     clocked->others_s = (double)clocked->others_ns / 1e9 + open_s;
     clocked->inside_cpu_s = clocked->inside_s = 0;
-    double part = all_s(clocked) > 0 ? clocked->others_s / all_s(clocked) : 0;
+    double part = all_s_of(clocked) > 0 ? clocked->others_s / all_s_of(clocked) : 0;
     clocked->attributed_s = part * fmax(by_time.used.number, 0);
     clocked->off_s = part * hypot(by_time.systematic, by_time.random);
     /* Calls that were started by themselves may overlap others of their thread. */
@@ -71,7 +71,7 @@ static double left_cpu_s(const struct wm_region_clocked *clocked)
 
 static double left_s(const struct wm_region_clocked *clocked)
 {
-    return fmax(all_s(clocked) - clocked->inside_s, 0);
+    return fmax(all_s_of(clocked) - clocked->inside_s, 0);
 }
 
 /* A path's calls that are not clocked, of which none has more than its time, and the rest
@@ -184,41 +184,24 @@ double wm_region_cpu_find(struct wm_region_items *items, double total)
     return sum;
 }
 
-/* Of the CPU time by time; the rest has no clock. */
+/* The rest has no clock. */
+static double clocked_s(const struct wm_region_items *items, size_t i)
+{
+    return i < items->paths.count
+               ? items->paths.list[i]->clocked.uses[WM_REGION_EXCLUSIVE].used.number
+               : 0;
+}
+
 static double excess_s(const struct wm_region_items *items, size_t i,
                        const struct wm_region_by_time *by_time)
 {
-    double clocked =
-        i < items->paths.count
-            ? items->paths.list[i]->clocked.uses[WM_REGION_EXCLUSIVE].used.number
-            : 0;
-
-    return by_time[i].cpu_s - clocked;
+    return by_time[i].cpu_s - clocked_s(items, i);
 }
 
-static void clear_moved(struct wm_region_item *item)
-{
-    item->moved_j[WM_REGION_INCLUSIVE] = item->moved_j[WM_REGION_EXCLUSIVE] = 0;
-}
-
-/* What an item has is its own, its name's, and of all that is around it. */
-static void give(struct wm_region_items *items, struct wm_region_item *path, double joules,
-                 bool is_in_turn)
-{
-    path->moved_j[WM_REGION_EXCLUSIVE] = joules;
-    items->names.list[path->of_name]->moved_j[WM_REGION_EXCLUSIVE] += joules;
-    for (struct wm_region_item *around = path; around && is_in_turn;
-         around = parent_of(items, around)) {
-        around->moved_j[WM_REGION_INCLUSIVE] += joules;
-        if (!lies_in_its_name(items, around))
-            items->names.list[around->of_name]->moved_j[WM_REGION_INCLUSIVE] += joules;
-    }
-}
-
-/* What paths lack by time, in all, and the part of their excesses that the others give up
- * for it: the rest of these is CPU time that no clock tells of. */
-static double find_lacking_s(const struct wm_region_items *items,
-                             const struct wm_region_by_time *by_time, double *ret_part)
+/* The part of their excesses that items give up for what others lack by time: the rest of
+ * these is CPU time that no clock tells of. */
+static double part_given_up(const struct wm_region_items *items,
+                            const struct wm_region_by_time *by_time)
 {
     double lacking = 0, excess = 0;
 
@@ -227,32 +210,232 @@ static double find_lacking_s(const struct wm_region_items *items,
         lacking += fmax(-s, 0);
         excess += fmax(s, 0);
     }
-    *ret_part = excess > 0 ? fmin(lacking / excess, 1) : 0;
-    return lacking;
+    return excess > 0 ? fmin(lacking / excess, 1) : 0;
+}
+
+/* CPU time that no clock tells of was at the times at which it is left over, or, where
+ * these are too short to tell, or others were open, too, at any time: the middle of the
+ * two. */
+static void find_moved_s(struct wm_region_items *items, struct wm_region_by_time *by_time)
+{
+    double part = part_given_up(items, by_time), pool_s = 0, all_s = 0;
+
+    for (size_t i = 0; i <= items->paths.count; i++) {
+        by_time[i].left_s = fmax(excess_s(items, i, by_time), 0) * (1 - part);
+        pool_s += by_time[i].loose * by_time[i].left_s;
+        all_s += by_time[i].loose * by_time[i].seconds;
+    }
+    for (size_t i = 0; i <= items->paths.count; i++) {
+        struct wm_region_by_time *item = &by_time[i];
+        double other_s = all_s > 0 ? pool_s * item->loose * item->seconds / all_s : 0;
+        double change_s = (other_s - item->loose * item->left_s) / 2;
+        item->off_s = fabs(change_s);
+        item->moved_s = item->left_s + change_s - excess_s(items, i, by_time);
+    }
+}
+
+static double part_unclocked(const struct wm_region_clocked *clocked)
+{
+    return all_s_of(clocked) > 0 ? clocked->others_s / all_s_of(clocked) : 0;
+}
+
+/* A call that is not clocked, beside those of other threads, had anything from nothing to
+ * all of its time, if there was so much. */
+static double unclocked_off_s(const struct wm_region_clocked *clocked,
+                              const struct wm_region_by_time *by_time, double all_s)
+{
+    double has_s = part_unclocked(clocked) * clocked->uses[WM_REGION_EXCLUSIVE].used.number;
+
+    return by_time->shared * fmax(has_s, fmin(clocked->others_s, all_s) - has_s);
+}
+
+/* What one of them has, others have not. */
+static void add_unclocked(struct wm_region_items *items, struct wm_region_by_time *by_time,
+                          double all_s)
+{
+    double sum_s = 0;
+
+    for (size_t i = 0; i < items->paths.count; i++)
+        sum_s += unclocked_off_s(&items->paths.list[i]->clocked, &by_time[i], all_s);
+    for (size_t i = 0; i < items->paths.count; i++) {
+        const struct wm_region_clocked *clocked = &items->paths.list[i]->clocked;
+        double own_s = unclocked_off_s(clocked, &by_time[i], all_s);
+        double has_s = part_unclocked(clocked) * clocked_s(items, i);
+        by_time[i].off_s += fmax(own_s, fmin(sum_s - own_s, has_s));
+    }
+}
+
+double wm_region_cpu_divide(struct wm_region_items *items,
+                            struct wm_region_by_time *by_time)
+{
+    double all_s = 0, left_s = 0;
+
+    find_moved_s(items, by_time);
+    for (size_t i = 0; i <= items->paths.count; i++) {
+        all_s += by_time[i].cpu_s;
+        left_s += by_time[i].left_s;
+    }
+    add_unclocked(items, by_time, all_s);
+    for (size_t i = 0; i < items->names.count; i++)
+        items->names.list[i]->moved.off_s = items->names.list[i]->moved.shared_s = 0;
+    for (size_t i = 0; i < items->paths.count; i++) {
+        struct wm_region_item *path = items->paths.list[i];
+        struct wm_region_moved *name = &items->names.list[path->of_name]->moved;
+        path->moved.off_s = by_time[i].off_s;
+        path->moved.shared_s = by_time[i].shared * clocked_s(items, i);
+        name->off_s += path->moved.off_s;
+        name->shared_s += path->moved.shared_s;
+    }
+    return left_s;
+}
+
+static void clear_moved(struct wm_region_item *item, enum wm_region_rate rate)
+{
+    for (int part = 0; part < WM_REGION_PARTS; part++)
+        item->moved.j[rate][part] = 0;
+}
+
+/* What an item has is its own, its name's, and of all that is around it. */
+static void give(struct wm_region_items *items, const struct wm_region_move *move,
+                 struct wm_region_item *path, double joules)
+{
+    enum wm_region_rate rate = move->rate;
+
+    path->moved.j[rate][WM_REGION_EXCLUSIVE] = joules;
+    items->names.list[path->of_name]->moved.j[rate][WM_REGION_EXCLUSIVE] += joules;
+    for (struct wm_region_item *around = path; around && move->is_in_turn;
+         around = parent_of(items, around)) {
+        around->moved.j[rate][WM_REGION_INCLUSIVE] += joules;
+        if (!lies_in_its_name(items, around))
+            items->names.list[around->of_name]->moved.j[rate][WM_REGION_INCLUSIVE] +=
+                joules;
+    }
+}
+
+/* Nobody gives more than it has. */
+static double joules_lost(const struct wm_region_move *move,
+                          const struct wm_region_by_time *item)
+{
+    return fmin(fmax(-item->moved_s, 0) * move->joules_per_s, fmax(item->joules, 0));
 }
 
 void wm_region_cpu_move(struct wm_region_items *items, const struct wm_region_move *move,
                         const struct wm_region_by_time *by_time)
 {
-    double part, lost = 0, lacking_s = find_lacking_s(items, by_time, &part);
+    double lost = 0, gained_s = 0;
 
     for (size_t i = 0; i < items->paths.count; i++)
-        clear_moved(items->paths.list[i]);
+        clear_moved(items->paths.list[i], move->rate);
     for (size_t i = 0; i < items->names.count; i++)
-        clear_moved(items->names.list[i]);
-    clear_moved(move->rest);
+        clear_moved(items->names.list[i], move->rate);
     for (size_t i = 0; i <= items->paths.count; i++) {
-        double s = fmax(excess_s(items, i, by_time), 0) * part;
-        double joules = fmin(s * move->joules_per_s, fmax(by_time[i].joules, 0));
-        lost += joules;
+        lost += joules_lost(move, &by_time[i]);
+        gained_s += fmax(by_time[i].moved_s, 0);
+    }
+    for (size_t i = 0; i <= items->paths.count; i++) {
+        double part = gained_s > 0 ? fmax(by_time[i].moved_s, 0) / gained_s : 0;
+        double joules = lost * part - (gained_s > 0 ? joules_lost(move, &by_time[i]) : 0);
         if (i == items->paths.count)
-            move->rest->moved_j[WM_REGION_EXCLUSIVE] = -joules;
-        else if (joules > 0)
-            give(items, items->paths.list[i], -joules, move->is_in_turn);
+            move->rest->moved.j[move->rate][WM_REGION_EXCLUSIVE] = joules;
+        else if (joules != 0)
+            give(items, move, items->paths.list[i], joules);
     }
-    for (size_t i = 0; i < items->paths.count; i++) {
-        double s = fmax(-excess_s(items, i, by_time), 0);
-        if (s > 0)
-            give(items, items->paths.list[i], lost * s / lacking_s, move->is_in_turn);
+}
+
+void wm_region_line_take(struct wm_region_line *line, double seconds, double joules,
+                         struct wm_known busy_s)
+{
+    double step_j = joules - line->joules, step_s = busy_s.number - line->busy_s;
+    bool has_step = line->started && busy_s.known && seconds > 0;
+
+    line->started = busy_s.known;
+    line->joules = joules;
+    line->busy_s = busy_s.number;
+    if (!has_step)
+        return;
+    line->count++;
+    line->seconds += seconds;
+    line->sum_j += step_j;
+    line->sum_s += step_s;
+    line->square_j += step_j * step_j / seconds;
+    line->square_s += step_s * step_s / seconds;
+    line->product += step_j * step_s / seconds;
+}
+
+/* What the packages draw idle, by what all cores add at most: no less and no more than that
+ * is assumed of one whose power nothing else is known of. */
+#define IDLE_LEAST 0.03
+#define IDLE_MOST 1.2
+
+/* A second of one program's CPU time takes so much more or less than another's. */
+#define MIX 0.3
+
+/* A line says something where stretches are so many, and differ in CPU time by much more
+ * than the kernel's steps of 10 ms do. */
+#define LEAST_STRETCHES 6
+#define STEP_S 0.01
+#define LEAST_SIGNAL 5.0
+
+/* What power of cores makes of the mean, where idle power is such a part of theirs. */
+static double rate_at(double watts, double cores, double busy, double idle)
+{
+    return watts / (idle * cores + busy);
+}
+
+/* The slope of the line through all stretches narrows what is known of the rate. */
+static void narrow(struct wm_region_rates *rates, const struct wm_region_line *line)
+{
+    double *low = &rates->of[WM_REGION_RATE_LOW], *high = &rates->of[WM_REGION_RATE_HIGH];
+    double n = (double)line->count;
+
+    if (line->count < LEAST_STRETCHES)
+        return;
+    double s2 = line->square_s - line->sum_s * line->sum_s / line->seconds;
+    double j2 = line->square_j - line->sum_j * line->sum_j / line->seconds;
+    double js = line->product - line->sum_j * line->sum_s / line->seconds;
+    double noise2 = STEP_S * STEP_S * n * n / line->seconds;
+    if (s2 < LEAST_SIGNAL * noise2)
+        return;
+    double slope = js / (s2 - noise2 / 2);
+    double left2 = fmax(j2 - js * js / s2, 0) / (n - 2);
+    double off = hypot(2 * sqrt(left2 / s2), slope * noise2 / s2);
+    double from = fmin(fmax(slope - off, *low), *high);
+    *high = fmax(fmin(slope + off, *high), from);
+    *low = from;
+}
+
+static void set_range(struct wm_region_rates *rates, double low, double high, double most)
+{
+    rates->of[WM_REGION_RATE_LOW] = fmin(fmax(low, 0), most);
+    rates->of[WM_REGION_RATE_HIGH] = fmin(fmax(high, 0), most);
+}
+
+struct wm_region_rates wm_region_rates_of(const struct wm_region_package *package,
+                                          const struct wm_region_line *line)
+{
+    struct wm_region_rates rates = { 0 };
+    double busy_s = fmax(package->busy_s, package->tree_s);
+
+    if (!(package->joules > 0 && package->seconds > 0 && package->tree_s > 0))
+        return rates;
+    double watts = package->joules / package->seconds, busy = busy_s / package->seconds;
+    double most = watts / busy, cores = fmax(package->cores, busy);
+    if (package->most_w.known && cores > busy) {
+        double modelled = (package->most_w.number - watts) / (cores - busy);
+        set_range(&rates, modelled, modelled, most);
+    } else if (package->idle_w.known) {
+        double beyond = watts - package->idle_w.number, off = package->idle_off_w;
+        set_range(&rates, (beyond - off) / busy, (beyond + off) / busy, most);
+    } else {
+        set_range(&rates, rate_at(watts, cores, busy, IDLE_MOST),
+                  rate_at(watts, cores, busy, IDLE_LEAST), most);
+        narrow(&rates, line);
     }
+    double middle = (rates.of[WM_REGION_RATE_LOW] + rates.of[WM_REGION_RATE_HIGH]) / 2;
+    rates.of[WM_REGION_RATE_MIDDLE] = middle;
+    rates.of[WM_REGION_RATE_TREE] = fmax(package->tree_j, 0) / package->tree_s;
+    rates.mix = package->most_w.known ? 0 : MIX;
+    rates.residual_w = middle * (rates.mix * package->tree_s + busy_s - package->tree_s) /
+                       package->seconds;
+    return rates;
 }

@@ -46,6 +46,22 @@ struct wm_region_clocked {
     struct wm_region_use uses[WM_REGION_PARTS];
 };
 
+/* What the clocks add to an item's energy by time, at each of these joules per second of
+ * CPU time. */
+enum wm_region_rate {
+    WM_REGION_RATE_TREE, /* of the tree's energy */
+    WM_REGION_RATE_LOW,  /* of the packages', as it may be */
+    WM_REGION_RATE_MIDDLE,
+    WM_REGION_RATE_HIGH,
+    WM_REGION_RATES,
+};
+
+struct wm_region_moved {
+    double j[WM_REGION_RATES][WM_REGION_PARTS];
+    double off_s;    /* of CPU time, that it may have more or less */
+    double shared_s; /* of its CPU time, while other threads worked, too */
+};
+
 /* A name or a path. */
 struct wm_region_item {
     const char *name;
@@ -59,7 +75,7 @@ struct wm_region_item {
     int64_t open_from_ns;
     uint64_t start_sum; /* of the calls of a path that are open, in ns and without carry */
     struct wm_region_clocked clocked;
-    double moved_j[WM_REGION_PARTS];      /* what the clocks add to its energy by time */
+    struct wm_region_moved moved;
     struct wm_region_time exclusive_from; /* by the clock of exclusive time */
     struct wm_region_time time[WM_REGION_PARTS];
     struct wm_region_share shares[WM_REGION_PARTS][WM_REGION_RESOURCES];

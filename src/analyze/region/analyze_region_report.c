@@ -386,14 +386,45 @@ static void remark_kill(struct wm_report_builder *builder)
                              "are those up to the last sample");
 }
 
-/* What the tree's use of the packages came to. 0: that is not known. */
-static double joules_per_cpu_second(const struct wm_report *report)
+/* What the packages drew before the run, where all of them were measured then. */
+static struct wm_known idle_of(const struct wm_analysis *analysis, double *ret_off)
 {
-    const struct wm_value *tree = &report->cpu_energy.split.tree;
+    struct wm_known idle = { .known = analysis->device_count > 0 };
 
-    if (!report->cover.has[WM_COST_CPU] || !tree->known || report->cpu_total.number <= 0)
-        return 0;
-    return fmax(tree->number, 0) / report->cpu_total.number;
+    *ret_off = 0;
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        const struct wm_device_stats *device = &analysis->devices[i];
+        if (!device->counts || device->channel->device_kind != WM_DEVICE_CPU)
+            continue;
+        idle = add_known(idle, device->share.idle_watts);
+        *ret_off += device->share.idle_off;
+    }
+    return idle;
+}
+
+/* Not known where nobody knows what the tree did on the packages. */
+static bool find_package(const struct wm_analysis *analysis, const struct wm_report *report,
+                         const struct wm_region_whole *whole,
+                         struct wm_region_package *ret_package)
+{
+    const struct wm_energy_sum *sum = &report->cpu_energy;
+    size_t host = analysis->cpu_work.host.channel;
+
+    if (!report->cover.has[WM_COST_CPU] || !sum->split.tree.known || !(sum->watts > 0) ||
+        host == WM_NO_CHANNEL)
+        return false;
+    *ret_package = (struct wm_region_package) {
+        .joules = sum->energy.number,
+        .seconds = sum->energy.number / sum->watts,
+        .cores = report->run.core_count,
+        .busy_s = analysis->stats[host].counter.total,
+        .tree_s = report->cpu_total.number,
+        .tree_j = sum->split.tree.number,
+        .most_w = whole->most,
+        .is_alone = !report->cover.has[WM_COST_DRAM] && !report->cover.has[WM_COST_GPUS],
+    };
+    ret_package->idle_w = idle_of(analysis, &ret_package->idle_off_w);
+    return report->cpu_total.known;
 }
 
 void wm_build_regions(struct wm_report_builder *builder)
@@ -405,6 +436,7 @@ void wm_build_regions(struct wm_report_builder *builder)
         .regions = analysis->regions,
         .lacks_gpus = !wm_timepoint_has_gpus(analysis->timepoints),
     };
+    struct wm_region_package package;
     struct wm_region_cost rest;
 
     remark_losses(builder);
@@ -415,8 +447,10 @@ void wm_build_regions(struct wm_report_builder *builder)
     remark_folds(builder);
     find_wholes(analysis, builder->report, maker.wholes);
     find_whys(analysis, &maker);
+    bool has_package = find_package(analysis, builder->report,
+                                    &maker.wholes[WM_REGION_CPU_ENERGY], &package);
     builder->failed |= wm_regions_clock(analysis->regions, maker.wholes,
-                                        joules_per_cpu_second(builder->report)) < 0;
+                                        has_package ? &package : NULL) < 0;
     builder->failed |= build_lists(&maker, report) < 0;
     wm_regions_rest(maker.regions, maker.wholes, &rest);
     add_last(builder, &rest);

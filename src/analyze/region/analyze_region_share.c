@@ -164,19 +164,44 @@ static double find_contrast(const struct wm_region_share *share,
     return fmin(most, contrast);
 }
 
+/* By how much the use per second inside of a region may differ from that outside: within a
+ * stretch, at most and as it shows; from one stretch to the next, as far as a sensor shows
+ * it late; and what of it may change in calls. */
+struct contrast {
+    double most, within, late, inside;
+};
+
+static struct contrast contrast_of(const struct wm_region_share *share,
+                                   const struct wm_region_meter *meter, uint64_t openings,
+                                   const struct wm_region_whole *whole,
+                                   const struct wm_region_shift *shift)
+{
+    double most = most_contrast(share, meter, whole);
+    double shown = find_contrast(share, meter, openings, most);
+    double rate = share->seconds > 0 ? fabs(share->used) / share->seconds : 0;
+
+    if (!shift)
+        return (struct contrast) { most, shown, shown, rate };
+    double residual = fmin(most, shift->residual);
+    double loose = fmin(most, residual + shift->loose);
+    return (struct contrast) { loose, residual, fmin(shown, shift->contrast),
+                               fmin(rate, loose) };
+}
+
 /* What goes wrong in the same direction in each stretch adds up, and the rest averages out
  * over many. */
 static double find_random(const struct wm_region_share *share,
-                          const struct wm_region_meter *meter, double most, double contrast,
-                          double step)
+                          const struct wm_region_meter *meter,
+                          const struct contrast *contrast, double step)
 {
     double rate = share->seconds > 0 ? fabs(share->used) / share->seconds : 0;
-    double swing = fmin(most, meter->most - meter->least);
-    double within = fmin(contrast * share->doubt_s + K * swing * sqrt(share->doubts2),
-                         most * share->doubt_s);
-    double late = contrast * meter->period_s * share->turns / 2;
-    double reach_s = fmax(meter->period_s, INSIDE * step_s(meter));
-    double blur = K * rate * reach_s * sqrt(share->turns2 / 12);
+    double swing = fmin(contrast->most, meter->most - meter->least);
+    double within =
+        fmin(contrast->within * share->doubt_s + K * swing * sqrt(share->doubts2),
+             contrast->most * share->doubt_s);
+    double late = contrast->late * meter->period_s * share->turns / 2;
+    double reach = fmax(rate * meter->period_s, contrast->inside * INSIDE * step_s(meter));
+    double blur = K * reach * sqrt(share->turns2 / 12);
 
     return hypot(within + late, hypot(blur, step * sqrt(share->turns2)));
 }
@@ -230,37 +255,40 @@ static void divide_ending(struct ending *ending, const struct wm_region_share *s
 
 /* What goes on in a time that a sensor reports nothing of may be anything where it had not
  * gone on before. */
-static double doubt_ending(const struct ending *ending, double period_s, double most,
-                           double contrast)
+static double doubt_ending(const struct ending *ending, double period_s,
+                           const struct contrast *contrast, double most)
 {
     double turn = fabs(ending->part - ending->part_before);
     double unseen_s =
         fmin(turn * ending->seconds, period_s); /* all at its end, it may be */
 
-    return most * ending->doubt_s +
-           (ending->part > ending->part_before ? most : contrast) * unseen_s +
+    return contrast->most * ending->doubt_s +
+           (ending->part > ending->part_before ? most : contrast->late) * unseen_s +
            fabs(ending->late) * turn;
 }
 
 static void find_uncertainty(const struct wm_region_share *share,
                              const struct wm_region_meter *meter,
                              const struct ending *ending, uint64_t openings,
-                             const struct wm_region_whole *whole, struct wm_region_use *use)
+                             const struct wm_region_whole *whole,
+                             const struct wm_region_shift *shift, struct wm_region_use *use)
 {
-    double most = most_contrast(share, meter, whole);
-    double contrast = find_contrast(share, meter, openings, most);
+    const struct contrast contrast = contrast_of(share, meter, openings, whole, shift);
+    double most = shift ? contrast.late : contrast.most;
     double resolution_s = fmax(meter->period_s, step_s(meter));
     double seconds = share->seconds + ending->of_region;
     double all_s = meter->seconds + ending->left_s;
     double seen = all_s > 0 ? sqrt(seconds / all_s) : 0;
     double used = use->used.number;
-    double doubt = find_random(share, meter, most, contrast, whole->step) +
-                   doubt_ending(ending, meter->period_s, most, contrast);
+    double doubt = find_random(share, meter, &contrast, whole->step) +
+                   doubt_ending(ending, meter->period_s, &contrast, most) +
+                   (shift ? shift->off : 0);
 
     use->systematic = whole->systematic * fabs(used);
-    /* It is no less than nothing, and no more than all, or than can be in its time. */
+    /* It is no less than nothing, and no more than all, or than can be in its time, where
+     * all of that is divided by time. */
     double all = whole->used.number;
-    if (whole->most.known)
+    if (whole->most.known && !shift)
         all = fmin(all, whole->most.number * seconds);
     use->random = fmin(hypot(doubt, whole->random * whole->used.number * seen),
                        fmax(fabs(used), fabs(all - used)));
@@ -272,6 +300,7 @@ void wm_region_share_result(const struct wm_region_share *share,
                             const struct wm_region_meter *meter,
                             const struct wm_region_time *time, int64_t now_ns,
                             uint64_t openings, const struct wm_region_whole *whole,
+                            const struct wm_region_shift *shift,
                             struct wm_region_use *ret_use)
 {
     struct wm_region_share last = *share;
@@ -295,10 +324,11 @@ void wm_region_share_result(const struct wm_region_share *share,
      * less, and none has less than nothing. */
     if (told < 0 && meter->base > 0)
         last.used *= whole->used.number / meter->base;
+    last.used += shift ? shift->moved : 0;
     /* Sums of numbers that a file made up may be none. */
     ret_use->used = (struct wm_known) { !isnan(last.used), last.used };
     if (whole->grain > 0)
         end.most =
             fmax(end.most, whole->grain * ceil(end.most / whole->grain - HARDLY_ANY));
-    find_uncertainty(&last, &end, &ending, openings, whole, ret_use);
+    find_uncertainty(&last, &end, &ending, openings, whole, shift, ret_use);
 }

@@ -70,6 +70,15 @@ struct wm_region_whole {
     double step;  /* error of what is reported at a tick; in its unit */
 };
 
+/* What clocks tell of a region's energy, where power goes by CPU time: what it has beyond
+ * its part by time, how far that may be off, and by how much power inside of it may differ
+ * from that outside, in all and beyond what the clocks explain. */
+struct wm_region_shift {
+    double moved, off;         /* J */
+    double contrast, residual; /* W */
+    double loose; /* W that may be at any time besides, and average out over many calls */
+};
+
 /* What a region used, and how far that may be off, in the same unit at k = 2. */
 struct wm_region_use {
     struct wm_known used;
@@ -95,11 +104,13 @@ void wm_region_meter_take(struct wm_region_meter *meter, int64_t when_ns, double
 bool wm_region_share_is_still(const struct wm_region_share *share,
                               const struct wm_region_time *time);
 
-/* What it comes to by `now_ns`; `openings` is how often the region was opened. */
+/* What it comes to by `now_ns`; `openings` is how often the region was opened. `shift` is
+ * NULL where no clock tells anything. */
 void wm_region_share_result(const struct wm_region_share *share,
                             const struct wm_region_meter *meter,
                             const struct wm_region_time *time, int64_t now_ns,
                             uint64_t openings, const struct wm_region_whole *whole,
+                            const struct wm_region_shift *shift,
                             struct wm_region_use *ret_use);
 
 #endif

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/region/analyze_region_cpu.h"
 #include "base/base_array.h"
 #include "base/base_map.h"
 #include "record/record_stats.h"
@@ -68,6 +67,10 @@ struct wm_regions {
     bool is_clocked;      /* a call is */
     bool has_clocks;      /* the CPU time of paths and names is that by the clocks */
     double exclusive_cpu; /* of all paths then */
+    struct wm_region_line line;
+    struct wm_region_rates rates; /* that energies follow it at */
+    bool is_package_alone;        /* all of the tree's energy is the packages' */
+    double left_s;                /* CPU time that no clock tells of */
 
     struct wm_map threads, processes; /* sets of those that had a region open */
 };
@@ -353,6 +356,8 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
         meter->period_s = totals->period_s[resource];
     if (!meter->started) {
         wm_region_meter_start(meter, totals->when_ns, used);
+        if (resource == WM_REGION_CPU_ENERGY)
+            wm_region_line_take(&regions->line, 0, used, totals->busy_s);
         regions->rest.shares[WM_REGION_EXCLUSIVE][resource].used = meter->base;
         return;
     }
@@ -369,6 +374,8 @@ static void take_resource(struct wm_regions *regions, enum wm_region_resource re
     }
     take_parts(&regions->rest, meter, resource, totals);
     wm_region_meter_take(meter, totals->when_ns, used);
+    if (resource == WM_REGION_CPU_ENERGY)
+        wm_region_line_take(&regions->line, meter->last_s, used, totals->busy_s);
 }
 
 /* Whether no tick has to go over it until it opens again. */
@@ -588,7 +595,7 @@ static struct wm_region_use divide(const struct wm_regions *regions,
     add_times(regions, item, times);
     wm_region_share_result(&item->shares[part][resource], &regions->meters[resource],
                            &times[part], regions->now_ns, item->openings, &wholes[resource],
-                           &use);
+                           NULL, &use);
     return use;
 }
 
@@ -600,60 +607,90 @@ static double open_s(const struct wm_regions *regions, const struct wm_region_it
     return (int64_t)ns > 0 ? (double)ns / 1e9 : 0;
 }
 
-/* Energies that follow CPU time. */
-static bool does_follow(int resource)
+/* The part of an item's own time in which others were innermost, too. */
+static double shared_part(const struct wm_region_time *time)
 {
-    return resource == WM_REGION_CPU_ENERGY || resource == WM_REGION_TREE_ENERGY;
+    return time->ns > 0 ? fmin(2 * (1 - time->squares / time->ns), 1) : 0;
 }
 
-static struct wm_region_by_time find_by_time(const struct wm_regions *regions,
-                                             const struct wm_region_item *item,
-                                             const struct wm_region_whole *wholes)
+static void find_by_time(const struct wm_regions *regions,
+                         const struct wm_region_item *item,
+                         const struct wm_region_whole *wholes,
+                         struct wm_region_by_time *by_time)
 {
-    struct wm_region_by_time by_time = { .joules = INFINITY };
+    enum wm_region_part part = WM_REGION_EXCLUSIVE;
+    const struct wm_region_share *share = &item->shares[part][WM_REGION_CPU_TIME];
+    struct wm_region_time times[WM_REGION_PARTS];
 
-    by_time.cpu_s =
-        divide(regions, item, WM_REGION_EXCLUSIVE, WM_REGION_CPU_TIME, wholes).used.number;
-    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
-        if (does_follow(resource) && wholes[resource].used.known)
-            by_time.joules =
-                fmin(by_time.joules, divide(regions, item, WM_REGION_EXCLUSIVE,
-                                            (enum wm_region_resource)resource, wholes)
-                                         .used.number);
-    }
-    return by_time;
+    memcpy(times, item->time, sizeof(times));
+    add_times(regions, item, times);
+    double seconds = times[part].ns / 1e9;
+    double doubt = seconds > 0 ? fmin(2 * share->doubt_s / seconds, 1) : 0;
+    *by_time = (struct wm_region_by_time) {
+        .seconds = seconds,
+        .cpu_s = divide(regions, item, part, WM_REGION_CPU_TIME, wholes).used.number,
+        .shared = shared_part(&times[part]),
+        .loose = fmax(shared_part(&times[part]), doubt),
+    };
 }
 
-static int move_energy(struct wm_regions *regions, const struct wm_region_whole *wholes,
-                       double joules_per_s)
+/* By time, what each item has of an energy. */
+static void find_joules(const struct wm_regions *regions, enum wm_region_resource energy,
+                        const struct wm_region_whole *wholes,
+                        struct wm_region_by_time *by_time)
 {
     const struct wm_region_items *items = &regions->items;
+
+    for (size_t i = 0; i <= items->paths.count; i++) {
+        const struct wm_region_item *item =
+            i < items->paths.count ? items->paths.list[i] : &regions->rest;
+        by_time[i].joules =
+            divide(regions, item, WM_REGION_EXCLUSIVE, energy, wholes).used.number;
+    }
+}
+
+static void move_energy(struct wm_regions *regions, enum wm_region_rate rate,
+                        enum wm_region_resource energy,
+                        const struct wm_region_whole *wholes,
+                        struct wm_region_by_time *by_time)
+{
+    bool is_moved = regions->has_clocks && wholes[energy].used.known;
     const struct wm_region_move move = {
-        .joules_per_s = joules_per_s,
+        .rate = rate,
+        .joules_per_s = is_moved ? regions->rates.of[rate] : 0,
         .is_in_turn = regions->threads.count == 1,
         .rest = &regions->rest,
     };
+
+    find_joules(regions, energy, wholes, by_time);
+    wm_region_cpu_move(&regions->items, &move, by_time);
+}
+
+static int move_energies(struct wm_regions *regions, const struct wm_region_whole *wholes)
+{
+    struct wm_region_items *items = &regions->items;
     struct wm_region_by_time *by_time = calloc(items->paths.count + 1, sizeof(*by_time));
 
     if (!by_time)
         return WM_ENOMEM;
     for (size_t i = 0; i < items->paths.count; i++)
-        by_time[i] = find_by_time(regions, items->paths.list[i], wholes);
-    by_time[items->paths.count] = find_by_time(regions, &regions->rest, wholes);
-    wm_region_cpu_move(&regions->items, &move, by_time);
+        find_by_time(regions, items->paths.list[i], wholes, &by_time[i]);
+    find_by_time(regions, &regions->rest, wholes, &by_time[items->paths.count]);
+    regions->left_s = wm_region_cpu_divide(items, by_time);
+    regions->rest.moved.off_s = by_time[items->paths.count].off_s;
+    move_energy(regions, WM_REGION_RATE_TREE, WM_REGION_TREE_ENERGY, wholes, by_time);
+    for (int rate = WM_REGION_RATE_LOW; rate < WM_REGION_RATES; rate++)
+        move_energy(regions, (enum wm_region_rate)rate, WM_REGION_CPU_ENERGY, wholes,
+                    by_time);
     free(by_time);
     return WM_OK;
 }
 
-int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
-                     double joules_per_s)
+/* The CPU time of all paths and names. */
+static void find_cpu_time(struct wm_regions *regions, const struct wm_region_whole *wholes)
 {
-    const struct wm_region_whole *whole = &wholes[WM_REGION_CPU_TIME];
     struct wm_region_items *items = &regions->items;
 
-    regions->has_clocks = regions->is_clocked && whole->used.known;
-    if (!regions->has_clocks)
-        return WM_OK;
     for (size_t i = 0; i < items->paths.count; i++) {
         struct wm_region_item *path = items->paths.list[i];
         struct wm_region_time times[WM_REGION_PARTS];
@@ -663,27 +700,114 @@ int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *w
             path, divide(regions, path, WM_REGION_INCLUSIVE, WM_REGION_CPU_TIME, wholes),
             open_s(regions, path), times);
     }
-    regions->exclusive_cpu = wm_region_cpu_find(items, whole->used.number);
-    return joules_per_s > 0 ? move_energy(regions, wholes, joules_per_s) : WM_OK;
+    regions->exclusive_cpu =
+        wm_region_cpu_find(items, wholes[WM_REGION_CPU_TIME].used.number);
+}
+
+int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
+                     const struct wm_region_package *package)
+{
+    if (!wholes[WM_REGION_CPU_TIME].used.known)
+        return WM_OK;
+    regions->has_clocks = regions->is_clocked;
+    find_cpu_time(regions, wholes);
+    if (!package)
+        return WM_OK;
+    regions->rates = wm_region_rates_of(package, &regions->line);
+    regions->is_package_alone = package->is_alone;
+    return regions->rates.of[WM_REGION_RATE_MIDDLE] > 0 ? move_energies(regions, wholes)
+                                                        : WM_OK;
+}
+
+/* Cores that work on average and no clock tells for whom. */
+static double loose_cores(const struct wm_regions *regions)
+{
+    const struct wm_region_meter *meter = &regions->meters[WM_REGION_CPU_TIME];
+    double left_s = regions->has_clocks ? regions->left_s : meter->used;
+
+    return meter->seconds > 0 ? left_s / meter->seconds : 0;
+}
+
+/* By how much the energy of an item may be off for another mix of work than the mean: all
+ * that moves, and all of its CPU time while others worked, too. */
+static double mix_of(const struct wm_regions *regions, const struct wm_region_item *item,
+                     double moved, double rate)
+{
+    return regions->rates.mix * fmax(fabs(moved), rate * item->moved.shared_s);
+}
+
+/* The tree's energy goes by CPU time because it is said to; of memory and GPUs the clocks
+ * tell nothing. */
+static struct wm_region_shift shift_of_tree(const struct wm_regions *regions,
+                                            const struct wm_region_item *item,
+                                            enum wm_region_part part, double off_s)
+{
+    const struct wm_region_rates *rates = &regions->rates;
+    double rate = rates->of[WM_REGION_RATE_TREE];
+    double moved = item->moved.j[WM_REGION_RATE_TREE][part];
+
+    return (struct wm_region_shift) {
+        .moved = moved,
+        .off = mix_of(regions, item, moved, rate) + rate * off_s,
+        .contrast = INFINITY,
+        .residual = regions->is_package_alone ? rates->residual_w : INFINITY,
+        .loose = rate * loose_cores(regions),
+    };
+}
+
+static struct wm_region_shift shift_of_packages(const struct wm_regions *regions,
+                                                const struct wm_region_item *item,
+                                                enum wm_region_part part, double off_s)
+{
+    const struct wm_region_rates *rates = &regions->rates;
+    double middle = rates->of[WM_REGION_RATE_MIDDLE], high = rates->of[WM_REGION_RATE_HIGH];
+    double moved = item->moved.j[WM_REGION_RATE_MIDDLE][part];
+    double range = fmax(fabs(moved - item->moved.j[WM_REGION_RATE_LOW][part]),
+                        fabs(item->moved.j[WM_REGION_RATE_HIGH][part] - moved));
+
+    return (struct wm_region_shift) {
+        .moved = moved,
+        .off = hypot(range, mix_of(regions, item, moved, middle)) + high * off_s,
+        .contrast =
+            high * ceil(regions->meters[WM_REGION_CPU_TIME].most) + rates->residual_w,
+        .residual = rates->residual_w,
+        .loose = high * loose_cores(regions),
+    };
+}
+
+/* False: the clocks tell nothing of an energy, as of what a region has inside where other
+ * threads go on beside it. */
+static bool find_shift(const struct wm_regions *regions, const struct wm_region_item *item,
+                       enum wm_region_part part, enum wm_region_resource resource,
+                       struct wm_region_shift *ret_shift)
+{
+    bool is_tree = resource == WM_REGION_TREE_ENERGY;
+    double off_s = item->moved.off_s + item->clocked.uses[part].random;
+
+    if (regions->rates.of[WM_REGION_RATE_MIDDLE] <= 0 ||
+        (!is_tree && resource != WM_REGION_CPU_ENERGY) ||
+        (part == WM_REGION_INCLUSIVE && regions->threads.count != 1))
+        return false;
+    *ret_shift = is_tree ? shift_of_tree(regions, item, part, off_s)
+                         : shift_of_packages(regions, item, part, off_s);
+    return true;
 }
 
 static void find_cost(const struct wm_regions *regions, const struct wm_region_item *item,
                       enum wm_region_part part, const struct wm_region_time *time,
                       const struct wm_region_whole *wholes, struct wm_region_cost *ret_cost)
 {
+    struct wm_region_shift shift;
+
     ret_cost->seconds = time->ns / 1e9;
-    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++)
+    for (int i = 0; i < WM_REGION_RESOURCES; i++) {
+        enum wm_region_resource resource = (enum wm_region_resource)i;
+        bool is_shifted = find_shift(regions, item, part, resource, &shift);
         wm_region_share_result(&item->shares[part][resource], &regions->meters[resource],
                                time, regions->now_ns, item->openings, &wholes[resource],
-                               &ret_cost->uses[resource]);
-    if (!regions->has_clocks)
-        return;
-    for (int resource = 0; resource < WM_REGION_RESOURCES; resource++) {
-        struct wm_known *used = &ret_cost->uses[resource].used;
-        if (does_follow(resource) && used->known)
-            used->number += item->moved_j[part];
+                               is_shifted ? &shift : NULL, &ret_cost->uses[resource]);
     }
-    if (item != &regions->rest)
+    if (regions->has_clocks && item != &regions->rest)
         ret_cost->uses[WM_REGION_CPU_TIME] = item->clocked.uses[part];
 }
 

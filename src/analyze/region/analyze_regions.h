@@ -20,6 +20,7 @@
 #ifndef WM_ANALYZE_REGIONS_H
 #define WM_ANALYZE_REGIONS_H
 
+#include "analyze/region/analyze_region_cpu.h"
 #include "analyze/region/analyze_region_items.h"
 #include "wattmeter/recording.h"
 
@@ -55,6 +56,7 @@ struct wm_region_totals {
     unsigned measured; /* WM_REGION_BIT() of each resource that anybody measures */
     double used[WM_REGION_RESOURCES];
     double period_s[WM_REGION_RESOURCES]; /* of its slowest sensor */
+    struct wm_known busy_s;               /* CPU time of the machine */
 };
 
 /* Keeps a tick until the edges up to it are known; those that are later come after it.
@@ -112,10 +114,10 @@ struct wm_regions_facts wm_regions_facts(const struct wm_regions *regions);
 
 /* Finds the CPU time of all paths and names by what the threads' own clocks told of their
  * calls; until then, and where no call is clocked, it is divided by time as all else is.
- * The energies of packages and of the tree follow it, at `joules_per_s` of CPU time; 0:
- * they do not. WM_ENOMEM is the only failure. */
+ * The energies of packages and of the tree follow it, by what is known of the packages;
+ * NULL: they do not. WM_ENOMEM is the only failure. */
 int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
-                     double joules_per_s);
+                     const struct wm_region_package *package);
 
 /* Everything up to now of path number `path`, which is that from which on they are taken
  * together for those; false where no call had it. `wholes` is what was used in all, which
