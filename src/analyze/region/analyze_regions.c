@@ -736,28 +736,36 @@ static double mix_of(const struct wm_regions *regions, const struct wm_region_it
     return regions->rates.mix * fmax(fabs(moved), rate * item->moved.shared_s);
 }
 
-/* The tree's energy goes by CPU time because it is said to; of memory and GPUs the clocks
- * tell nothing. */
+/* By how much CPU time an item may have more or less than what it is taken to have. */
+static double off_s_of(const struct wm_region_item *item, enum wm_region_part part)
+{
+    return item->moved.off_s + item->clocked.uses[part].random;
+}
+
+/* The tree's energy goes by CPU time because it is said to. Of memory and GPUs the clocks
+ * tell nothing: there the contrast has what calls without a clock may have. */
 static struct wm_region_shift shift_of_tree(const struct wm_regions *regions,
                                             const struct wm_region_item *item,
-                                            enum wm_region_part part, double off_s)
+                                            enum wm_region_part part)
 {
     const struct wm_region_rates *rates = &regions->rates;
+    bool is_alone = regions->is_package_alone;
     double rate = rates->of[WM_REGION_RATE_TREE];
     double moved = item->moved.j[WM_REGION_RATE_TREE][part];
+    double off_s = is_alone ? off_s_of(item, part) : item->moved.off_s;
 
     return (struct wm_region_shift) {
         .moved = moved,
         .off = mix_of(regions, item, moved, rate) + rate * off_s,
         .contrast = INFINITY,
-        .residual = regions->is_package_alone ? rates->residual_w : INFINITY,
+        .residual = is_alone ? rates->residual_w : INFINITY,
         .loose = rate * loose_cores(regions),
     };
 }
 
 static struct wm_region_shift shift_of_packages(const struct wm_regions *regions,
                                                 const struct wm_region_item *item,
-                                                enum wm_region_part part, double off_s)
+                                                enum wm_region_part part)
 {
     const struct wm_region_rates *rates = &regions->rates;
     double middle = rates->of[WM_REGION_RATE_MIDDLE], high = rates->of[WM_REGION_RATE_HIGH];
@@ -767,7 +775,8 @@ static struct wm_region_shift shift_of_packages(const struct wm_regions *regions
 
     return (struct wm_region_shift) {
         .moved = moved,
-        .off = hypot(range, mix_of(regions, item, moved, middle)) + high * off_s,
+        .off = hypot(range, mix_of(regions, item, moved, middle)) +
+               high * off_s_of(item, part),
         .contrast =
             high * ceil(regions->meters[WM_REGION_CPU_TIME].most) + rates->residual_w,
         .residual = rates->residual_w,
@@ -782,14 +791,13 @@ static bool find_shift(const struct wm_regions *regions, const struct wm_region_
                        struct wm_region_shift *ret_shift)
 {
     bool is_tree = resource == WM_REGION_TREE_ENERGY;
-    double off_s = item->moved.off_s + item->clocked.uses[part].random;
 
     if (regions->rates.of[WM_REGION_RATE_MIDDLE] <= 0 ||
         (!is_tree && resource != WM_REGION_CPU_ENERGY) ||
         (part == WM_REGION_INCLUSIVE && regions->threads.count != 1))
         return false;
-    *ret_shift = is_tree ? shift_of_tree(regions, item, part, off_s)
-                         : shift_of_packages(regions, item, part, off_s);
+    *ret_shift = is_tree ? shift_of_tree(regions, item, part)
+                         : shift_of_packages(regions, item, part);
     return true;
 }
 
