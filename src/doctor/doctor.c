@@ -260,10 +260,10 @@ static void conclude_channel(const struct patient *patient, size_t index)
 }
 
 /* What a device never had is no illness, and where there is nothing else there is
- * nothing to measure. */
+ * nothing to measure; nor is what takes longer than it was looked at. */
 static enum wm_health judge(const struct wm_doctor_source *finding)
 {
-    size_t good = 0, denied = 0, bad = finding->silent_count;
+    size_t good = 0, denied = 0, pending = 0, bad = finding->silent_count;
 
     for (size_t i = 0; i < finding->channel_count; i++) {
         const struct wm_doctor_channel *channel = &finding->channels[i];
@@ -271,12 +271,16 @@ static enum wm_health judge(const struct wm_doctor_source *finding)
             continue;
         if (channel->state == WM_READING_OK && !channel->dead)
             good++;
+        else if (channel->state == WM_READING_NONE)
+            pending++;
         else
             bad++;
         denied += channel->state == WM_READING_DENIED;
     }
-    if (good > 0)
-        return bad > 0 ? WM_HEALTH_PARTLY : WM_HEALTH_GOOD;
+    if (good > 0 && bad + pending == 0)
+        return WM_HEALTH_GOOD;
+    if (good + pending > 0)
+        return WM_HEALTH_PARTLY;
     if (denied > 0)
         return WM_HEALTH_DENIED;
     return bad > 0 ? WM_HEALTH_BROKEN : WM_HEALTH_ABSENT;

@@ -25,6 +25,8 @@ struct wm_source {
     const struct wm_source_ops *ops;
     struct wm_guarded *guarded; /* has the state of a backend in parts */
     struct wm_source_found found;
+    struct wm_reading *kept; /* where readings in between go; NULL: there are none */
+    int64_t read_ns;         /* the last one; 0: none yet */
     max_align_t state[];
 };
 
@@ -118,6 +120,10 @@ int wm_source_open_begin(const char *name, const struct wm_source_config *config
 
     int status = ops->read_part ? wm_guarded_open(ops, &full, &source->guarded, err)
                                 : ops->open(source->state, &full, &source->found, err);
+    if (status == WM_OK && source->found.unread_ns > 0) {
+        source->kept = calloc(source->found.channel_count + 1, sizeof(*source->kept));
+        status = source->kept ? WM_OK : wm_fail_memory(err, name);
+    }
     if (status < 0) {
         wm_source_close(source);
         return status;
@@ -171,6 +177,7 @@ void wm_source_close(struct wm_source *source)
         wm_guarded_close(source->guarded);
     else
         source->ops->close(source->state);
+    free(source->kept);
     free(source);
 }
 
@@ -218,10 +225,29 @@ int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t old
     if (count != source->found.channel_count)
         return wm_fail(err, WM_EINVAL, "%s has %zu channels, not %zu", source->ops->name,
                        source->found.channel_count, count);
+    if (source->kept)
+        source->read_ns = wm_clock_monotonic_ns();
     if (!source->guarded)
         return source->ops->read(source->state, readings, err);
     wm_guarded_collect(source->guarded, deadline_ns, oldest_ns, readings);
     return WM_OK;
+}
+
+int64_t wm_source_unread_ns(const struct wm_source *source)
+{
+    return source->kept ? source->found.unread_ns : INT64_MAX;
+}
+
+int64_t wm_source_keep_ns(const struct wm_source *source)
+{
+    bool may_be_late = source->kept && source->read_ns > 0;
+
+    return may_be_late ? source->read_ns + source->found.unread_ns : INT64_MAX;
+}
+
+void wm_source_keep(struct wm_source *source)
+{
+    wm_source_collect(source, 0, 0, source->kept, source->found.channel_count, NULL);
 }
 
 int wm_source_read(struct wm_source *source, struct wm_reading *readings, size_t count,

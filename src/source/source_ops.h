@@ -37,6 +37,10 @@ struct wm_source_found {
     size_t part_count;    /* for read_part(): each has as many channels, in order */
     const char *detail;   /* what is being read, for people; NULL: the name says it all */
     const char *left_out; /* which GPUs it was to read and cannot, and why; NULL: none */
+
+    /* How long it may go unread before a counter of its may have run over more than once;
+     * 0: as long as it likes. It is read in between where ticks are further apart. */
+    int64_t unread_ns;
 };
 
 struct wm_source_ops {
@@ -120,6 +124,13 @@ bool wm_source_is_guarded(const struct wm_source *source);
 void wm_source_begin(struct wm_source *source, bool must);
 int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
                       struct wm_reading *readings, size_t count, struct wm_error *err);
+
+/* For how long it may go unread, by its counters, and when it has to be read at the latest;
+ * INT64_MAX: as long as one likes, never. The reading in between is nobody's: it only keeps
+ * the counters. */
+int64_t wm_source_unread_ns(const struct wm_source *source);
+int64_t wm_source_keep_ns(const struct wm_source *source);
+void wm_source_keep(struct wm_source *source);
 
 /* CPU time used for the source's readings in other threads than the caller's. */
 int64_t wm_source_cpu_ns(const struct wm_source *source);

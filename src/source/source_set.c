@@ -364,6 +364,36 @@ void wm_source_set_collect(struct wm_source_set *set, int64_t deadline_ns,
     wm_source_set_wait(set, deadline_ns, oldest_ns, readings);
 }
 
+static int64_t least_of(const struct wm_source_set *set,
+                        int64_t (*time_of)(const struct wm_source *source))
+{
+    int64_t least_ns = INT64_MAX;
+
+    for (size_t i = 0; i < set->count; i++) {
+        int64_t time_ns = time_of(set->members[i].source);
+        least_ns = time_ns < least_ns ? time_ns : least_ns;
+    }
+    return least_ns;
+}
+
+int64_t wm_source_set_unread_ns(const struct wm_source_set *set)
+{
+    return least_of(set, wm_source_unread_ns);
+}
+
+int64_t wm_source_set_keep_ns(const struct wm_source_set *set)
+{
+    return least_of(set, wm_source_keep_ns);
+}
+
+void wm_source_set_keep(struct wm_source_set *set, int64_t now_ns)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (wm_source_keep_ns(set->members[i].source) <= now_ns)
+            wm_source_keep(set->members[i].source);
+    }
+}
+
 int64_t wm_source_set_cpu_ns(const struct wm_source_set *set)
 {
     int64_t total_ns = 0;

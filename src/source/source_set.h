@@ -133,6 +133,15 @@ void wm_source_set_read(struct wm_source_set *set, struct wm_reading *readings);
 void wm_source_set_wait(struct wm_source_set *set, int64_t deadline_ns, int64_t oldest_ns,
                         struct wm_reading *readings);
 
+/* How far rounds may be apart so that no counter runs over unseen; INT64_MAX: as one
+ * likes. */
+int64_t wm_source_set_unread_ns(const struct wm_source_set *set);
+
+/* When a source has to be read at the latest for that, though no round is due; INT64_MAX:
+ * none has to. And reads those that have to be by `now_ns`. */
+int64_t wm_source_set_keep_ns(const struct wm_source_set *set);
+void wm_source_set_keep(struct wm_source_set *set, int64_t now_ns);
+
 /* Why the last reading of a channel was not WM_READING_OK, or NULL. */
 const char *wm_source_set_why(const struct wm_source_set *set, size_t index);
 

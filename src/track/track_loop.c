@@ -278,6 +278,8 @@ static int act(struct wm_tracker *tracker, const struct wake *wake, struct wm_er
     else if (tracker->regions &&
              (wake->now_ns - wake->begun_ns >= wake->regions_ns || wake->has_regions))
         wm_track_regions_drain(tracker->regions, drain_until(tracker, wake->now_ns));
+    if (wake->now_ns >= wm_source_set_keep_ns(tracker->sources))
+        wm_source_set_keep(tracker->sources, wake->now_ns);
 
     size_t alive = 1;
     if (tracker->end_fd < 0 && !tracker->self)
@@ -289,15 +291,23 @@ static int act(struct wm_tracker *tracker, const struct wake *wake, struct wm_er
     return (int)tracker->state;
 }
 
+/* When there is something to do, if nothing happens. */
+static int64_t next_deadline(const struct wm_tracker *tracker)
+{
+    int64_t next_ns = wm_source_set_keep_ns(tracker->sources);
+
+    if (tracker->look_ns < next_ns)
+        next_ns = tracker->look_ns;
+    return tracker->due_ns < next_ns ? tracker->due_ns : next_ns;
+}
+
 static int poll_once(struct wm_tracker *tracker, int64_t limit_ns, struct wm_error *err)
 {
     struct pollfd fds[] = { { .fd = tracker->end_fd, .events = POLLIN },
                             { .fd = tracker->wake_fd, .events = POLLIN },
                             { .fd = -1, .events = POLLIN } };
     struct wake wake = { .begun_ns = wm_clock_monotonic_ns(), .regions_ns = INT64_MAX };
-    int64_t next_ns =
-        tracker->look_ns < tracker->due_ns ? tracker->look_ns : tracker->due_ns;
-    int64_t wait_ns = next_ns - wake.begun_ns;
+    int64_t wait_ns = next_deadline(tracker) - wake.begun_ns;
 
     if (tracker->regions)
         fds[2].fd = wm_track_regions_fd(tracker->regions, &wake.regions_ns);

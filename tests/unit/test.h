@@ -43,6 +43,9 @@ size_t test_count_open_files(void);
  * in programs linked with test_alloc.c, which replaces malloc's family. */
 long test_fail_allocation(long nth);
 
+/* Lets so much time pass at once, by wm_clock_monotonic_ns(); replaced likewise. */
+void test_pass_time(int64_t ns);
+
 /* Whether pthread_create() fails, as where a limit is reached; replaced likewise. */
 void test_fail_threads(bool fail);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_alloc.c - allocations and threads that fail on demand. Linked with
- * -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,
- * --wrap=pthread_create, so that the code under test needs no hook and sanitizers
- * still see every allocation and thread. */
+/* test_alloc.c - allocations and threads that fail on demand, and time that passes at once.
+ * Linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,
+ * --wrap=pthread_create,--wrap=wm_clock_monotonic_ns, so that the code under test needs no
+ * hook and sanitizers still see every allocation and thread. */
 #include "test.h"
 
 #include <errno.h>
@@ -22,6 +22,21 @@ int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *argument);
+
+int64_t __real_wm_clock_monotonic_ns(void);
+int64_t __wrap_wm_clock_monotonic_ns(void);
+
+static int64_t passed_ns;
+
+void test_pass_time(int64_t ns)
+{
+    __atomic_fetch_add(&passed_ns, ns, __ATOMIC_RELAXED);
+}
+
+int64_t __wrap_wm_clock_monotonic_ns(void)
+{
+    return __real_wm_clock_monotonic_ns() + __atomic_load_n(&passed_ns, __ATOMIC_RELAXED);
+}
 
 static long made;
 static long fail_from = -1;

@@ -117,6 +117,26 @@ static void test_machine_with_nothing(void **state)
     wm_doctor_free(doctor);
 }
 
+/* A ratio needs two readings that are 10 ms apart. */
+static void test_what_takes_longer_is_not_broken(void **state)
+{
+    const char *dir = *state;
+
+    test_write_file(dir, "sys/class/drm/card0/device/uevent",
+                    "DRIVER=i915\nPCI_ID=8086:1\nPCI_SLOT_NAME=0000:03:00.0\n");
+    test_write_file(dir, "proc/2/comm", "kthreadd\n");
+    test_write_file(dir, "proc/10/fdinfo/4",
+                    "drm-driver:\ti915\ndrm-client-id:\t1\ndrm-pdev:\t0000:03:00.0\n"
+                    "drm-engine-render:\t5 ns\n");
+    struct wm_doctor *doctor = examine(dir, 1);
+    const struct wm_doctor_source *source = find(doctor, "drm");
+    for (size_t i = 0; i < source->channel_count; i++)
+        print_message("  %s: %d %s\n", source->channels[i].channel->metric,
+                      source->channels[i].state, source->channels[i].why);
+    assert_true(source->health == WM_HEALTH_PARTLY || source->health == WM_HEALTH_GOOD);
+    wm_doctor_free(doctor);
+}
+
 static void test_hwmon_alone(void **state)
 {
     const char *dir = *state;
@@ -237,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_pace_takes_the_median),
         IN_FOLDER(test_machine_with_nothing),
+        IN_FOLDER(test_what_takes_longer_is_not_broken),
         IN_FOLDER(test_hwmon_alone),
         IN_FOLDER(test_printing),
         IN_FOLDER(test_json_out_of_memory),

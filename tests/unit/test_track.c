@@ -322,6 +322,36 @@ static void test_short_self(void **state)
     wm_tracker_free(tracker);
 }
 
+/* A register of 65 kJ at 400 W runs over after 164 s: with samples further apart it is read
+ * in between. */
+static void test_counters_are_kept(void **state)
+{
+    enum { WATTS = 400, SECONDS = 700 };
+    const char *dir = *state;
+    char text[32];
+
+    test_write_file(dir, "class/powercap/intel-rapl:0/name", "package-0\n");
+    test_write_file(dir, "class/powercap/intel-rapl:0/max_energy_range_uj",
+                    "65532610987\n");
+    test_write_file(dir, "class/powercap/intel-rapl:0/energy_uj", "1000000\n");
+    setenv("WATTMETER_SYSFS", dir, 1);
+    struct wm_tracker *tracker = new_tracker(600 * 1000 * MILLISECOND);
+    assert_int_equal(wm_tracker_add(tracker, "rapl", NULL), WM_OK);
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    for (int second = 1; second <= SECONDS; second++) {
+        int64_t joules = 1 + (int64_t)second * WATTS;
+        snprintf(text, sizeof(text), "%lld\n",
+                 (long long)(joules * 1000000 % (65532610987 + 1)));
+        test_write_file(dir, "class/powercap/intel-rapl:0/energy_uj", text);
+        test_pass_time(1000 * MILLISECOND);
+        assert_int_equal(wm_tracker_poll(tracker, 0, NULL), WM_TRACKER_RUNNING);
+    }
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_float_equal(number(tracker, "energy.cpu.total"), WATTS * SECONDS, WATTS);
+    wm_tracker_free(tracker);
+    unsetenv("WATTMETER_SYSFS");
+}
+
 /* They come to the tracker as long as it runs; with the next one it is the same. */
 static void test_self_regions(void **state)
 {
@@ -644,6 +674,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_late_allocation_failure, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_counters_are_kept, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_recording_has_the_same_report, test_make_dir,
                                         test_remove_dir),

@@ -53,6 +53,10 @@ enum { WAY_COUNT = sizeof(ways) / sizeof(ways[0]) };
 
 #define LEAST_RANGE_J 65536.0
 
+/* However large a register is, or small: no real one is. */
+#define MOST_UNREAD_S 3600.0
+#define LEAST_UNREAD_S 0.1
+
 /* psys counts all of the machine, on servers with GPUs too. Those have a unit of
  * 1 J; where the range is that of a package's register, the machine is a small one. */
 #define PLATFORM_WATTS 20e3
@@ -335,6 +339,16 @@ static void read_cpu(const char *procfs, struct wm_cpuinfo *cpu)
         wm_parse_cpuinfo(text, cpu);
 }
 
+/* Half of the time in which no register can wrap twice, as a reading may be late. */
+static int64_t unread_ns(const struct rapl *rapl)
+{
+    double least_s = HUGE_VAL;
+
+    for (size_t i = 0; i < rapl->set.count; i++)
+        least_s = fmin(least_s, rapl->entries[i].total.most_s);
+    return (int64_t)(fmin(fmax(least_s / 2, LEAST_UNREAD_S), MOST_UNREAD_S) * 1e9);
+}
+
 static int rapl_open(void *state, const struct wm_source_config *config,
                      struct wm_source_found *ret_found, struct wm_error *err)
 {
@@ -362,7 +376,8 @@ static int rapl_open(void *state, const struct wm_source_config *config,
     describe(rapl);
     *ret_found = (struct wm_source_found) { .channels = rapl->channels,
                                             .channel_count = rapl->set.count,
-                                            .detail = rapl->detail };
+                                            .detail = rapl->detail,
+                                            .unread_ns = unread_ns(rapl) };
     return WM_OK;
 }
 

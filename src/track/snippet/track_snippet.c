@@ -19,8 +19,7 @@
 /* Snippets that are open at once. */
 #define SNIPPETS_MAX ((size_t)1 << 20)
 
-/* Counters that run over may not be left alone for longer: the smallest takes 65 s
- * at the highest power (source_rapl.c). */
+/* Devices are not left alone for longer, whatever their counters. */
 #define KEEP_NS INT64_C(20000000000)
 
 /* How often a device is read whose power has to be integrated, or whose sensor sees a
@@ -105,11 +104,21 @@ int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_
     return WM_OK;
 }
 
+/* Nor for longer than a counter takes to run over. */
+static int64_t keep_ns_of(const struct wm_meter *meter)
+{
+    int64_t unread_ns = wm_source_set_unread_ns(meter->inputs.sources);
+
+    return unread_ns < KEEP_NS ? unread_ns : KEEP_NS;
+}
+
 static int64_t step_of(const struct wm_meter *meter)
 {
+    int64_t keep_ns = keep_ns_of(meter);
+
     if (meter->interval_ns > 0)
-        return meter->interval_ns;
-    return wm_meter_inputs_need_steps(&meter->inputs) ? STEP_NS : KEEP_NS;
+        return meter->interval_ns < keep_ns ? meter->interval_ns : keep_ns;
+    return wm_meter_inputs_need_steps(&meter->inputs) ? STEP_NS : keep_ns;
 }
 
 static void sample(struct wm_meter *meter)
@@ -261,7 +270,7 @@ int wm_meter_begin(struct wm_meter *meter, const char *name, bool is_ours,
     snippet->is_ours = is_ours;
 
     /* A counter that may have run over since tells nothing but where it is now. */
-    if (wm_clock_monotonic_ns() - meter->inputs.when_ns > KEEP_NS)
+    if (wm_clock_monotonic_ns() - meter->inputs.when_ns > keep_ns_of(meter))
         wm_meter_inputs_read(&meter->inputs, false);
     wm_meter_inputs_read(&meter->inputs, true);
     wm_snippet_begin(snippet);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
@@ -335,12 +336,12 @@ static const struct wm_source_file files[] = {
     { 0 },
 };
 
-/* Where no file is in the way it is other people's processes. */
+/* Where no file is in the way it is other people's processes, or a container. */
 static void drm_advise(const struct wm_source_case *asked)
 {
     char program[WM_ADVICE_SIZE];
 
-    if (asked->advice->count > 0 || !asked->lacks_some)
+    if (asked->advice->count > 0 || !asked->lacks_some || geteuid() == 0)
         return;
     wm_permission_program(program, sizeof(program));
     wm_permission_capability(asked->advice,

@@ -640,9 +640,9 @@ enum wm_reading_state wm_drm_clients_limit(const struct wm_drm_clients *clients,
         return state;
     }
     if (search->denied_before > 0) {
-        wm_fail(ret_err, WM_EACCES,
-                "the GPU use of %zu processes may not be read; root may",
-                search->denied_before);
+        wm_fail(ret_err, WM_EACCES, "the GPU use of %zu process%s may not be read%s",
+                search->denied_before, search->denied_before == 1 ? "" : "es",
+                geteuid() == 0 ? ", not even by root here" : "; root may");
         return WM_READING_DENIED;
     }
     if (!search->sees_all) {

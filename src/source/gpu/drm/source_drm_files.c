@@ -34,8 +34,8 @@ static enum wm_reading_state fail_read(const struct wm_drm_card *card,
     case ENOTDIR:
         return file->fd == WM_DRM_BY_PATH ? WM_READING_NONE : WM_READING_FAILED;
     case EACCES:
-        wm_fail(err, WM_EACCES, "only root may read %s/%s: Permission denied", card->path,
-                name);
+        wm_fail(err, WM_EACCES, "%s%s/%s: Permission denied",
+                geteuid() == 0 ? "" : "only root may read ", card->path, name);
         return WM_READING_DENIED;
     /* Who may open a file may read it: this is amdgpu's word for a GPU that is
      * asleep or being reset, from Linux 6.15 on. */
