@@ -86,6 +86,10 @@ struct wm_sensor {
     enum wm_sensor_kind kind;
     int64_t period_ns; /* the sensor has something new so often; 0: as the channel */
 
+    /* A gauge whose period nobody has published: while its value does not change the value
+     * may be as old as this. 0: the period holds. */
+    int64_t longest_ns;
+
     /* A value is the mean over so long before it; 0: over a period. A sensor whose
      * window is shorter than its period is blind for the rest of each period: that is
      * its dead time. */

@@ -64,6 +64,7 @@ static const char *const words[][WORDS_MAX] = {
 /* Of a sensor, but for its kind. */
 static const struct wm_member sensor_members[] = {
     { .key = "period_ns", .slot = SLOT(period_ns), .type = WM_MEMBER_TIME },
+    { .key = "longest_ns", .slot = SLOT(longest_ns), .type = WM_MEMBER_TIME },
     { .key = "window_s", .slot = SLOT(window_s), .type = WM_MEMBER_DOUBLE },
     { .key = "is_sample", .slot = SLOT(is_sample), .type = WM_MEMBER_BOOL },
     { .key = "gain", .slot = SLOT(gain), .type = WM_MEMBER_DOUBLE },
@@ -103,6 +104,8 @@ static json_t *sensor_json(const struct wm_sensor *sensor)
         return json_object();
 
     json_t *object = wm_members_json(&sensors, sensor);
+    if (sensor->longest_ns == 0)
+        json_object_del(object, "longest_ns");
     wm_json_set(&object, "kind", json_string(wm_word(WM_WORDS_SENSOR, (int)sensor->kind)));
     return object;
 }
@@ -291,7 +294,8 @@ static int read_sensor(const json_t *object, struct wm_sensor *sensor, struct wm
         if (!(numbers[i] >= 0 && numbers[i] <= SENSOR_MAX))
             return wm_fail(err, WM_EFORMAT, "a sensor cannot be as it is said to be");
     }
-    return sensor->period_ns >= 0 && sensor->period_ns <= PERIOD_MAX_NS
+    return sensor->period_ns >= 0 && sensor->period_ns <= PERIOD_MAX_NS &&
+                   sensor->longest_ns >= 0 && sensor->longest_ns <= PERIOD_MAX_NS
                ? WM_OK
                : wm_fail(err, WM_EFORMAT, "a sensor has no possible period");
 }

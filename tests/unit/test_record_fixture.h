@@ -69,6 +69,7 @@ static inline const struct wm_channel *fixture_channels(void)
           .device_kind = WM_DEVICE_GPU,
           .sensor = { .kind = WM_SENSOR_BOARD,
                       .period_ns = 20000000,
+                      .longest_ns = 3000000000,
                       .window_s = 0.01,
                       .is_sample = true,
                       .gain = 0.07,

@@ -34,6 +34,7 @@ static void assert_same_sensor(const struct wm_sensor *a, const struct wm_sensor
 {
     assert_int_equal(a->kind, b->kind);
     assert_int_equal(a->period_ns, b->period_ns);
+    assert_int_equal(a->longest_ns, b->longest_ns);
     assert_true(a->window_s == b->window_s);
     assert_int_equal(a->is_sample, b->is_sample);
     assert_true(a->gain == b->gain && a->offset == b->offset);

@@ -80,6 +80,21 @@ void wm_sensor_pace_count(struct wm_sensor_pace *pace, const struct wm_reading *
     pace->change_poll_s = wm_stats_seconds(last_ns, pace->change_ns);
 }
 
+void wm_sensor_pace_show(struct wm_sensor_pace *pace, const struct wm_sensor *sensor,
+                         const struct wm_reading *reading)
+{
+    double longest_s = (double)sensor->longest_ns / 1e9;
+
+    if (longest_s <= 0) {
+        wm_sensor_pace_add(pace, reading);
+        return;
+    }
+    wm_sensor_pace_count(pace, reading);
+    int64_t since_ns = pace->changes > 0 ? pace->change_ns : pace->first_ns;
+    double seconds = fmax(pace->standstill_s, wm_stats_seconds(since_ns, pace->last_ns));
+    pace->standstill_s = fmin(seconds, longest_s);
+}
+
 /* Fewer readings for each change, fewer changes, or changes farther from a beat than
  * readings at a third of the period make them, say nothing. */
 #define LEAST_POLLS 3

@@ -50,6 +50,10 @@ void wm_sensor_pace_add(struct wm_sensor_pace *pace, const struct wm_reading *re
  * period is no shorter than that. */
 void wm_sensor_pace_count(struct wm_sensor_pace *pace, const struct wm_reading *reading);
 
+/* The same of a gauge. One whose period is not sure may be as slow as it stands still. */
+void wm_sensor_pace_show(struct wm_sensor_pace *pace, const struct wm_sensor *sensor,
+                         const struct wm_reading *reading);
+
 /* Its period was seen to be no longer than that; 0: it was not. */
 void wm_sensor_pace_bound(struct wm_sensor_pace *pace, double most_s);
 

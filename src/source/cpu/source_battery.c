@@ -30,6 +30,9 @@
 /* The kernel asks the firmware of ACPI batteries at most once a second. */
 #define PERIOD_NS WM_NS_PER_S
 
+/* But some gauges have something new only twice a minute. */
+#define LONGEST_NS (30 * WM_NS_PER_S)
+
 /* At k = 2: our assumption. */
 #define GAIN 0.10
 
@@ -122,6 +125,7 @@ static int battery_open(void *state, const struct wm_source_config *config,
             .kind = WM_GAUGE,
             .period_ns = PERIOD_NS,
             .sensor = { .kind = WM_SENSOR_BATTERY,
+                        .longest_ns = LONGEST_NS,
                         .gain = GAIN,
                         .step = 1e-6, /* the files are in millionths */
                         .text = "the battery's own gauge" },

@@ -55,6 +55,9 @@ struct hwmon {
 /* At k = 2: our assumption. */
 #define GAIN 0.10
 
+/* The longest time for which an average stands, where its driver does not say. */
+#define LONGEST_NS (10 * WM_NS_PER_S)
+
 /* The time over which a sensor measures, where its driver does not say. */
 #define SAMPLE_S 1e-3
 
@@ -73,6 +76,8 @@ static struct wm_sensor sensor_facts(const struct wm_hwmon_sensor *sensor)
         facts.is_sample = true;
         facts.window_s = sensor->period_ns > 0 ? (double)sensor->period_ns / 1e9 : SAMPLE_S;
         facts.text = "a sensor of the board that reports instantaneous power";
+    } else if (sensor->quantity == WM_HWMON_POWER && sensor->period_ns == 0) {
+        facts.longest_ns = LONGEST_NS;
     }
     return facts;
 }

@@ -32,6 +32,12 @@ static const char source_name[] = "drm";
 /* At k = 2: our assumption. */
 #define GAIN 0.10
 
+/* Our assumptions, too: what a moment and an average are of, and the longest time for which
+ * a power stands though another is drawn. */
+#define MOMENT_S 1e-3
+#define AVERAGE_S 0.5
+#define LONGEST_NS WM_NS_PER_S
+
 static const struct {
     const char *name;
     const char *unit;
@@ -133,16 +139,34 @@ static const char *sensor_text(const struct wm_drm_card *card, enum wm_drm_metri
     return is_own ? "the GPU's own sensor" : "the sensor of CPU and GPU together";
 }
 
+/* hwmon says whether a power is that of a moment or an average, but not over how long, nor
+ * how often there is a new one. */
+static bool is_moment(const struct wm_drm_card *card)
+{
+    const struct wm_drm_way *way = &card->ways[WM_DRM_POWER];
+    const char *name = way->by == WM_DRM_BY_FILES ? way->files[0].name : "";
+    size_t length = strlen(name), end = strlen("_input");
+
+    return length > end && strcmp(name + length - end, "_input") == 0;
+}
+
 static struct wm_sensor sensor_of(const struct wm_drm_card *card, enum wm_drm_metric metric)
 {
     if (metric != WM_DRM_ENERGY && metric != WM_DRM_POWER)
         return (struct wm_sensor) { 0 };
-    return (struct wm_sensor) {
+    struct wm_sensor sensor = {
         .kind = WM_SENSOR_BUILT_IN,
         .gain = GAIN,
         .range = wm_drm_card_most_watts(card),
         .text = sensor_text(card, metric),
     };
+
+    if (metric == WM_DRM_POWER) {
+        sensor.is_sample = is_moment(card);
+        sensor.window_s = sensor.is_sample ? MOMENT_S : AVERAGE_S;
+        sensor.longest_ns = LONGEST_NS;
+    }
+    return sensor;
 }
 
 static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric)
