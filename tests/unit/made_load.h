@@ -23,7 +23,7 @@ static inline double spread_out(double low, double high)
     return low * pow(high / low, uniform(0, 1));
 }
 
-#define MOST_STRETCHES 65536
+#define MOST_STRETCHES 131072
 
 /* Times at which the power changes, and the joules until then. */
 struct load {

@@ -40,6 +40,7 @@ struct device {
     double busy_period;           /* s, of the utilization */
     double phase, busy_phase, gain, offset;
     double noise;                 /* of each power, in proportion */
+    double flat_busy;             /* its utilization, if the load does not show it */
     double counted_until, joules; /* of a counter that sees a part of the time */
 };
 
@@ -77,6 +78,8 @@ static inline double busy_at(const struct device *device, double when)
     double until = latched(when, device->busy_period, device->busy_phase), busy = 0;
     double from = until - device->busy_period;
 
+    if (device->flat_busy > 0)
+        return floor(100 * device->flat_busy + uniform(-0.01, 0.01)) / 100;
     for (size_t i = stretch_at(load, from); i < load->count && load->from[i] < until; i++) {
         double end = i + 1 < load->count ? fmin(load->from[i + 1], until) : until;
         if (load->watts[i] >= device->busy_watts)

@@ -65,6 +65,9 @@
 /* Points nearer to each other than this part of a period make no straight line. */
 #define LINE_PERIODS 1e-3
 
+/* A smaller part of the range of readings is no swing. */
+#define SWING_PART 0.2
+
 /* A value that stands for so long is a new one, of a period after the last, that equals
  * it. */
 #define SAME_PERIODS 1.25
@@ -112,14 +115,22 @@ static double impossible_watts(const struct wm_sensor *sensor)
     return sensor->range > 0 ? fmin(LIMIT_TIMES * sensor->range, MOST_WATTS) : MOST_WATTS;
 }
 
-static void go_on(struct wm_energy_way *way, double watts)
+/* `count` readings were before this one. */
+static void go_on(struct wm_energy_swing *swing, size_t order, uint64_t count, double watts)
 {
-    double far = fabs(watts - way->from);
+    struct wm_energy_way *way = &swing->ways[order - 1];
+    double *from = &way->from[count % order];
+    double noise = fmax(WM_ENERGY_NOISE * *from, SWING_PART * (swing->most - swing->least));
 
-    if (far <= WM_ENERGY_NOISE * way->from)
-        return;
-    way->watts += far;
-    way->from = watts;
+    if (count >= order) {
+        double far = fabs(watts - *from);
+        double apart = watts - swing->recent[(count - order) % WM_ENERGY_ORDERS];
+        way->squares += apart * apart;
+        if (far <= noise)
+            return;
+        way->watts += far;
+    }
+    *from = watts;
 }
 
 /* Sums are of what powers are more than the first, so that no digits are lost. */
@@ -127,16 +138,12 @@ static void add_spread(struct wm_energy_swing *swing, double watts)
 {
     double more = watts - swing->first;
     double pair_least = fmin(swing->last, watts), pair_most = fmax(swing->last, watts);
-    struct wm_energy_way *other = &swing->each_other[swing->count % 2];
 
     swing->sum += more;
     swing->sum_squares += more * more;
-    if (swing->count == 1) {
+    if (swing->count == 1)
         swing->most = swing->least = watts;
-        swing->way.from = watts;
-    }
     if (swing->count <= 2) {
-        other->from = watts;
         swing->highest_pair = pair_least;
         swing->lowest_pair = pair_most;
     }
@@ -144,8 +151,9 @@ static void add_spread(struct wm_energy_swing *swing, double watts)
     swing->least = fmin(swing->least, watts);
     swing->highest_pair = fmax(swing->highest_pair, pair_least);
     swing->lowest_pair = fmin(swing->lowest_pair, pair_most);
-    go_on(&swing->way, watts);
-    go_on(other, watts);
+    for (size_t order = 1; order <= WM_ENERGY_ORDERS; order++)
+        go_on(swing, order, swing->count - 1, watts);
+    swing->recent[(swing->count - 1) % WM_ENERGY_ORDERS] = watts;
 }
 
 static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_ns)
@@ -288,7 +296,7 @@ static void add_power(struct wm_energy *energy, double tick_s,
             (struct wm_energy_reading) { energy->power_ns, energy->power };
         energy->power_stamp_s = stamp;
     }
-    wm_sensor_pace_add(&energy->power_pace, power);
+    wm_sensor_pace_show(&energy->power_pace, &energy->power_sensor, power);
     add_power_swing(energy, power);
     energy->powered = true;
     energy->power = power->value;
@@ -787,6 +795,19 @@ double wm_energy_partly_busy(double busy)
     return fmin(10 * busy * (1 - busy), 1);
 }
 
+static void add_settled(struct wm_energy *energy, double tick_s)
+{
+    double busy = energy->busy.number;
+
+    if (wm_stats_seconds(energy->first_ns, energy->last_ns) < BUSY_S)
+        return;
+    if (energy->settled_s <= 0)
+        energy->least_busy = energy->most_busy = busy;
+    energy->settled_s += tick_s;
+    energy->least_busy = fmin(energy->least_busy, busy);
+    energy->most_busy = fmax(energy->most_busy, busy);
+}
+
 static void add_busy(struct wm_energy *energy, double tick_s)
 {
     if (!energy->busy.known)
@@ -795,6 +816,7 @@ static void add_busy(struct wm_energy *energy, double tick_s)
     energy->busy_known_s += tick_s;
     energy->busy_s += tick_s * energy->busy.number;
     energy->partly_busy_s += tick_s * wm_energy_partly_busy(energy->busy.number);
+    add_settled(energy, tick_s);
 }
 
 static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)

@@ -84,9 +84,14 @@ struct wm_energy_reading {
 /* What powers differ by is noise up to so much of them. */
 #define WM_ENERGY_NOISE 0.035
 
-/* How far power went up and down, but for noise. */
+/* A load may be in step with up to so many periods of the sensor. */
+enum { WM_ENERGY_ORDERS = 8 };
+
+/* Of readings that are `order` apart, which are `order` sequences: how far power went up
+ * and down in all of them, but for noise, and the squares of the differences. */
 struct wm_energy_way {
-    double from, watts;
+    double from[WM_ENERGY_ORDERS];
+    double watts, squares;
 };
 
 /* How far powers that follow each other differ. */
@@ -98,12 +103,13 @@ struct wm_energy_swing {
     double squares; /* sum of theirs */
 
     /* Of the powers but for the first, which is of the time before: how much that was more
-     * or less, how they are spread, how far they went up and down, each of them and each
-     * other one, and what two in a row were at most, and at least. */
+     * or less, how they are spread, how far they went up and down, and
+     * what two in a row were at most, and at least. */
     double first;
     double sum, sum_squares;
     double least, most;
-    struct wm_energy_way way, each_other[2];
+    struct wm_energy_way ways[WM_ENERGY_ORDERS]; /* by order: those one apart first */
+    double recent[WM_ENERGY_ORDERS];
     double highest_pair, lowest_pair;
 };
 
@@ -187,6 +193,10 @@ struct wm_energy {
     struct wm_known busy;
     double busy_known_s, busy_s;
     double partly_busy_s; /* and for how much it was neither always busy nor never */
+
+    /* After the first second, in which it is in part that of the time before: for how long
+     * it is known, and between what it was. */
+    double settled_s, least_busy, most_busy;
 };
 
 /* What the figure rests on. */

@@ -13,10 +13,6 @@
  * 95 % confidence. */
 #define STEADY_STEPS 20.0
 
-/* The most periods for which a load is taken to stay in step with the sensor. On an A100
- * it did for the 128 that were tried. */
-#define IN_STEP 200.0
-
 /* What differs from reading to reading is in part a rhythm that a sensor follows, and does
  * not miss. */
 #define MISSED 0.5
@@ -25,6 +21,19 @@
  * time in one of so many of its readings may have been so in all. */
 #define BUSY_S 1.0
 #define PARTLY 3.0
+
+/* A device may draw up to ten times what it drew before; in nearly all cases no more than
+ * 8.5 times. One and a half periods after it has begun that is shown. */
+#define UNSHOWN_TIMES 7.5
+#define SHOWN_STEPS 1.5
+
+/* Utilization is even if it moves by no more than its own step for so long, after the
+ * second in which it is in part of the time before. Faster rhythms than this it does not
+ * show, nor those of a device that is hardly ever busy, or hardly ever idle. */
+#define EVEN_S 1.0
+#define EVEN 0.0101
+#define LEAST_RHYTHM_S 0.09
+#define LEAST_PART 0.18
 
 /* Counter and power that differ by more are at odds. */
 #define MOST_GAP 0.05
@@ -101,9 +110,10 @@ static double window_s(const struct figure *figure)
     return window > 0 ? window : figure->period_s;
 }
 
-/* What power may be besides what is assumed for a time that is not seen: as far off as
- * it was from one value to the next, and in a run of a few steps something else
- * altogether. A mean that moves on hides how far its steps were apart. */
+/* What power may be besides what is assumed for a time that is not seen: as far off as it
+ * was from one value to the next, or something else altogether, for which the chance is one
+ * in n + 1 after n steps in which it was not (Laplace's rule of succession). A mean that
+ * moves on hides how far its steps were apart. */
 static double unsteadiness(const struct figure *figure)
 {
     double reach_s = fmax(figure->spacing_s, window_s(figure));
@@ -111,7 +121,7 @@ static double unsteadiness(const struct figure *figure)
     double steps = reach_s > 0 ? figure->seconds / reach_s : STEADY_STEPS;
 
     return hypot(K * figure->difference * times,
-                 figure->watts * figure->doubt * fmax(1 - steps / STEADY_STEPS, 0));
+                 figure->watts * figure->doubt / sqrt(1 + steps));
 }
 
 /* Of readings that carry their own time: what their line leaves out at the ends, where
@@ -158,8 +168,36 @@ static double edge_squares(const struct figure *figure, const struct wm_energy_e
     double lag_s = mean_s > 0 ? edge->lag_s - 5 * mean_s : edge->lag_s;
     double unseen_s = fabs(lag_s + edge->cut_s) + edge->blur_s / 2;
 
+    /* What is shown of the time before the run is not in its integral. */
+    if (figure->is_integral)
+        unseen_s = fmin(unseen_s, figure->seconds);
+
     return square(watts * edge->blur_s) + square(watts * edge->stamp_s) +
            square(unseen_s * unsteadiness(figure)) + square(watts * inside_s);
+}
+
+/* The part of the run of which nothing is shown yet: all that is may be of the time before.
+ * A gauge that has not moved, or once, may be older than the run, if its period is not
+ * sure. */
+static double unshown(const struct figure *figure)
+{
+    double longest_s = (double)figure->sensor->longest_ns / 1e9;
+    double changes = (double)figure->energy->power_pace.changes;
+
+    if (figure->is_integral && changes < 2 && figure->seconds < longest_s)
+        return 1 - changes / 2;
+    if (figure->period_s <= 0)
+        return 0;
+    return fmax(1 - figure->seconds / figure->period_s / SHOWN_STEPS, 0);
+}
+
+static double unshown_joules(const struct figure *figure)
+{
+    double most = figure->watts * UNSHOWN_TIMES;
+
+    if (figure->sensor->range > 0)
+        most = fmin(most, fmax(figure->sensor->range - figure->watts, 0));
+    return most * figure->seconds * unshown(figure);
 }
 
 /* How far values differ, as a square: as they did, and before a few of them have been
@@ -190,16 +228,17 @@ static double sampling_squares(const struct figure *figure)
            figure->seconds * spacing_s;
 }
 
-static struct wm_unseen_case unseen_case(const struct figure *figure)
+/* A driver's utilization is the mean of a time that is rarely a multiple of a load's
+ * period: a load that is in step with a sensor of 100 ms moves it up and down. */
+static bool is_even(const struct figure *figure)
 {
-    return (struct wm_unseen_case) {
-        .swing = figure->swing,
-        .watts = figure->watts,
-        .seconds = figure->seconds,
-        .seen = wm_sensor_seen(figure->sensor, figure->period_s),
-        .busy = figure->busy,
-        .most_watts = figure->sensor->range,
-    };
+    const struct wm_energy *energy = figure->energy;
+
+    if (figure->sensor->is_sample)
+        return figure->known <= 0;
+    return figure->spacing_s >= LEAST_RHYTHM_S && energy->settled_s >= EVEN_S &&
+           energy->least_busy >= LEAST_PART && energy->most_busy <= 1 - LEAST_PART &&
+           energy->most_busy - energy->least_busy <= EVEN;
 }
 
 /* A device that was always busy or never, whenever it was asked, hides nothing; it was
@@ -213,21 +252,32 @@ static double partly_busy(const struct figure *figure)
     return fmin(PARTLY * energy->partly_busy_s / energy->busy_known_s, 1);
 }
 
+static struct wm_unseen_case unseen_case(const struct figure *figure)
+{
+    return (struct wm_unseen_case) {
+        .swing = figure->swing,
+        .watts = figure->watts,
+        .seconds = figure->seconds,
+        .seen = wm_sensor_seen(figure->sensor, figure->period_s),
+        .busy = figure->busy,
+        .partly = partly_busy(figure),
+        .is_even = is_even(figure),
+        .is_sample = figure->sensor->is_sample,
+        .known = figure->known,
+        .most_watts = figure->sensor->range,
+    };
+}
+
 /* What was drawn besides what the sensor saw, or was not drawn though it seemed so, if
- * the load is in step with it. While nobody knows how busy the device was, it may have
- * been as at other times, or idle in the time that is not seen. */
+ * the load is in step with it. */
 static struct wm_unseen unseen_joules(const struct figure *figure)
 {
     const struct wm_unseen_case what = unseen_case(figure);
-    double steps = figure->spacing_s > 0 ? figure->seconds / figure->spacing_s : 1;
-    double times = figure->result->joules / fmax(steps / IN_STEP, 1);
-    double partly = partly_busy(figure);
-    double idle = (1 - figure->known) * (1 - what.seen);
+    double joules = figure->result->joules;
     struct wm_unseen unseen;
 
     wm_unseen_find(&what, &unseen);
-    return (struct wm_unseen) { times * (partly * unseen.less + idle),
-                                times * (partly * unseen.more + idle) };
+    return (struct wm_unseen) { joules * unseen.less, joules * unseen.more };
 }
 
 static double gap_squares(const struct figure *figure)
@@ -268,7 +318,7 @@ void wm_uncertainty_find(const struct wm_energy *energy,
              sampling_squares(&figure) + gap_squares(&figure));
     uncertainty.unseen = fmax(unseen.less, unseen.more);
     uncertainty.below = hypot(other, unseen.less);
-    uncertainty.above = hypot(other, unseen.more);
+    uncertainty.above = hypot(hypot(other, unshown_joules(&figure)), unseen.more);
     uncertainty.random = fmax(uncertainty.below, uncertainty.above);
     uncertainty.at_odds = are_at_odds(result, uncertainty.random);
     /* One of the two is wrong by as much. */

@@ -244,10 +244,9 @@ static double part_unclocked(const struct wm_region_clocked *clocked)
 static double unclocked_off_s(const struct wm_region_clocked *clocked,
                               const struct wm_region_by_time *by_time, double all_s)
 {
-    double part = part_unclocked(clocked);
-    double has_s = part * clocked->uses[WM_REGION_EXCLUSIVE].used.number;
+    double has_s = part_unclocked(clocked) * clocked->uses[WM_REGION_EXCLUSIVE].used.number;
 
-    return by_time->shared * fmax(has_s, fmin(part * by_time->own_s, all_s) - has_s);
+    return by_time->shared * fmax(has_s, fmin(clocked->others_s, all_s) - has_s);
 }
 
 /* What one of them has, others have not. */
@@ -278,16 +277,14 @@ double wm_region_cpu_divide(struct wm_region_items *items,
     }
     add_unclocked(items, by_time, all_s);
     for (size_t i = 0; i < items->names.count; i++)
-        items->names.list[i]->moved = (struct wm_region_moved) { 0 };
+        items->names.list[i]->moved.off_s = items->names.list[i]->moved.shared_s = 0;
     for (size_t i = 0; i < items->paths.count; i++) {
         struct wm_region_item *path = items->paths.list[i];
         struct wm_region_moved *name = &items->names.list[path->of_name]->moved;
         path->moved.off_s = by_time[i].off_s;
         path->moved.shared_s = by_time[i].shared * clocked_s(items, i);
         name->off_s += path->moved.off_s;
-        path->moved.own_s = by_time[i].own_s;
         name->shared_s += path->moved.shared_s;
-        name->own_s += path->moved.own_s;
     }
     return left_s;
 }

@@ -28,7 +28,6 @@ double wm_region_cpu_find(struct wm_region_items *items, double total);
  */
 struct wm_region_by_time {
     double seconds, cpu_s;
-    double own_s;  /* in which it was innermost, whoever else was */
     double joules; /* of the energy that moves */
     double shared; /* the part of its time in which others were innermost, too */
     double loose;  /* the part in which stretches do not tell whose CPU time it was */

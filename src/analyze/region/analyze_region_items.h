@@ -60,7 +60,6 @@ struct wm_region_moved {
     double j[WM_REGION_RATES][WM_REGION_PARTS];
     double off_s;    /* of CPU time, that it may have more or less */
     double shared_s; /* of its CPU time, while other threads worked, too */
-    double own_s;    /* time in which it was innermost, of all its calls */
 };
 
 /* A name or a path. */

@@ -613,16 +613,6 @@ static double shared_part(const struct wm_region_time *time)
     return time->ns > 0 ? fmin(2 * (1 - time->squares / time->ns), 1) : 0;
 }
 
-/* Calls of an item that are open together, while one is. */
-static double calls_at_once(const struct wm_region_item *item,
-                            const struct wm_region_time times[WM_REGION_PARTS])
-{
-    double all_s = item->clocked.s + item->clocked.others_s;
-    double open_s = times[WM_REGION_INCLUSIVE].ns / 1e9;
-
-    return open_s > 0 ? fmax(all_s / open_s, 1) : 1;
-}
-
 static void find_by_time(const struct wm_regions *regions,
                          const struct wm_region_item *item,
                          const struct wm_region_whole *wholes,
@@ -635,11 +625,9 @@ static void find_by_time(const struct wm_regions *regions,
     memcpy(times, item->time, sizeof(times));
     add_times(regions, item, times);
     double seconds = times[part].ns / 1e9;
-    double weight = seconds > 0 ? times[part].squares / times[part].ns : 1;
     double doubt = seconds > 0 ? fmin(2 * share->doubt_s / seconds, 1) : 0;
     *by_time = (struct wm_region_by_time) {
         .seconds = seconds,
-        .own_s = weight > 0 ? seconds / weight * calls_at_once(item, times) : 0,
         .cpu_s = divide(regions, item, part, WM_REGION_CPU_TIME, wholes).used.number,
         .shared = shared_part(&times[part]),
         .loose = fmax(shared_part(&times[part]), doubt),
@@ -719,12 +707,9 @@ static void find_cpu_time(struct wm_regions *regions, const struct wm_region_who
 int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
                      const struct wm_region_package *package)
 {
-    bool is_known = wholes[WM_REGION_CPU_TIME].used.known;
-
-    regions->has_clocks = regions->is_clocked && is_known;
-    regions->rates = (struct wm_region_rates) { 0 };
-    if (!is_known)
+    if (!wholes[WM_REGION_CPU_TIME].used.known)
         return WM_OK;
+    regions->has_clocks = regions->is_clocked;
     find_cpu_time(regions, wholes);
     if (!package)
         return WM_OK;
@@ -751,15 +736,10 @@ static double mix_of(const struct wm_regions *regions, const struct wm_region_it
     return regions->rates.mix * fmax(fabs(moved), rate * item->moved.shared_s);
 }
 
-/* By how much CPU time an item may have more or less than what it is taken to have. What it
- * does not share with calls inside it is no more than its own time. */
+/* By how much CPU time an item may have more or less than what it is taken to have. */
 static double off_s_of(const struct wm_region_item *item, enum wm_region_part part)
 {
-    const struct wm_region_use *use = &item->clocked.uses[part];
-    double most =
-        part == WM_REGION_EXCLUSIVE ? fmax(use->used.number, item->moved.own_s) : INFINITY;
-
-    return item->moved.off_s + fmin(use->random, most);
+    return item->moved.off_s + item->clocked.uses[part].random;
 }
 
 /* The tree's energy goes by CPU time because it is said to. Of memory and GPUs the clocks
