@@ -105,6 +105,17 @@ static void add_segment(struct wm_analysis *analysis, const struct wm_tick *tick
     analysis->in_segment = is_active;
 }
 
+/* Power beyond all limits of its device is no reading. */
+static void add_gauge(const struct wm_channel *channel, const struct wm_reading *reading,
+                      struct wm_channel_stats *stats)
+{
+    if (channel->sensor.range > 0 && reading->state == WM_READING_OK &&
+        reading->value > wm_energy_impossible_watts(&channel->sensor))
+        snprintf(stats->why, sizeof(stats->why), "it was more than the device can draw");
+    else
+        wm_gauge_add(&stats->gauge, reading);
+}
+
 void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     struct wm_timepoint point;
@@ -118,7 +129,7 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
         if (analysis->channels[i].kind == WM_COUNTER)
             wm_counter_add(&stats->counter, reading);
         else
-            wm_gauge_add(&stats->gauge, reading);
+            add_gauge(&analysis->channels[i], reading, stats);
         stats->state = reading->state;
     }
     wm_devices_tick(analysis, tick, &totals);

@@ -158,6 +158,17 @@ def _(folder):
                for note in r["remarks"]), r["remarks"]
 
 
+@case("counter and power of a GPU of many times its highest limit: neither is believed")
+def _(folder):
+    scenario = folder / "much.json"
+    scenario.write_text(json.dumps({"gpus": [{"name": "H100", "power": 5000, "energy": {"start": 1000}}]}))
+    r = tap.report("sleep", "0.5", env=tap.environment(
+        WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"), FAKE_NVML_SCENARIO=str(scenario)))
+    assert r["energy"]["gpus"][0]["energy"] is None and r["gpus"][0]["power"]["max"] is None, r
+    assert "more than the device can draw" in r["why"]["gpus.0.power.max"], r["why"]
+    assert "energy.total" in r["why"], r["why"]
+
+
 @case("more than eight GPUs are folded, and the one that is far off is named")
 def _(folder):
     scenario = folder / "many.json"

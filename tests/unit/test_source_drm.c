@@ -752,6 +752,20 @@ static void test_dies(void **state)
     }
 }
 
+/* A second die without the first lacks a power. */
+static void test_second_die_alone(void **state)
+{
+    make_die(*state, 0, NULL, false);
+    make_die(*state, 1, NULL, true);
+    struct wm_source *source = open_trees(*state, make_proc(*state), "1");
+    size_t power = find(source, "0000:02:00.0", "power");
+
+    read_all(source);
+    assert_int_equal(readings[power].state, WM_READING_UNSUPPORTED);
+    assert_int_equal(wm_source_channel(source, power)->device_kind, WM_DEVICE_GPU);
+    wm_source_close(source);
+}
+
 /* The file changes while it is being read again and again. */
 static void test_gpu_metrics_steps(void **state)
 {
@@ -1310,6 +1324,7 @@ int main(void)
         cmocka_unit_test(test_choice_of_files),
         cmocka_unit_test(test_gpu_metrics),
         cmocka_unit_test(test_dies),
+        IN_SCRATCH(test_second_die_alone),
         IN_SCRATCH(test_gpu_metrics_steps),
         IN_SCRATCH(test_asleep),
         IN_SCRATCH(test_no_permission),

@@ -109,8 +109,7 @@ static bool there(const struct wm_reading *reading)
     return reading && wm_stats_usable(reading) && reading->value >= 0;
 }
 
-/* What no reading of the sensor can say. */
-static double impossible_watts(const struct wm_sensor *sensor)
+double wm_energy_impossible_watts(const struct wm_sensor *sensor)
 {
     return sensor->range > 0 ? fmin(LIMIT_TIMES * sensor->range, MOST_WATTS) : MOST_WATTS;
 }
@@ -270,7 +269,7 @@ static void add_power(struct wm_energy *energy, double tick_s,
     double joules = 0, seconds = 0;
 
     energy->since_s += tick_s;
-    if (!there(power) || power->value > impossible_watts(&energy->power_sensor)) {
+    if (!there(power) || power->value > wm_energy_impossible_watts(&energy->power_sensor)) {
         /* The last value may have stood for several ticks. */
         energy->hole_s +=
             energy->powered ? wm_stats_seconds(energy->power_ns, energy->last_ns) : tick_s;
@@ -660,7 +659,7 @@ static bool count_increase(struct wm_energy *energy, double joules, double secon
     double watts =
         joules / fmax(fmax(seconds, counter_period_s(energy)), SLOWEST_RENEWAL_S);
 
-    if (watts > impossible_watts(&energy->counter_sensor)) {
+    if (watts > wm_energy_impossible_watts(&energy->counter_sensor)) {
         energy->implausible++;
         return false;
     }

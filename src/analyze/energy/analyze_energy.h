@@ -229,6 +229,10 @@ struct wm_energy_result {
     double gap;               /* how far the two differ, relative to the counter */
 };
 
+/* More than the device of a sensor can draw, by the highest limit that its driver tells or
+ * by what any board can: who says so is not believed. */
+double wm_energy_impossible_watts(const struct wm_sensor *sensor);
+
 /* How sure it is that a device was busy for a part of the time only, 0 to 1: what is told
  * in percent may be one beside none, or beside all. */
 double wm_energy_partly_busy(double busy);

@@ -118,9 +118,12 @@ static enum wm_origin origin_of(const struct wm_drm_card *card, enum wm_drm_metr
 /* The power of an integrated GPU is inside the energy of the CPU package, or is all of it,
  * and that of a second die is the first one's: a sensor beside the GPU, which is added to
  * nothing. Where there is no sensor the channel still tells this. */
-static enum wm_device_kind kind_of(const struct wm_drm_card *card,
+static enum wm_device_kind kind_of(const struct drm *drm, const struct wm_drm_card *card,
                                    enum wm_drm_metric metric)
 {
+    /* Without the first one its power is missing. */
+    if (card->first_die && !drm->gpus[card->first_die - drm->cards.cards].wanted)
+        return WM_DEVICE_GPU;
     return card->elsewhere[0] && metric == WM_DRM_POWER ? WM_DEVICE_OTHER : WM_DEVICE_GPU;
 }
 
@@ -132,11 +135,11 @@ static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric met
 
 static const char *sensor_text(const struct wm_drm_card *card, enum wm_drm_metric metric)
 {
-    bool is_own = kind_of(card, metric) == WM_DEVICE_GPU;
-
-    if (card->has_second || (!is_own && !card->integrated))
+    if (card->has_second || card->first_die)
         return "the sensor of both dies of the package";
-    return is_own ? "the GPU's own sensor" : "the sensor of CPU and GPU together";
+    return card->elsewhere[0] && metric == WM_DRM_POWER
+               ? "the sensor of CPU and GPU together"
+               : "the GPU's own sensor";
 }
 
 /* hwmon says whether a power is that of a moment or an average, but not over how long, nor
@@ -189,7 +192,7 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
         .model = card->model,
         .metric = metrics[metric].name,
         .unit = metrics[metric].unit,
-        .device_kind = kind_of(card, metric),
+        .device_kind = kind_of(drm, card, metric),
         .kind = metrics[metric].kind,
         .origin = origin_of(card, metric),
         .period_ns = period_of(card, metric),

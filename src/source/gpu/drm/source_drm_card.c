@@ -288,6 +288,7 @@ static void find_elsewhere(struct wm_drm_cards *cards)
             !(first = find_first_die(cards, i)))
             continue;
         first->has_second = true;
+        card->first_die = first;
         snprintf(card->elsewhere, sizeof(card->elsewhere),
                  "its power is in that of %s, on the same package", first->label);
     }

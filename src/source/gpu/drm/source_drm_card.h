@@ -65,6 +65,7 @@ struct wm_drm_card {
     /* "its power is that of the CPU package": of a GPU that has no joules of its own. Empty
      * of others. */
     char elsewhere[64];
+    const struct wm_drm_card *first_die; /* whose power it is; NULL: no other card's */
 
     struct wm_drm_way ways[WM_DRM_METRICS];
     struct wm_drm_file metrics_file; /* gpu_metrics */
