@@ -239,6 +239,37 @@ def check_silent(scenario, why):
     assert re.search(r"^UUID +: n/a$", text, re.MULTILINE) and why in text, text
 
 
+def board(folder, address, status):
+    device = folder / "sys/bus/pci/devices" / address
+    (device / "power").mkdir(parents=True, exist_ok=True)
+    for name, text in (("vendor", "0x10de"), ("class", "0x030000"), ("power/runtime_status", status)):
+        (device / name).write_text(text + "\n")
+
+
+@case("a GPU that is asleep is not asked, and NVML is not started for it; a report has it once it is awake")
+def _(folder):
+    asleep = "it is asleep, and is not woken to be asked"
+    board(folder, "0000:01:00.0", "suspended")
+    broken = folder / "broken.json"  # with which NVML does not start
+    broken.write_text("nonsense")
+    extra = {"WATTMETER_SYSFS": str(folder / "sys")}
+    gpu = told(broken, extra=extra)["gpus"][0]
+    assert gpu["uuid"] == "0000:01:00.0" and gpu["why"]["power.draw_watts"] == asleep, gpu
+    report = tap.report("sleep", "0.3", env=environment(broken, **extra))
+    assert report["gpus"][0]["power"]["mean"] is None, report["gpus"]
+    assert asleep in report["why"]["energy.gpus.0.energy"], report["why"]
+
+    scenario = folder / "one.json"
+    scenario.write_text('{"gpus": [{"power": 100}]}')
+    woken = [folder / "wake.sh", folder / "sys/bus/pci/devices/0000:01:00.0/power/runtime_status"]
+    woken[0].write_text('sleep 1; echo active > "$1"; sleep 2\n')
+    report = tap.report("sh", *map(str, woken), env=environment(scenario, **extra))
+    energy = report["energy"]["gpus"][0]
+    assert 100 < energy["energy"] < 210 and energy["uncertainty_percent"] is None, energy
+    assert any(asleep in remark for remark in report["remarks"]), report["remarks"]
+    assert told(scenario, extra=extra)["gpus"][0]["uuid"].startswith("GPU-")
+
+
 @case("a process that /proc does not show has the name that the driver knows")
 def _(folder):
     path = folder / "scenario.json"

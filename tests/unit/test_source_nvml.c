@@ -872,6 +872,95 @@ static void test_lost_and_found(void **state)
     wm_source_close(source);
 }
 
+static void set_asleep(const char *dir, unsigned bus, bool is_asleep)
+{
+    static const char *const files[][2] = { { "vendor", "0x10de\n" },
+                                            { "class", "0x030000\n" } };
+    char path[128];
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        snprintf(path, sizeof(path), "bus/pci/devices/0000:%02x:00.0/%s", bus, files[i][0]);
+        test_write_file(dir, path, files[i][1]);
+    }
+    snprintf(path, sizeof(path), "bus/pci/devices/0000:%02x:00.0/power/runtime_status",
+             bus);
+    test_write_file(dir, path, is_asleep ? "suspended\n" : "active\n");
+}
+
+static struct wm_source *open_on_bus(const char *dir, const char *gpus)
+{
+    const struct wm_source_config config = { .nvml = fake_library(),
+                                             .sysfs = dir,
+                                             .gpus = gpus };
+    struct wm_source *source = NULL;
+    struct wm_error err = { 0 };
+
+    if (wm_source_open("nvml", &config, &source, &err) < 0)
+        fail_msg("%s", err.text);
+    return source;
+}
+
+static bool is_asleep(struct wm_source *source, size_t gpu)
+{
+    for (size_t m = gpu * METRICS; m < (gpu + 1) * METRICS; m++) {
+        if (readings[m].state != WM_READING_STALE ||
+            strcmp(wm_source_why(source, m), "it is asleep, and is not woken to be asked"))
+            return false;
+    }
+    return true;
+}
+
+/* While all are, NVML is not even started: with this scenario it could not. */
+static void test_all_asleep(void **state)
+{
+    const char *dir = *state;
+
+    use_scenario(dir, "nonsense");
+    set_asleep(dir, 2, true);
+    set_asleep(dir, 1, true);
+    struct wm_source *source = open_on_bus(dir, NULL);
+    for (int i = 0; i < 2; i++) {
+        read_source(source);
+        for (size_t g = 0; g < 2; g++)
+            assert_true(is_asleep(source, g));
+    }
+    assert_string_equal(wm_source_channel(source, 0)->device, "0000:01:00.0");
+    assert_string_equal(wm_source_channel(source, METRICS)->label, "gpu1");
+    assert_int_equal(wm_source_device_count(source), 2);
+
+    use_scenario(dir, "{\"gpus\": [{\"count\": 2}]}");
+    set_asleep(dir, 1, false);
+    read_source(source);
+    assert_string_equal(condition(source, 0, ""), "ok");
+    assert_true(is_asleep(source, 1));
+    set_asleep(dir, 1, true);
+    set_asleep(dir, 2, false);
+    read_source(source);
+    assert_true(is_asleep(source, 0));
+    assert_string_equal(condition(source, 1, ""), "ok");
+    wm_source_close(source);
+}
+
+/* Each call about the one that is asleep would hang. */
+static void test_one_asleep(void **state)
+{
+    const char *dir = *state;
+
+    use_scenario(dir,
+                 "{\"gpus\": [{\"count\": 2}], \"faults\": [{\"call\": \"nvmlDevice*\","
+                 " \"gpu\": 0, \"delay_ms\": 100000}]}");
+    set_asleep(dir, 1, true);
+    set_asleep(dir, 2, false);
+    struct wm_source *source = open_on_bus(dir, "1,0");
+    assert_non_null(strstr(wm_source_detail(source), "gpu0 is asleep"));
+    for (int i = 0; i < 3; i++) {
+        read_source(source);
+        assert_true(is_asleep(source, 0));
+        assert_string_equal(condition(source, 1, ""), "ok");
+    }
+    wm_source_close(source);
+}
+
 /* A call that fails as if the GPU were gone, when it is not. */
 static void test_first_call_fails(void **state)
 {
@@ -1478,6 +1567,8 @@ int main(void)
         IN_DIR(test_sensors),
         IN_DIR(test_lost),
         IN_DIR(test_lost_and_found),
+        IN_DIR(test_all_asleep),
+        IN_DIR(test_one_asleep),
         IN_DIR(test_first_call_fails),
         IN_DIR(test_supported_by_the_next_driver),
         IN_DIR(test_unloaded),

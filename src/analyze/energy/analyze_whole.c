@@ -315,6 +315,19 @@ static void remark_estimate(struct wm_report_builder *builder,
         wm_build_fact(builder, "CPU energy is not measured; it is %s", source->detail);
 }
 
+/* One that did not answer, or was asleep, may have figures at another time. */
+static bool was_silent(const struct wm_analysis *analysis, size_t channel)
+{
+    return channel != WM_NO_CHANNEL && analysis->stats[channel].silence.seconds > 0;
+}
+
+static bool has_lost(const struct wm_analysis *analysis,
+                     const struct wm_device_stats *device)
+{
+    return device->joules.counted || device->joules.max_power > 0 ||
+           was_silent(analysis, device->energy) || was_silent(analysis, device->power);
+}
+
 /* GPUs that had figures and lost all of them, or that do not answer, are in no sum; NULL
  * where there are none. */
 static const char *why_lost(const struct wm_report_builder *builder)
@@ -323,7 +336,7 @@ static const char *why_lost(const struct wm_report_builder *builder)
 
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         const struct wm_device_stats *device = &analysis->gpus[i].device;
-        if (device->counts && (device->joules.counted || device->joules.max_power > 0))
+        if (device->counts && has_lost(analysis, device))
             return builder->report->gpu_energy.energy.why;
     }
     return analysis->run->gpus_unknown ? analysis->run->gpu_remark : NULL;

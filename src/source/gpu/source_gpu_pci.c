@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_file.h"
+
 /* The digits before `separator`, which must follow unless it is the end. */
 static bool take_hex(const char **text, const char *end, char separator,
                      uint64_t *ret_value)
@@ -51,4 +53,12 @@ uint64_t wm_pci_rank(const char *text)
     if (!text || !wm_pci_parse(text, strlen(text), &number, &has_domain) || !has_domain)
         return UINT64_MAX;
     return number;
+}
+
+bool wm_pci_is_asleep(int fd)
+{
+    char text[32];
+
+    return fd >= 0 && wm_file_reread(fd, text, sizeof(text)) > 0 &&
+           strcmp(text, "suspended\n") == 0;
 }

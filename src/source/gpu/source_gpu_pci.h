@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_gpu_pci.h - PCI addresses, which every driver writes in its own way:
- * "00000000:3B:00.0", "0000:3b:00.0". */
+ * "00000000:3B:00.0", "0000:3b:00.0"; and whether a device on that bus is asleep. */
 #ifndef WM_SOURCE_GPU_PCI_H
 #define WM_SOURCE_GPU_PCI_H
 
@@ -19,5 +19,10 @@ enum { WM_PCI_LOCAL_BITS = 16 };
 /* The number of an address with a domain; UINT64_MAX, which is behind all others,
  * where `text` is NULL or something else. */
 uint64_t wm_pci_rank(const char *text);
+
+/* Whether the kernel has suspended the device whose power/runtime_status is open as `fd`.
+ * Below 0: it has none, and is awake. Reading it wakes nothing, while to ask the driver
+ * about a GPU that is asleep would wake it; so a GPU is only asked where this is false. */
+bool wm_pci_is_asleep(int fd);
 
 #endif

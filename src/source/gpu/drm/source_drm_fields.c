@@ -16,6 +16,7 @@
 #include "base/base_file.h"
 #include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
+#include "source/gpu/source_gpu_pci.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -211,8 +212,11 @@ static bool is_dead(int dir, const char *input, const struct row *row)
 
     if (row->kind != MICROJOULE)
         return false;
-    wm_file_read_line(dir, "device/power/runtime_status", line, sizeof(line));
-    if (strcmp(line, "suspended") == 0)
+    int fd = wm_file_open_at(dir, "device/power/runtime_status");
+    bool is_asleep = wm_pci_is_asleep(fd);
+    if (fd >= 0)
+        close(fd);
+    if (is_asleep)
         return false;
     wm_file_read_line(dir, input, line, sizeof(line));
     return strcmp(line, "0") == 0;

@@ -10,6 +10,7 @@
 #include "base/text/base_text.h"
 #include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_gpu_pci.h"
 
 /* No GPU that is awake draws nothing. */
 const char wm_drm_not_measured[] = " draws 0 W by its own account: it is not measured";
@@ -233,12 +234,8 @@ static void read_gpu_metrics(struct wm_drm_card *card)
 
 void wm_drm_card_turn(struct wm_drm_card *card)
 {
-    char text[32];
-
     card->metrics_read = false;
-    card->asleep = card->sleep_file.fd >= 0 &&
-                   wm_file_reread(card->sleep_file.fd, text, sizeof(text)) > 0 &&
-                   strcmp(text, "suspended\n") == 0;
+    card->asleep = wm_pci_is_asleep(card->sleep_file.fd);
 }
 
 enum wm_reading_state wm_drm_card_metrics(struct wm_drm_card *card,

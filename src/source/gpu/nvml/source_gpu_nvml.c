@@ -8,12 +8,17 @@
 #include "source/gpu/nvml/source_gpu_nvml.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "source/gpu/nvml/source_nvml_bus.h"
+
 struct inventory {
+    struct nvml_bus bus;  /* as the kernel has the GPUs */
+    pthread_mutex_t lock; /* of starting NVML, which waits until a GPU is awake */
     struct nvml_library library;
-    char *procfs;
+    char *name, *procfs; /* the library's name; NULL: the loader's */
     struct gpu_nvml_gpu *gpus;
     size_t count;
 };
@@ -83,8 +88,29 @@ static int find_device(struct gpu_nvml_gpu *gpu)
     return status;
 }
 
-static int reach(struct gpu_nvml_gpu *gpu)
+/* Once a GPU that was asleep is awake. */
+static int start(struct inventory *inventory, struct wm_error *err)
 {
+    int status = WM_OK;
+
+    pthread_mutex_lock(&inventory->lock);
+    if (!inventory->library.initialised) {
+        nvml_library_close(&inventory->library);
+        status = nvml_library_open(&inventory->library, inventory->name, err);
+    }
+    pthread_mutex_unlock(&inventory->lock);
+    return status;
+}
+
+static bool is_asleep(const struct inventory *inventory, const struct gpu_nvml_gpu *gpu)
+{
+    return nvml_bus_is_asleep(&inventory->bus, gpu->index, inventory->count);
+}
+
+static int reach(struct inventory *inventory, struct gpu_nvml_gpu *gpu)
+{
+    if (start(inventory, NULL) < 0)
+        return NVML_ERROR_UNINITIALIZED;
     if (gpu->is_reached)
         return NVML_SUCCESS;
 
@@ -101,18 +127,34 @@ static int reach(struct gpu_nvml_gpu *gpu)
     return NVML_SUCCESS;
 }
 
+/* NVML is not started while each of them is asleep. */
+static int find_gpus(struct inventory *inventory, const struct wm_source_config *config,
+                     unsigned *ret_count, struct wm_error *err)
+{
+    int status = nvml_library_look(config->nvml, err);
+
+    if (status < 0)
+        return status;
+    if (nvml_bus_open(config->sysfs, &inventory->bus) < 0 ||
+        (config->nvml && !(inventory->name = strdup(config->nvml))))
+        return wm_fail_memory(err, "NVML");
+    *ret_count = (unsigned)inventory->bus.count;
+    if (nvml_bus_are_all_asleep(&inventory->bus))
+        return WM_OK;
+    status = start(inventory, err);
+    return status < 0 ? status : nvml_library_count(&inventory->library, ret_count, err);
+}
+
 static int inventory_open(void *state, const struct wm_source_config *config,
                           struct wm_error *err)
 {
     struct inventory *inventory = state;
     unsigned count = 0;
 
-    int status = nvml_library_open(&inventory->library, config->nvml, err);
-    if (status == WM_OK)
-        status = nvml_library_count(&inventory->library, &count, err);
+    pthread_mutex_init(&inventory->lock, NULL);
+    int status = find_gpus(inventory, config, &count, err);
     if (status < 0)
         return status;
-
     inventory->procfs = strdup(config->procfs ? config->procfs : "/proc");
     inventory->gpus = calloc(count, sizeof(*inventory->gpus));
     if (!inventory->procfs || !inventory->gpus)
@@ -144,7 +186,9 @@ static const char *inventory_detail(const void *state)
 {
     const struct inventory *inventory = state;
 
-    return inventory->library.detail;
+    return inventory->library.initialised
+               ? inventory->library.detail
+               : "NVML is not started, which would wake the GPUs";
 }
 
 /* Whether NVML reports it, and only the GPU itself knows it. The rest is told by
@@ -182,6 +226,18 @@ static void tell_unreached(struct gpu_nvml_gpu *gpu, int status)
     }
 }
 
+/* Its identity is its address until it is awake. */
+static void tell_asleep(struct gpu_nvml_gpu *gpu, const char *address)
+{
+    gpu->is_reached = false;
+    gpu_nvml_tell_vendor(gpu);
+    tell_unreached(gpu, NVML_ASLEEP);
+    if (gpu_nvml_wants(gpu, WM_GPU_UUID))
+        wm_gpu_set_text(gpu->sheet, WM_GPU_UUID, address);
+    if (gpu_nvml_wants(gpu, WM_GPU_PCI_BUS_ID))
+        wm_gpu_set_text(gpu->sheet, WM_GPU_PCI_BUS_ID, address);
+}
+
 static void tell_all(struct gpu_nvml_gpu *gpu)
 {
     gpu_nvml_tell_identity(gpu);
@@ -204,8 +260,12 @@ static void inventory_refresh(void *state, size_t index, unsigned groups, bool a
     gpu->sheet = sheet;
     gpu->groups = groups;
     gpu->fixed = all ? groups : groups & ~gpu->known;
+    if (is_asleep(inventory, gpu)) {
+        tell_asleep(gpu, inventory->bus.slots[index].address);
+        return;
+    }
+    int status = reach(inventory, gpu);
     gpu_nvml_tell_machine(gpu);
-    int status = reach(gpu);
     if (status != NVML_SUCCESS) {
         tell_unreached(gpu, status);
         return;
@@ -249,7 +309,7 @@ static int inventory_set(void *state, size_t index, enum wm_gpu_field field, dou
 {
     struct inventory *inventory = state;
     struct gpu_nvml_gpu *gpu = &inventory->gpus[index];
-    int status = reach(gpu);
+    int status = reach(inventory, gpu); /* which wakes it */
 
     if (status == NVML_SUCCESS && field == WM_GPU_POWER_LIMIT)
         status = NVML_ASK(gpu->api, set_power_limit_mw, gpu->device,
@@ -266,8 +326,10 @@ static bool inventory_changed(void *state)
 {
     const struct inventory *inventory = state;
     unsigned count = 0;
-    int status = inventory->library.api.device_count(&count);
 
+    if (!inventory->library.initialised || nvml_bus_are_all_asleep(&inventory->bus))
+        return false;
+    int status = inventory->library.api.device_count(&count);
     if (status == NVML_SUCCESS)
         return count != inventory->count;
     return status == NVML_ERROR_UNINITIALIZED || status == NVML_ERROR_DRIVER_NOT_LOADED;
@@ -281,6 +343,8 @@ static void inventory_close(void *state)
         nvml_processes_release(&inventory->gpus[i].processes);
     free(inventory->gpus);
     free(inventory->procfs);
+    free(inventory->name);
+    nvml_bus_close(&inventory->bus);
     nvml_library_close(&inventory->library);
 }
 

@@ -80,7 +80,8 @@ void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu);
 void gpu_nvml_tell_numbers(struct gpu_nvml_gpu *gpu);
 void gpu_nvml_tell_texts(struct gpu_nvml_gpu *gpu);
 
-/* What can be told of a GPU that cannot be reached. */
+/* What can be told of a GPU that cannot be reached; the first without NVML. */
+void gpu_nvml_tell_vendor(struct gpu_nvml_gpu *gpu);
 void gpu_nvml_tell_machine(struct gpu_nvml_gpu *gpu);
 
 /* Finds out whether the GPU is partitioned, and its parts. */

@@ -362,7 +362,7 @@ static void tell_cuda_version(struct gpu_nvml_gpu *gpu)
     gpu_nvml_tell_text(gpu, WM_GPU_CUDA_VERSION, status, text);
 }
 
-void gpu_nvml_tell_machine(struct gpu_nvml_gpu *gpu)
+void gpu_nvml_tell_vendor(struct gpu_nvml_gpu *gpu)
 {
     char label[TEXT_SIZE];
 
@@ -373,6 +373,13 @@ void gpu_nvml_tell_machine(struct gpu_nvml_gpu *gpu)
     wm_gpu_set_text(gpu->sheet, WM_GPU_VENDOR, "NVIDIA");
     wm_gpu_set_text(gpu->sheet, WM_GPU_SOURCE, wm_gpu_nvml.name);
     wm_gpu_set_text(gpu->sheet, WM_GPU_KERNEL_DRIVER, "nvidia");
+}
+
+void gpu_nvml_tell_machine(struct gpu_nvml_gpu *gpu)
+{
+    gpu_nvml_tell_vendor(gpu);
+    if (!(gpu->fixed & WM_GPU_GENERAL))
+        return;
     tell_version(gpu, WM_GPU_DRIVER_VERSION, gpu->api->driver_version);
     tell_version(gpu, WM_GPU_NVML_VERSION, gpu->api->nvml_version);
     tell_cuda_version(gpu);

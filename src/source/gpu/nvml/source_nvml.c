@@ -4,7 +4,8 @@
  *
  * Each GPU is a part of its own, as one that hangs must not hold up the others.
  * One that is lost, to a fault or to a driver that was unloaded, is looked for
- * from then on and goes on when it is back.
+ * from then on and goes on when it is back. So is one that is asleep, about which NVML is
+ * not asked; while all are, NVML is not started.
  */
 #include "source/source_ops.h"
 
@@ -20,6 +21,7 @@
 #include "source/gpu/nvml/source_gpu_nvml.h"
 #include "source/gpu/nvml/source_nvml_abi.h"
 #include "source/gpu/nvml/source_nvml_boards.h"
+#include "source/gpu/nvml/source_nvml_bus.h"
 #include "source/gpu/nvml/source_nvml_library.h"
 #include "source/gpu/nvml/source_nvml_pace.h"
 #include "source/gpu/nvml/source_nvml_power.h"
@@ -32,6 +34,7 @@
 
 struct gpu {
     nvml_device handle;
+    size_t place; /* in the driver's order */
     const char *id;
     char label[16];
     bool has_details;
@@ -130,14 +133,17 @@ static const struct metric {
 enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
 
 struct nvml {
-    struct nvml_boards *boards; /* all GPUs, chosen or not */
+    char *name;          /* of the library; NULL: the loader's */
+    struct nvml_bus bus; /* as the kernel has the GPUs */
+
+    struct nvml_boards *boards; /* all GPUs, chosen or not; NULL: NVML is not started */
     size_t board_count;
-    const struct nvml_library *library; /* the boards' */
-    const struct nvml_api *api;         /* the library's */
-    struct wm_gpu_id *ids;              /* of the boards, as far as they have answered */
-    bool *asked;                        /* of the boards: who they are */
-    bool *chosen;                       /* of the boards */
-    struct gpu *gpus;                   /* the chosen ones that have an identity */
+    _Atomic(const struct nvml_library *) library; /* the boards', or NULL */
+    struct wm_gpu_id *ids; /* of the boards, as far as they have answered */
+    bool *asleep;          /* of the boards: at the start */
+    bool *asked;           /* of the boards: who they are */
+    bool *chosen;          /* of the boards */
+    struct gpu *gpus;      /* the chosen ones that have an identity */
     size_t gpu_count;
     struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
     int *statuses;               /* NVML's answer to each channel's last query */
@@ -149,21 +155,37 @@ struct nvml {
     unsigned restarts;    /* ...and counts it, for as many ends */
 };
 
+static bool is_asleep(const struct nvml *nvml, size_t place)
+{
+    return nvml_bus_is_asleep(&nvml->bus, place, nvml->board_count);
+}
+
+/* NULL where it has not answered, or is asleep. */
+static const struct nvml_board *board_of(const struct nvml *nvml, size_t index,
+                                         enum nvml_question question)
+{
+    return nvml->asleep[index] ? NULL : nvml_board(nvml->boards, index, question);
+}
+
 /* What NVML said when it was asked for the identity of that GPU. */
 static int identity_status(const struct nvml *nvml, size_t index)
 {
-    const struct nvml_board *board = nvml_board(nvml->boards, index, NVML_IDENTITY);
+    const struct nvml_board *board = board_of(nvml, index, NVML_IDENTITY);
 
     return board ? board->status : NVML_NO_ANSWER;
 }
 
-/* A GPU that has not answered has no identity, as one that would not. */
+/* A GPU that has not answered has no identity, as one that would not; one that is asleep
+ * has its address. */
 static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
 {
     for (size_t i = 0; i < nvml->board_count; i++) {
-        const struct nvml_board *board = nvml_board(nvml->boards, i, NVML_IDENTITY);
+        const struct nvml_board *board = board_of(nvml, i, NVML_IDENTITY);
         if (board)
             nvml->ids[i] = board->id;
+        else if (nvml->asleep[i])
+            snprintf(nvml->ids[i].text, sizeof(nvml->ids[i].text), "%s",
+                     nvml->bus.slots[i].address);
     }
     return wm_gpu_choice(words, nvml->ids, nvml->board_count, nvml->chosen, err);
 }
@@ -202,19 +224,26 @@ static int explain_no_gpu(const struct nvml *nvml, int status, struct wm_error *
 static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *err)
 {
     struct wish wish = { nvml, words };
+    int status = WM_OK;
 
+    nvml->asleep = calloc(nvml->board_count, sizeof(*nvml->asleep));
     nvml->ids = calloc(nvml->board_count, sizeof(*nvml->ids));
     nvml->asked = calloc(nvml->board_count, sizeof(*nvml->asked));
     nvml->chosen = calloc(nvml->board_count, sizeof(*nvml->chosen));
-    if (!nvml->ids || !nvml->asked || !nvml->chosen)
+    if (!nvml->asleep || !nvml->ids || !nvml->asked || !nvml->chosen)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
     if (!wm_gpu_choice_places(words, nvml->board_count, nvml->asked))
         memset(nvml->asked, true, nvml->board_count * sizeof(*nvml->asked));
-    int status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, is_choice_made,
+    for (size_t i = 0; i < nvml->board_count; i++) {
+        nvml->asleep[i] = !nvml->boards || is_asleep(nvml, i);
+        nvml->asked[i] &= !nvml->asleep[i];
+    }
+    if (nvml->boards)
+        status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, is_choice_made,
                                  &wish, err);
     if (status == WM_OK)
         status = choose(nvml, words, err);
-    if (status == WM_OK)
+    if (status == WM_OK && nvml->boards)
         status = nvml_boards_ask(nvml->boards, NVML_DETAILS, nvml->chosen, NULL, NULL, err);
     return status;
 }
@@ -239,11 +268,13 @@ static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
 
 static int add_gpu(struct nvml *nvml, unsigned index)
 {
-    const struct nvml_board *board = nvml_board(nvml->boards, index, NVML_IDENTITY);
-    const struct nvml_board *details = nvml_board(nvml->boards, index, NVML_DETAILS);
+    const struct nvml_board *board = board_of(nvml, index, NVML_IDENTITY);
+    const struct nvml_board *details = board_of(nvml, index, NVML_DETAILS);
     struct gpu *gpu = &nvml->gpus[nvml->gpu_count++];
 
-    gpu->handle = board->handle;
+    gpu->place = index;
+    gpu->handle = board ? board->handle : NULL;
+    gpu->gone = board ? NVML_SUCCESS : NVML_ASLEEP;
     gpu->id = nvml->ids[index].text;
     snprintf(gpu->label, sizeof(gpu->label), "gpu%u", index);
     gpu->has_details = details != NULL;
@@ -327,22 +358,35 @@ static void describe_power(struct nvml *nvml)
 
 static void describe(struct nvml *nvml)
 {
-    wm_text_list(nvml->detail, sizeof(nvml->detail), "", "%s", nvml->library->detail);
+    wm_text_list(nvml->detail, sizeof(nvml->detail), "", "%s",
+                 nvml->library ? nvml->library->detail
+                               : "NVML is not started, which would wake the GPUs");
     describe_power(nvml);
     for (size_t i = 0; i < nvml->board_count; i++) {
         int status = identity_status(nvml, i);
+        if (nvml->asleep[i] && nvml->chosen[i])
+            wm_text_list(nvml->detail, sizeof(nvml->detail), "", ", gpu%zu is asleep", i);
         if (!nvml->asked[i])
             continue;
         if (status != NVML_SUCCESS)
             wm_text_list(nvml->left_out, sizeof(nvml->left_out), ", ",
                          "gpu%zu does not answer (%s)", i,
                          nvml_text(nvml->library, status));
-        else if (nvml->chosen[i] && !nvml_board(nvml->boards, i, NVML_DETAILS))
+        else if (nvml->chosen[i] && !board_of(nvml, i, NVML_DETAILS))
             wm_text_list(nvml->detail, sizeof(nvml->detail), "",
                          ", gpu%zu did not report its name", i);
     }
     if (nvml->left_out[0])
         wm_text_list(nvml->detail, sizeof(nvml->detail), ", ", "%s", nvml->left_out);
+}
+
+static int start(struct nvml *nvml, struct wm_error *err)
+{
+    int status = nvml_boards_open(nvml->name, &nvml->boards, err);
+
+    if (status == WM_OK)
+        nvml->library = nvml_boards_library(nvml->boards);
+    return status;
 }
 
 static int nvml_look(const struct wm_source_config *config, struct wm_error *err)
@@ -358,12 +402,18 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     struct nvml *nvml = state;
 
     atomic_flag_clear(&nvml->starting);
-    int status = nvml_boards_open(config->nvml, &nvml->boards, err);
+    int status = nvml_bus_open(config->sysfs, &nvml->bus);
+    if (status == WM_OK && config->nvml && !(nvml->name = strdup(config->nvml)))
+        status = WM_ENOMEM;
     if (status < 0)
-        return status;
-    nvml->library = nvml_boards_library(nvml->boards);
-    nvml->api = &nvml->library->api;
-    nvml->board_count = nvml_boards_count(nvml->boards);
+        return wm_fail_memory(err, "NVML");
+    nvml->board_count = nvml->bus.count;
+    if (!nvml_bus_are_all_asleep(&nvml->bus)) {
+        status = start(nvml, err);
+        if (status < 0)
+            return status;
+        nvml->board_count = nvml_boards_count(nvml->boards);
+    }
     atomic_store(&nvml->device_count, nvml->board_count);
 
     status = choose_gpus(nvml, config->gpus, err);
@@ -389,7 +439,7 @@ static void count_again(struct nvml *nvml, int64_t now_ns)
     if (now_ns - nvml->counted_ns < SEARCH_PERIOD_NS)
         return;
     nvml->counted_ns = now_ns;
-    if (nvml->api->device_count(&count) == NVML_SUCCESS && count <= NVML_GPUS_MAX)
+    if (nvml->library->api.device_count(&count) == NVML_SUCCESS && count <= NVML_GPUS_MAX)
         atomic_store(&nvml->device_count, count);
 }
 
@@ -409,12 +459,16 @@ static bool is_doubtful(int status)
 /* Two parts may find out at once that NVML is not started any more. */
 static int start_again(struct nvml *nvml)
 {
-    const struct nvml_api *api = nvml->api;
     unsigned count = 0;
 
     if (atomic_flag_test_and_set(&nvml->starting))
         return NVML_ERROR_UNINITIALIZED; /* the other part is at it */
+    if (!nvml->library && start(nvml, NULL) < 0) {
+        atomic_flag_clear(&nvml->starting);
+        return NVML_ERROR_UNINITIALIZED;
+    }
 
+    const struct nvml_api *api = &nvml->library->api;
     int status = api->device_count(&count);
     if (status == NVML_ERROR_UNINITIALIZED) {
         status = api->init();
@@ -439,7 +493,9 @@ static int find_handle(const struct nvml_api *api, const char *id, nvml_device *
     bool is_address = wm_pci_rank(id) != UINT64_MAX;
     int status = NVML_ERROR_FUNCTION_NOT_FOUND;
 
-    if (!is_address)
+    if (is_address)
+        status = NVML_ASK(api, device_by_address, id, ret_handle);
+    else
         status = NVML_ASK(api, device_by_uuid, id, ret_handle);
     if (!nvml_lacks_call(status))
         return status;
@@ -460,20 +516,21 @@ static int find_handle(const struct nvml_api *api, const char *id, nvml_device *
 
 static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
-    const struct nvml_api *api = nvml->api;
     nvml_device handle = NULL;
 
     if (gpu->searched_ns != 0 && now_ns - gpu->searched_ns < SEARCH_PERIOD_NS)
         return;
     gpu->searched_ns = now_ns;
 
-    int status = find_handle(api, gpu->id, &handle);
+    int status = NVML_ERROR_UNINITIALIZED;
+    if (nvml->library)
+        status = find_handle(&nvml->library->api, gpu->id, &handle);
     if (status == NVML_ERROR_UNINITIALIZED) {
         status = start_again(nvml);
         if (status != NVML_SUCCESS)
             gpu->gone = status; /* says more than "uninitialized" */
         else
-            status = find_handle(api, gpu->id, &handle);
+            status = find_handle(&nvml->library->api, gpu->id, &handle);
     }
     if (status != NVML_SUCCESS)
         return;
@@ -500,8 +557,9 @@ static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_n
  * A lost GPU is not asked on, as each call may take its time to fail. When the
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
-static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t asked_ns,
-                         bool must, int *statuses, struct wm_reading *readings)
+static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
+                         int64_t asked_ns, bool must, int *statuses,
+                         struct wm_reading *readings)
 {
     int doubt = NVML_SUCCESS;
     bool has_answered = false;
@@ -516,7 +574,7 @@ static void read_metrics(const struct nvml_api *api, struct gpu *gpu, int64_t as
             continue;
         }
         if (status == NVML_SUCCESS) {
-            status = query(api, gpu, metrics[m].field, &value);
+            status = query(&library->api, gpu, metrics[m].field, &value);
             if (metrics[m].field == WM_GPU_ENERGY ||
                 metrics[m].field == WM_GPU_POWER_INSTANT)
                 when_ns = wm_clock_middle_ns(&asked_ns);
@@ -542,8 +600,8 @@ static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now
     int status = gpu->gone;
 
     if (status == NVML_SUCCESS)
-        status = nvml_processes_read(&gpu->processes, nvml->api, gpu->handle, NULL, now_ns,
-                                     must);
+        status = nvml_processes_read(&gpu->processes, &nvml->library->api, gpu->handle,
+                                     NULL, now_ns, must);
     else
         gpu->processes.count = 0;
     gpu->processes.version += status != gpu->process_status || gpu->gone != NVML_SUCCESS;
@@ -554,17 +612,19 @@ static void nvml_read_part(void *state, size_t part, bool must, struct wm_readin
 {
     struct nvml *nvml = state;
     struct gpu *gpu = &nvml->gpus[part];
-    const struct nvml_api *api = nvml->api;
     int64_t now_ns = wm_clock_monotonic_ns();
 
-    if (gpu->gone != NVML_SUCCESS) {
+    if (is_asleep(nvml, gpu->place)) {
+        gpu->gone = NVML_ASLEEP;
+    } else if (gpu->gone != NVML_SUCCESS) {
         search(nvml, gpu, now_ns);
         now_ns = wm_clock_monotonic_ns();
     }
 
-    read_metrics(api, gpu, now_ns, must, &nvml->statuses[part * METRIC_COUNT], readings);
+    read_metrics(nvml->library, gpu, now_ns, must, &nvml->statuses[part * METRIC_COUNT],
+                 readings);
     read_processes(nvml, gpu, now_ns, must);
-    if (part == 0)
+    if (part == 0 && gpu->gone != NVML_ASLEEP && nvml->library)
         count_again(nvml, now_ns);
 }
 
@@ -596,13 +656,13 @@ static void tell_process(const struct gpu *gpu, const struct nvml_process *proce
 static struct wm_gpu_process tell_unknown(const struct nvml *nvml, const struct gpu *gpu)
 {
     enum wm_reading_state state = nvml_state(gpu->process_status);
+    bool has_words = state == WM_READING_FAILED || gpu->process_status == NVML_ASLEEP;
 
     return (struct wm_gpu_process) {
         .device = gpu->id,
         .state = state,
         .sm_state = state,
-        .why = state == WM_READING_FAILED ? nvml_text(nvml->library, gpu->process_status)
-                                          : NULL,
+        .why = has_words ? nvml_text(nvml->library, gpu->process_status) : NULL,
     };
 }
 
@@ -639,6 +699,9 @@ static void nvml_close(void *state)
     for (size_t i = 0; i < nvml->gpu_count; i++)
         nvml_processes_release(&nvml->gpus[i].processes);
     nvml_boards_close(nvml->boards, nvml->restarts);
+    nvml_bus_close(&nvml->bus);
+    free(nvml->name);
+    free(nvml->asleep);
     free(nvml->statuses);
     free(nvml->channels);
     free(nvml->gpus);

@@ -32,9 +32,11 @@ enum nvml_status {
     NVML_ERROR_UNKNOWN = 999,
 
     /* Ours, beside NVML's own, which are all positive: the call succeeded, with
-     * a value that cannot be; or it has not come back. */
+     * a value that cannot be; or it has not come back; or was not made, as the GPU is
+     * asleep. */
     NVML_IMPOSSIBLE_VALUE = -1,
     NVML_NO_ANSWER = -2,
+    NVML_ASLEEP = -3,
 };
 
 /* Whether this driver lacks the call itself, so that an older or newer form of

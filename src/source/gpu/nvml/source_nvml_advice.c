@@ -1,45 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_nvml_advice.c - what keeps NVIDIA's GPUs from being read. */
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/base_file.h"
+#include "source/gpu/nvml/source_nvml_bus.h"
 #include "source/gpu/nvml/source_nvml_library.h"
 #include "source/source_advice.h"
 
 enum { PATH_SIZE = 512 };
 
-static bool is_nvidia_board(const char *folder, const char *name)
-{
-    char path[2 * PATH_SIZE], vendor[16] = "", class[16] = "";
-
-    snprintf(path, sizeof(path), "%s/%s/vendor", folder, name);
-    if (wm_file_read_at(AT_FDCWD, path, vendor, sizeof(vendor)) <= 0 ||
-        strncmp(vendor, "0x10de", 6) != 0)
-        return false;
-    snprintf(path, sizeof(path), "%s/%s/class", folder, name);
-    return wm_file_read_at(AT_FDCWD, path, class, sizeof(class)) > 0 &&
-           strncmp(class, "0x03", 4) == 0;
-}
-
 /* Whether a display device of NVIDIA is on the PCI bus. */
 static bool has_nvidia_board(const char *sysfs)
 {
-    struct dirent *entry;
-    char folder[PATH_SIZE];
-    bool found = false;
+    struct nvml_bus bus = { 0 };
 
-    if (snprintf(folder, sizeof(folder), "%s/bus/pci/devices", sysfs) >= PATH_SIZE)
-        return false;
-    DIR *stream = opendir(folder);
-    if (!stream)
-        return false;
-    while (!found && (entry = readdir(stream)) != NULL)
-        found = is_nvidia_board(folder, entry->d_name);
-    closedir(stream);
+    nvml_bus_open(sysfs, &bus);
+    bool found = bus.count > 0;
+    nvml_bus_close(&bus);
     return found;
 }
 

@@ -155,7 +155,7 @@ static void put_question(struct nvml_boards *boards, enum nvml_question question
     }
 }
 
-/* Returns how many have answered anew; `ret_left` of them have not yet. */
+/* Returns how many have answered anew; `ret_left` of those that were asked have not yet. */
 static size_t hear(struct nvml_boards *boards, enum nvml_question question,
                    const bool *which, size_t *ret_left)
 {
@@ -163,7 +163,7 @@ static size_t hear(struct nvml_boards *boards, enum nvml_question question,
 
     for (size_t i = 0; i < boards->count; i++) {
         struct entry *entry = &boards->entries[i];
-        if ((which && !which[i]) || entry->heard >= question)
+        if ((which && !which[i]) || entry->heard + 1 != question)
             continue;
         if (!wm_guard_take(boards->guard, i) || entry->answered < question) {
             left++;

@@ -45,6 +45,10 @@ const char *nvml_text(const struct nvml_library *library, int nvml_status)
         return "the driver gave an impossible value";
     if (nvml_status == NVML_NO_ANSWER)
         return "the driver did not answer";
+    if (nvml_status == NVML_ASLEEP)
+        return "it is asleep, and is not woken to be asked";
+    if (!library)
+        return "NVML could not start";
 
     const char *text = library->api.error_string(nvml_status);
     return text ? text : "unknown NVML error";

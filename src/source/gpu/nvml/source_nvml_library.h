@@ -45,6 +45,7 @@ struct nvml_list_calls {
     of("nvmlSystemGetProcessName", false, process_name, (unsigned pid, char *name, unsigned size)) \
     of("nvmlDeviceGetCount_v2", true, device_count, (unsigned *count)) \
     of("nvmlDeviceGetHandleByIndex_v2", true, device_at, (unsigned index, nvml_device *device)) \
+    of("nvmlDeviceGetHandleByPciBusId_v2", false, device_by_address, (const char *address, nvml_device *device)) \
     of("nvmlDeviceGetHandleByUUID", false, device_by_uuid, (const char *uuid, nvml_device *device)) \
     of("nvmlDeviceGetUUID", true, uuid, (nvml_device device, char *uuid, unsigned size)) \
     of("nvmlDeviceGetName", false, name, (nvml_device device, char *name, unsigned size)) \
@@ -152,8 +153,8 @@ int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
 /* Copes with all zero. */
 void nvml_library_close(struct nvml_library *library);
 
-/* NVML's text for what a call returned, or ours for our own;
- * lives as long as the library is open. */
+/* NVML's text for what a call returned, or ours for our own; lives as long as the library
+ * is open. NULL: one that is not, as it would wake the GPUs. */
 const char *nvml_text(const struct nvml_library *library, int nvml_status);
 
 static inline enum wm_reading_state nvml_state(int nvml_status)
@@ -164,6 +165,8 @@ static inline enum wm_reading_state nvml_state(int nvml_status)
         return WM_READING_UNSUPPORTED;
     if (nvml_status == NVML_ERROR_NO_PERMISSION)
         return WM_READING_DENIED;
+    if (nvml_status == NVML_ASLEEP)
+        return WM_READING_STALE;
     return WM_READING_FAILED;
 }
 
