@@ -5,6 +5,8 @@ import asyncio
 import copy
 import inspect
 import pickle
+import threading
+import time
 import weakref
 
 import pytest
@@ -258,3 +260,30 @@ def test_a_file_gets_the_rows_of_all_threads(python, tmp_path, monkeypatch):
     with sqlite3.connect(str(tmp_path / "sub.sqlite")) as database:
         (rows,) = database.execute("SELECT count(*) FROM data").fetchone()
     assert rows == 3 * 20 * 2 * 2
+
+
+def test_joules_of_threads_go_by_cpu_time(no_gpus):
+    """Of two at once, one sleeps until the other has worked for so long by its clock."""
+    over = threading.Event()
+
+    def work():
+        with wattmeter.region("work"):
+            while time.thread_time() < 0.5:
+                pass
+        over.set()
+
+    with wattmeter.track() as tracker:
+        thread = threading.Thread(target=work)
+        thread.start()
+        with wattmeter.region("wait"):
+            over.wait()
+        thread.join()
+    regions = tracker.report.to_dict()["regions"]["by_name"]
+    cost = {region["name"]: region["exclusive"] for region in regions}
+    assert cost["work"]["cpu_time"] == pytest.approx(0.5, abs=0.1)
+    tree = {name: cost[name]["energy"]["tree"] for name in cost}
+    assert tree["wait"]["energy"] < 0.1 * tree["work"]["energy"]
+    joules = {name: cost[name]["energy"]["cpu"] for name in cost}
+    assert joules["wait"]["energy"] < joules["work"]["energy"]
+    # The division is in the range, beside the estimate's own error.
+    assert joules["wait"]["uncertainty_percent"] >= 50

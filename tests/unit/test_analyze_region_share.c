@@ -331,8 +331,9 @@ struct machine {
     double period_s; /* of the counter */
     uint8_t region[MOST_THREADS][MOST_STEPS + 1];
     bool is_busy[MOST_THREADS][MOST_STEPS];
-    bool is_nested[MOST_THREADS]; /* its work is in a region that is open all the time */
-    bool are_unclocked, is_model, has_baseline;
+    bool is_nested[MOST_THREADS];    /* its work is in a region that is open all the time */
+    bool is_unclocked[MOST_THREADS]; /* its calls are */
+    bool is_model, has_baseline;
     double joules[MOST_STEPS + 1], tree_s[MOST_STEPS + 1], busy_s[MOST_STEPS + 1];
     double truth[OUTSIDE + 1];
 };
@@ -488,7 +489,7 @@ static void give_edge(struct wm_regions *regions, unsigned thread, unsigned whic
         .path = thread * THREAD_PATHS + which,
         .thread = thread,
         .kind = closes ? WM_REGION_CLOSES : WM_REGION_OPENS,
-        .clocked = !closes || machine.are_unclocked
+        .clocked = !closes || machine.is_unclocked[thread]
                        ? 0
                        : 1 + (uint64_t)((cpu_s - call->cpu_s) * 1e9 + 0.5),
     };
@@ -552,6 +553,7 @@ enum scene {
     BESIDE_WORKERS,
     MIXED,
     UNCLOCKED,
+    UNCLOCKED_PARTLY,
     SCENES,
 };
 
@@ -577,6 +579,7 @@ static const struct {
                          3,
                          false },
     [MIXED] = { "four threads of any kind", { IN_TURN }, 4, true },
+    [UNCLOCKED_PARTLY] = { "four threads, some without a clock", { IN_TURN }, 4, true },
     [UNCLOCKED] = { "short calls without a clock", { SHORT, IN_PARTS }, 2, false },
 };
 
@@ -595,13 +598,14 @@ static void make_machine(enum scene scene, double period_s)
     machine.core_w = spread_out(2, 20);
     machine.idle_w = machine.core_w * machine.cores * part / (1 - part);
     machine.others = uniform(0, 1) < 0.5 ? 0 : uniform(0, 0.3);
-    machine.are_unclocked = scene == UNCLOCKED;
     machine.is_model = period_s > 0.005;
     machine.has_baseline = !machine.is_model && uniform(0, 1) < 0.2;
     for (unsigned t = 0; t < machine.threads; t++) {
         enum behaviour behaviour = scenes[scene].is_any
                                        ? (enum behaviour)uniform(0, BEHAVIOURS)
                                        : scenes[scene].behaviours[t];
+        machine.is_unclocked[t] =
+            scene == UNCLOCKED || (scene == UNCLOCKED_PARTLY && t % 2);
         machine.factor[t] = machine.is_model ? 1 : uniform(0.8, 1.2);
         memset(machine.region[t], NOWHERE, sizeof(machine.region[t]));
         memset(machine.is_busy[t], 0, sizeof(machine.is_busy[t]));

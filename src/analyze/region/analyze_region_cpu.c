@@ -3,6 +3,7 @@
 #include "analyze/region/analyze_region_cpu.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Of a call that is clocked so much of reading the clock is in what it tells, or is not. */
 #define CLOCK_OFF_S 1e-6
@@ -95,6 +96,15 @@ static void set_use(struct wm_region_use *use, double used, double off)
     };
 }
 
+/* What was attributed is a part of what is around a path, if there is anything. */
+static double unknown_part(const struct wm_region_clocked *path,
+                           const struct wm_region_clocked *parent)
+{
+    double all_s = path->cpu_s + path->attributed_s;
+
+    return all_s > 0 ? path->attributed_s / all_s * (parent ? parent->unknown : 1) : 0;
+}
+
 /* Those around a path come before it. */
 static void find_paths(struct wm_region_items *items)
 {
@@ -106,6 +116,7 @@ static void find_paths(struct wm_region_items *items)
         struct wm_region_clocked *clocked = &path->clocked;
         if (parent)
             attribute(clocked, &parent->clocked);
+        clocked->unknown = unknown_part(clocked, parent ? &parent->clocked : NULL);
         double off = clocked->off_s + CLOCK_OFF_S * (double)clocked->calls;
         double inclusive =
             fmax(clocked->cpu_s + clocked->attributed_s, clocked->inside_cpu_s);
@@ -120,15 +131,38 @@ static void find_paths(struct wm_region_items *items)
     }
 }
 
-static double sum_exclusive(const struct wm_region_items *items)
+/* What paths have exclusively: what the clocks tell, and what is theirs by time. */
+static double sum_exclusive(const struct wm_region_items *items, bool is_unknown)
 {
     double sum = 0;
 
     for (size_t i = 0; i <= items->number_count; i++) {
         const struct wm_region_item *path = path_at(items, i);
-        sum += path ? path->clocked.uses[WM_REGION_EXCLUSIVE].used.number : 0;
+        if (!path)
+            continue;
+        double part = path->clocked.unknown;
+        sum += path->clocked.uses[WM_REGION_EXCLUSIVE].used.number *
+               (is_unknown ? part : 1 - part);
     }
     return sum;
+}
+
+/* What is by time is the first to be less. */
+static double limit_to(struct wm_region_items *items, double total, double known,
+                       double unknown)
+{
+    double of_known = known > total ? total / known : 1;
+    double of_unknown = unknown > 0 ? fmax(total - known, 0) / unknown : 1;
+
+    for (size_t i = 0; i < items->paths.count; i++) {
+        struct wm_region_clocked *clocked = &items->paths.list[i]->clocked;
+        struct wm_region_use *use = &clocked->uses[WM_REGION_EXCLUSIVE];
+        double by_time = use->used.number * clocked->unknown * of_unknown;
+        double told = use->used.number * (1 - clocked->unknown) * of_known;
+        set_use(use, told + by_time, use->random);
+        clocked->unknown = told + by_time > 0 ? by_time / (told + by_time) : 0;
+    }
+    return total;
 }
 
 static bool lies_in_its_name(const struct wm_region_items *items,
@@ -171,42 +205,37 @@ double wm_region_cpu_find(struct wm_region_items *items, double total)
 {
     sum_inside(items);
     find_paths(items);
-    double sum = sum_exclusive(items);
-    if (sum > total * (1 + TOTAL_OFF) + TOTAL_OFF_S) {
-        for (size_t i = 0; i < items->paths.count; i++) {
-            struct wm_region_use *use =
-                &items->paths.list[i]->clocked.uses[WM_REGION_EXCLUSIVE];
-            set_use(use, use->used.number * total / sum, use->random);
-        }
-        sum = total;
-    }
+    double known = sum_exclusive(items, false), unknown = sum_exclusive(items, true);
+    double sum = known + unknown;
+    if (sum > total * (1 + TOTAL_OFF) + TOTAL_OFF_S)
+        sum = limit_to(items, total, known, unknown);
     find_names(items);
     return sum;
 }
 
 /* The rest has no clock. */
-static double clocked_s(const struct wm_region_items *items, size_t i)
+static double clocked_s(const struct wm_region_by_time *part)
 {
-    return i < items->paths.count
-               ? items->paths.list[i]->clocked.uses[WM_REGION_EXCLUSIVE].used.number
-               : 0;
+    const struct wm_region_clocked *clocked = &part->item->clocked;
+
+    return part->is_rest
+               ? 0
+               : clocked->uses[WM_REGION_EXCLUSIVE].used.number * (1 - clocked->unknown);
 }
 
-static double excess_s(const struct wm_region_items *items, size_t i,
-                       const struct wm_region_by_time *by_time)
+static double excess_s(const struct wm_region_by_time *part)
 {
-    return by_time[i].cpu_s - clocked_s(items, i);
+    return part->cpu_s - clocked_s(part);
 }
 
 /* The part of their excesses that items give up for what others lack by time: the rest of
  * these is CPU time that no clock tells of. */
-static double part_given_up(const struct wm_region_items *items,
-                            const struct wm_region_by_time *by_time)
+static double part_given_up(const struct wm_region_by_time *parts, size_t count)
 {
     double lacking = 0, excess = 0;
 
-    for (size_t i = 0; i <= items->paths.count; i++) {
-        double s = excess_s(items, i, by_time);
+    for (size_t i = 0; i < count; i++) {
+        double s = excess_s(&parts[i]);
         lacking += fmax(-s, 0);
         excess += fmax(s, 0);
     }
@@ -216,83 +245,86 @@ static double part_given_up(const struct wm_region_items *items,
 /* CPU time that no clock tells of was at the times at which it is left over, or, where
  * these are too short to tell, or others were open, too, at any time: the middle of the
  * two. */
-static void find_moved_s(struct wm_region_items *items, struct wm_region_by_time *by_time)
+static void find_moved_s(struct wm_region_by_time *parts, size_t count)
 {
-    double part = part_given_up(items, by_time), pool_s = 0, all_s = 0;
+    double given_up = part_given_up(parts, count), pool_s = 0, all_s = 0;
 
-    for (size_t i = 0; i <= items->paths.count; i++) {
-        by_time[i].left_s = fmax(excess_s(items, i, by_time), 0) * (1 - part);
-        pool_s += by_time[i].loose * by_time[i].left_s;
-        all_s += by_time[i].loose * by_time[i].seconds;
+    for (size_t i = 0; i < count; i++) {
+        parts[i].left_s = fmax(excess_s(&parts[i]), 0) * (1 - given_up);
+        pool_s += parts[i].loose * parts[i].left_s;
+        all_s += parts[i].loose * parts[i].seconds;
     }
-    for (size_t i = 0; i <= items->paths.count; i++) {
-        struct wm_region_by_time *item = &by_time[i];
-        double other_s = all_s > 0 ? pool_s * item->loose * item->seconds / all_s : 0;
-        double change_s = (other_s - item->loose * item->left_s) / 2;
-        item->off_s = fabs(change_s);
-        item->moved_s = item->left_s + change_s - excess_s(items, i, by_time);
+    for (size_t i = 0; i < count; i++) {
+        struct wm_region_by_time *part = &parts[i];
+        double other_s = all_s > 0 ? pool_s * part->loose * part->seconds / all_s : 0;
+        double change_s = (other_s - part->loose * part->left_s) / 2;
+        part->off_s = fabs(change_s);
+        part->moved_s = part->left_s + change_s - excess_s(part);
     }
-}
-
-static double part_unclocked(const struct wm_region_clocked *clocked)
-{
-    return all_s_of(clocked) > 0 ? clocked->others_s / all_s_of(clocked) : 0;
 }
 
 /* A call that is not clocked, beside those of other threads, had anything from nothing to
  * all of its time, if there was so much. */
-static double unclocked_off_s(const struct wm_region_clocked *clocked,
-                              const struct wm_region_by_time *by_time, double all_s)
+static double unclocked_off_s(const struct wm_region_by_time *part, double all_s)
 {
-    double has_s = part_unclocked(clocked) * clocked->uses[WM_REGION_EXCLUSIVE].used.number;
+    const struct wm_region_clocked *clocked = &part->item->clocked;
 
-    return by_time->shared * fmax(has_s, fmin(clocked->others_s, all_s) - has_s);
+    if (part->is_rest || clocked->unknown <= 0)
+        return 0;
+    double unclocked = all_s_of(clocked) > 0 ? clocked->others_s / all_s_of(clocked) : 0;
+    double most_s = fmin(unclocked * part->own_s, all_s);
+    return part->shared * fmax(fmin(part->left_s, most_s), most_s - part->left_s);
 }
 
 /* What one of them has, others have not. */
-static void add_unclocked(struct wm_region_items *items, struct wm_region_by_time *by_time,
-                          double all_s)
+static void add_unclocked(struct wm_region_by_time *parts, size_t count)
 {
-    double sum_s = 0;
+    double all_s = 0, sum_s = 0;
 
-    for (size_t i = 0; i < items->paths.count; i++)
-        sum_s += unclocked_off_s(&items->paths.list[i]->clocked, &by_time[i], all_s);
-    for (size_t i = 0; i < items->paths.count; i++) {
-        const struct wm_region_clocked *clocked = &items->paths.list[i]->clocked;
-        double own_s = unclocked_off_s(clocked, &by_time[i], all_s);
-        double has_s = part_unclocked(clocked) * clocked_s(items, i);
-        by_time[i].off_s += fmax(own_s, fmin(sum_s - own_s, has_s));
+    for (size_t i = 0; i < count; i++)
+        all_s += parts[i].cpu_s;
+    for (size_t i = 0; i < count; i++)
+        sum_s += unclocked_off_s(&parts[i], all_s);
+    for (size_t i = 0; i < count; i++) {
+        double own_s = unclocked_off_s(&parts[i], all_s);
+        if (!parts[i].is_rest)
+            parts[i].off_s += fmax(own_s, fmin(sum_s - own_s, parts[i].left_s));
     }
 }
 
-double wm_region_cpu_divide(struct wm_region_items *items,
-                            struct wm_region_by_time *by_time)
+/* An item's, and its name's. */
+static void note_part(struct wm_region_items *items, const struct wm_region_by_time *part)
 {
-    double all_s = 0, left_s = 0;
+    struct wm_region_item *item = part->item;
 
-    find_moved_s(items, by_time);
-    for (size_t i = 0; i <= items->paths.count; i++) {
-        all_s += by_time[i].cpu_s;
-        left_s += by_time[i].left_s;
+    item->moved.off_s = part->off_s;
+    if (part->is_rest)
+        return;
+    struct wm_region_item *name = items->names.list[item->of_name];
+    item->moved.shared_s = part->shared * clocked_s(part);
+    item->moved.own_s = part->own_s;
+    name->moved.off_s += item->moved.off_s;
+    name->moved.shared_s += item->moved.shared_s;
+    name->moved.own_s += item->moved.own_s;
+    name->clocked.unknown += item->clocked.unknown;
+}
+
+double wm_region_cpu_divide(struct wm_region_items *items, struct wm_region_by_time *parts,
+                            size_t count)
+{
+    double left_s = 0;
+
+    find_moved_s(parts, count);
+    add_unclocked(parts, count);
+    for (size_t i = 0; i < items->names.count; i++) {
+        items->names.list[i]->moved = (struct wm_region_moved) { 0 };
+        items->names.list[i]->clocked.unknown = 0;
     }
-    add_unclocked(items, by_time, all_s);
-    for (size_t i = 0; i < items->names.count; i++)
-        items->names.list[i]->moved.off_s = items->names.list[i]->moved.shared_s = 0;
-    for (size_t i = 0; i < items->paths.count; i++) {
-        struct wm_region_item *path = items->paths.list[i];
-        struct wm_region_moved *name = &items->names.list[path->of_name]->moved;
-        path->moved.off_s = by_time[i].off_s;
-        path->moved.shared_s = by_time[i].shared * clocked_s(items, i);
-        name->off_s += path->moved.off_s;
-        name->shared_s += path->moved.shared_s;
+    for (size_t i = 0; i < count; i++) {
+        note_part(items, &parts[i]);
+        left_s += parts[i].left_s;
     }
     return left_s;
-}
-
-static void clear_moved(struct wm_region_item *item, enum wm_region_rate rate)
-{
-    for (int part = 0; part < WM_REGION_PARTS; part++)
-        item->moved.j[rate][part] = 0;
 }
 
 /* What an item has is its own, its name's, and of all that is around it. */
@@ -314,31 +346,28 @@ static void give(struct wm_region_items *items, const struct wm_region_move *mov
 
 /* Nobody gives more than it has. */
 static double joules_lost(const struct wm_region_move *move,
-                          const struct wm_region_by_time *item)
+                          const struct wm_region_by_time *part)
 {
-    return fmin(fmax(-item->moved_s, 0) * move->joules_per_s, fmax(item->joules, 0));
+    return fmin(fmax(-part->moved_s, 0) * move->joules_per_s, fmax(part->joules, 0));
 }
 
 void wm_region_cpu_move(struct wm_region_items *items, const struct wm_region_move *move,
-                        const struct wm_region_by_time *by_time)
+                        const struct wm_region_by_time *parts, size_t count)
 {
     double lost = 0, gained_s = 0;
 
-    for (size_t i = 0; i < items->paths.count; i++)
-        clear_moved(items->paths.list[i], move->rate);
-    for (size_t i = 0; i < items->names.count; i++)
-        clear_moved(items->names.list[i], move->rate);
-    for (size_t i = 0; i <= items->paths.count; i++) {
-        lost += joules_lost(move, &by_time[i]);
-        gained_s += fmax(by_time[i].moved_s, 0);
+    for (size_t i = 0; i < count; i++) {
+        memset(parts[i].item->moved.j[move->rate], 0, sizeof(double[WM_REGION_PARTS]));
+        lost += joules_lost(move, &parts[i]);
+        gained_s += fmax(parts[i].moved_s, 0);
     }
-    for (size_t i = 0; i <= items->paths.count; i++) {
-        double part = gained_s > 0 ? fmax(by_time[i].moved_s, 0) / gained_s : 0;
-        double joules = lost * part - (gained_s > 0 ? joules_lost(move, &by_time[i]) : 0);
-        if (i == items->paths.count)
-            move->rest->moved.j[move->rate][WM_REGION_EXCLUSIVE] = joules;
+    for (size_t i = 0; i < count && gained_s > 0; i++) {
+        double joules =
+            lost * fmax(parts[i].moved_s, 0) / gained_s - joules_lost(move, &parts[i]);
+        if (parts[i].is_rest)
+            parts[i].item->moved.j[move->rate][WM_REGION_EXCLUSIVE] = joules;
         else if (joules != 0)
-            give(items, move, items->paths.list[i], joules);
+            give(items, move, parts[i].item, joules);
     }
 }
 

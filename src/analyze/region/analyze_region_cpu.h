@@ -27,7 +27,10 @@ double wm_region_cpu_find(struct wm_region_items *items, double total);
 /* What an item, or the rest, has exclusively by time: within a stretch all is divided so.
  */
 struct wm_region_by_time {
+    struct wm_region_item *item;
+    bool is_rest;
     double seconds, cpu_s;
+    double own_s;  /* in which it was innermost, whoever else was, of all its calls */
     double joules; /* of the energy that moves */
     double shared; /* the part of its time in which others were innermost, too */
     double loose;  /* the part in which stretches do not tell whose CPU time it was */
@@ -38,11 +41,11 @@ struct wm_region_by_time {
 };
 
 /* Finds how much CPU time each item has beyond its part by time, or below it: what the
- * clocks tell, and of what they do not tell its part. `by_time` has a place per path, and
- * then one for the rest. What no clock tells of, of all items, is returned. After
- * wm_region_cpu_find(). */
-double wm_region_cpu_divide(struct wm_region_items *items,
-                            struct wm_region_by_time *by_time);
+ * clocks tell, and of what they do not tell its part. `parts` are all paths in the order of
+ * their numbers, so that sums are the same wherever they come from, and the rest. What no
+ * clock tells of is returned. After wm_region_cpu_find(). */
+double wm_region_cpu_divide(struct wm_region_items *items, struct wm_region_by_time *parts,
+                            size_t count);
 
 /* Joules go where the CPU time went: those that have more get it of those that have less.
  */
@@ -50,12 +53,11 @@ struct wm_region_move {
     enum wm_region_rate rate;
     double joules_per_s; /* of CPU time */
     bool is_in_turn;     /* all calls are of one thread: what a region has inside, it has */
-    struct wm_region_item *rest;
 };
 
 /* Finds what moves at one of the rates. */
 void wm_region_cpu_move(struct wm_region_items *items, const struct wm_region_move *move,
-                        const struct wm_region_by_time *by_time);
+                        const struct wm_region_by_time *parts, size_t count);
 
 /* What the packages took in a run, and what is known of them. */
 struct wm_region_package {

@@ -43,6 +43,7 @@ struct wm_region_clocked {
     double attributed_s, off_s;    /* CPU time of the others, and how far that may be off */
     double inside_cpu_s, inside_s; /* of the clocked calls right inside */
     double alone;                  /* part of its time that it did not share with others */
+    double unknown; /* part of its CPU time that it has by time, as no clock tells of it */
     struct wm_region_use uses[WM_REGION_PARTS];
 };
 
@@ -60,6 +61,7 @@ struct wm_region_moved {
     double j[WM_REGION_RATES][WM_REGION_PARTS];
     double off_s;    /* of CPU time, that it may have more or less */
     double shared_s; /* of its CPU time, while other threads worked, too */
+    double own_s;    /* time in which it was innermost, of all its calls */
 };
 
 /* A name or a path. */

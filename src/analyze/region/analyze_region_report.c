@@ -402,7 +402,7 @@ static struct wm_known idle_of(const struct wm_analysis *analysis, double *ret_o
     return idle;
 }
 
-/* Not known where nobody knows what the tree did on the packages. */
+/* Without the machine's CPU time that of the tree is all there is known to be. */
 static bool find_package(const struct wm_analysis *analysis, const struct wm_report *report,
                          const struct wm_region_whole *whole,
                          struct wm_region_package *ret_package)
@@ -410,16 +410,15 @@ static bool find_package(const struct wm_analysis *analysis, const struct wm_rep
     const struct wm_energy_sum *sum = &report->cpu_energy;
     size_t host = analysis->cpu_work.host.channel;
 
-    if (!report->cover.has[WM_COST_CPU] || !sum->split.tree.known || !(sum->watts > 0) ||
-        host == WM_NO_CHANNEL)
+    if (!report->cover.has[WM_COST_CPU] || !(sum->watts > 0))
         return false;
     *ret_package = (struct wm_region_package) {
         .joules = sum->energy.number,
         .seconds = sum->energy.number / sum->watts,
         .cores = report->run.core_count,
-        .busy_s = analysis->stats[host].counter.total,
+        .busy_s = host == WM_NO_CHANNEL ? 0 : analysis->stats[host].counter.total,
         .tree_s = report->cpu_total.number,
-        .tree_j = sum->split.tree.number,
+        .tree_j = sum->split.tree.known ? sum->split.tree.number : 0,
         .most_w = whole->most,
         .is_alone = !report->cover.has[WM_COST_DRAM] && !report->cover.has[WM_COST_GPUS],
     };

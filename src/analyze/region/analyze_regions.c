@@ -613,10 +613,19 @@ static double shared_part(const struct wm_region_time *time)
     return time->ns > 0 ? fmin(2 * (1 - time->squares / time->ns), 1) : 0;
 }
 
-static void find_by_time(const struct wm_regions *regions,
-                         const struct wm_region_item *item,
-                         const struct wm_region_whole *wholes,
-                         struct wm_region_by_time *by_time)
+/* Calls of an item that are open together, while one is. */
+static double calls_at_once(const struct wm_region_item *item,
+                            const struct wm_region_time times[WM_REGION_PARTS])
+{
+    double all_s = item->clocked.s + item->clocked.others_s;
+    double open_s = times[WM_REGION_INCLUSIVE].ns / 1e9;
+
+    return open_s > 0 ? fmax(all_s / open_s, 1) : 1;
+}
+
+static struct wm_region_by_time by_time_of(struct wm_regions *regions,
+                                           struct wm_region_item *item,
+                                           const struct wm_region_whole *wholes)
 {
     enum wm_region_part part = WM_REGION_EXCLUSIVE;
     const struct wm_region_share *share = &item->shares[part][WM_REGION_CPU_TIME];
@@ -625,64 +634,67 @@ static void find_by_time(const struct wm_regions *regions,
     memcpy(times, item->time, sizeof(times));
     add_times(regions, item, times);
     double seconds = times[part].ns / 1e9;
+    double weight = seconds > 0 ? times[part].squares / times[part].ns : 1;
     double doubt = seconds > 0 ? fmin(2 * share->doubt_s / seconds, 1) : 0;
-    *by_time = (struct wm_region_by_time) {
+    return (struct wm_region_by_time) {
+        .item = item,
+        .is_rest = item == &regions->rest,
         .seconds = seconds,
+        .own_s = weight > 0 ? seconds / weight * calls_at_once(item, times) : 0,
         .cpu_s = divide(regions, item, part, WM_REGION_CPU_TIME, wholes).used.number,
         .shared = shared_part(&times[part]),
         .loose = fmax(shared_part(&times[part]), doubt),
     };
 }
 
-/* By time, what each item has of an energy. */
-static void find_joules(const struct wm_regions *regions, enum wm_region_resource energy,
-                        const struct wm_region_whole *wholes,
-                        struct wm_region_by_time *by_time)
+/* In the order of their numbers, and the rest behind them. */
+static size_t find_by_time(struct wm_regions *regions, const struct wm_region_whole *wholes,
+                           struct wm_region_by_time *parts)
 {
     const struct wm_region_items *items = &regions->items;
+    size_t count = 0;
 
-    for (size_t i = 0; i <= items->paths.count; i++) {
-        const struct wm_region_item *item =
-            i < items->paths.count ? items->paths.list[i] : &regions->rest;
-        by_time[i].joules =
-            divide(regions, item, WM_REGION_EXCLUSIVE, energy, wholes).used.number;
+    for (size_t i = 0; i <= items->number_count; i++) {
+        size_t index = i < items->number_count ? items->numbers[i] : items->further;
+        if (index != WM_REGION_NO_ITEM)
+            parts[count++] = by_time_of(regions, items->paths.list[index], wholes);
     }
+    parts[count++] = by_time_of(regions, &regions->rest, wholes);
+    return count;
 }
 
 static void move_energy(struct wm_regions *regions, enum wm_region_rate rate,
                         enum wm_region_resource energy,
                         const struct wm_region_whole *wholes,
-                        struct wm_region_by_time *by_time)
+                        struct wm_region_by_time *parts, size_t count)
 {
     bool is_moved = regions->has_clocks && wholes[energy].used.known;
     const struct wm_region_move move = {
         .rate = rate,
         .joules_per_s = is_moved ? regions->rates.of[rate] : 0,
         .is_in_turn = regions->threads.count == 1,
-        .rest = &regions->rest,
     };
 
-    find_joules(regions, energy, wholes, by_time);
-    wm_region_cpu_move(&regions->items, &move, by_time);
+    for (size_t i = 0; i < count; i++)
+        parts[i].joules =
+            divide(regions, parts[i].item, WM_REGION_EXCLUSIVE, energy, wholes).used.number;
+    wm_region_cpu_move(&regions->items, &move, parts, count);
 }
 
 static int move_energies(struct wm_regions *regions, const struct wm_region_whole *wholes)
 {
-    struct wm_region_items *items = &regions->items;
-    struct wm_region_by_time *by_time = calloc(items->paths.count + 1, sizeof(*by_time));
+    struct wm_region_by_time *parts =
+        calloc(regions->items.paths.count + 1, sizeof(*parts));
 
-    if (!by_time)
+    if (!parts)
         return WM_ENOMEM;
-    for (size_t i = 0; i < items->paths.count; i++)
-        find_by_time(regions, items->paths.list[i], wholes, &by_time[i]);
-    find_by_time(regions, &regions->rest, wholes, &by_time[items->paths.count]);
-    regions->left_s = wm_region_cpu_divide(items, by_time);
-    regions->rest.moved.off_s = by_time[items->paths.count].off_s;
-    move_energy(regions, WM_REGION_RATE_TREE, WM_REGION_TREE_ENERGY, wholes, by_time);
+    size_t count = find_by_time(regions, wholes, parts);
+    regions->left_s = wm_region_cpu_divide(&regions->items, parts, count);
+    move_energy(regions, WM_REGION_RATE_TREE, WM_REGION_TREE_ENERGY, wholes, parts, count);
     for (int rate = WM_REGION_RATE_LOW; rate < WM_REGION_RATES; rate++)
-        move_energy(regions, (enum wm_region_rate)rate, WM_REGION_CPU_ENERGY, wholes,
-                    by_time);
-    free(by_time);
+        move_energy(regions, (enum wm_region_rate)rate, WM_REGION_CPU_ENERGY, wholes, parts,
+                    count);
+    free(parts);
     return WM_OK;
 }
 
@@ -707,16 +719,17 @@ static void find_cpu_time(struct wm_regions *regions, const struct wm_region_who
 int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
                      const struct wm_region_package *package)
 {
-    if (!wholes[WM_REGION_CPU_TIME].used.known)
+    bool is_known = wholes[WM_REGION_CPU_TIME].used.known;
+
+    regions->has_clocks = regions->is_clocked && is_known;
+    regions->rates = (struct wm_region_rates) { 0 };
+    if (!is_known)
         return WM_OK;
-    regions->has_clocks = regions->is_clocked;
     find_cpu_time(regions, wholes);
-    if (!package)
-        return WM_OK;
-    regions->rates = wm_region_rates_of(package, &regions->line);
-    regions->is_package_alone = package->is_alone;
-    return regions->rates.of[WM_REGION_RATE_MIDDLE] > 0 ? move_energies(regions, wholes)
-                                                        : WM_OK;
+    if (package)
+        regions->rates = wm_region_rates_of(package, &regions->line);
+    regions->is_package_alone = package && package->is_alone;
+    return move_energies(regions, wholes);
 }
 
 /* Cores that work on average and no clock tells for whom. */
@@ -736,10 +749,15 @@ static double mix_of(const struct wm_regions *regions, const struct wm_region_it
     return regions->rates.mix * fmax(fabs(moved), rate * item->moved.shared_s);
 }
 
-/* By how much CPU time an item may have more or less than what it is taken to have. */
+/* By how much CPU time an item may have more or less than what it is taken to have. What it
+ * does not share with calls inside it is no more than its own time. */
 static double off_s_of(const struct wm_region_item *item, enum wm_region_part part)
 {
-    return item->moved.off_s + item->clocked.uses[part].random;
+    const struct wm_region_use *use = &item->clocked.uses[part];
+    double most =
+        part == WM_REGION_EXCLUSIVE ? fmax(use->used.number, item->moved.own_s) : INFINITY;
+
+    return item->moved.off_s + fmin(use->random, most);
 }
 
 /* The tree's energy goes by CPU time because it is said to. Of memory and GPUs the clocks
@@ -815,8 +833,13 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
                                time, regions->now_ns, item->openings, &wholes[resource],
                                is_shifted ? &shift : NULL, &ret_cost->uses[resource]);
     }
-    if (regions->has_clocks && item != &regions->rest)
-        ret_cost->uses[WM_REGION_CPU_TIME] = item->clocked.uses[part];
+    if (item == &regions->rest)
+        return;
+    struct wm_region_use *cpu = &ret_cost->uses[WM_REGION_CPU_TIME];
+    if (regions->has_clocks)
+        *cpu = item->clocked.uses[part];
+    if (part == WM_REGION_EXCLUSIVE && item->clocked.unknown > 0)
+        cpu->random = fmax(cpu->random, item->moved.off_s);
 }
 
 static void find_figures(const struct wm_regions *regions,
