@@ -548,7 +548,8 @@ static void count(struct wm_account *account, const struct wm_tree *tree)
         return;
     if (read_counters(&account->roots, &roots_ns)) {
         roots_lost = fmax((double)roots_ns / 1e9 - main, 0);
-        known->counted = known->exposed = (double)(whole_ns - roots_ns) / 1e9;
+        known->counted = fmin(known->counted, (double)(whole_ns - roots_ns) / 1e9);
+        known->exposed = known->counted;
         known->error = 0;
     }
     if (known->counted > known->seen)
