@@ -287,9 +287,11 @@ bool wm_process_lost_children(const struct wm_process *process)
     return process->vanished_faults > reaped_faults(process);
 }
 
-void wm_process_forget_reaped(struct wm_process *process)
+void wm_process_forget_reaped(const struct wm_procfs *procfs, struct wm_process *process)
 {
-    process->reaped_base_ns = process->reaped_ns;
+    bool is_exact = process->reaped_faults == 0 || process->pid == procfs->self;
+
+    process->reaped_base_ns = process->reaped_ns + (is_exact ? 0 : 2 * procfs->ns_per_tick);
     process->reaped_base_faults = process->reaped_faults;
     process->vanished_ns = 0;
     process->vanished_faults = 0;
@@ -297,7 +299,7 @@ void wm_process_forget_reaped(struct wm_process *process)
 
 void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process)
 {
-    wm_process_forget_reaped(process);
+    wm_process_forget_reaped(procfs, process);
     process->cpu_base_ns = process->cpu_ns;
     process->peak_base_bytes = kernels_peak(procfs, process);
     process->peak_ns = process->ran_ns;

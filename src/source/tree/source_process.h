@@ -115,8 +115,9 @@ void wm_process_inherit(struct wm_process *process, const struct wm_process *chi
  * No process lives without a page fault, and the kernel gives those to who waits. */
 bool wm_process_lost_children(const struct wm_process *process);
 
-/* Lets the CPU time of its children that are gone count from now, too. */
-void wm_process_forget_reaped(struct wm_process *process);
+/* Lets the CPU time of its children that are gone count from now, too. PID/stat tells user
+ * and system time in steps, so that it may have been two of them more. */
+void wm_process_forget_reaped(const struct wm_procfs *procfs, struct wm_process *process);
 
 /* Lets its CPU time and the kernel's peak of it count from now. */
 void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process);

@@ -568,7 +568,7 @@ void wm_tree_rebase(struct wm_tree *tree)
     for (size_t i = 0; i < tree->set.count; i++) {
         struct wm_process *process = &tree->set.processes[i];
         process->cpu_base_ns = process->cpu_ns;
-        wm_process_forget_reaped(process);
+        wm_process_forget_reaped(&tree->set.procfs, process);
     }
     memset(tree->peaks, 0, sizeof(tree->peaks));
 }

@@ -29,6 +29,8 @@ struct wm_tree_census {
     /* Processes, perhaps never seen, have ended that nobody has waited for, or could have:
      * one ignores SIGCHLD, or what was seen of a child never came to its parent. */
     bool has_unwaited;
+
+    bool has_reaped; /* children were waited for, which may have left others behind */
 };
 
 /* The highest of the main process, of its descendants, or of both, in bytes; and of the

@@ -123,6 +123,14 @@ static void bury(struct wm_tree_set *set, struct wm_process *process)
     remember(set, process);
 }
 
+/* What a process says of children that are gone. */
+static void take_ends(struct wm_tree_set *set, const struct wm_process *process)
+{
+    set->census.has_unwaited |=
+        process->ignores_children || wm_process_lost_children(process);
+    set->census.has_reaped |= process->reaped_faults > process->reaped_base_faults;
+}
+
 static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
 {
     size_t gone = 0, kept = 0;
@@ -140,8 +148,7 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
         if (process->gone || process->ran_ns == now_ns)
             set->ran_ns = now_ns;
         if (!process->gone)
-            set->census.has_unwaited |=
-                process->ignores_children || wm_process_lost_children(process);
+            take_ends(set, process);
         bool is_alive = !process->gone && process->state != 'Z';
         if ((was_alive && !is_alive) || process->image != image)
             regroup(set, image);

@@ -412,14 +412,9 @@ static double main_seconds(const struct wm_account *account, const struct wm_tre
     return (double)(wm_tree_main_cpu_ns(tree) - account->main_base_ns) / 1e9;
 }
 
-/* What a process of another's tree had waited for at the start is known to two steps of
- * PID/stat; where there is a counter, that is more exact. */
 static double seen_seconds(const struct wm_account *account, const struct wm_tree *tree)
 {
-    double seconds = (double)(wm_tree_others_cpu_ns(tree) - account->others_base_ns) / 1e9;
-    bool is_exact = account->probe || account->whole.count == 0;
-
-    return is_exact ? seconds : fmax(seconds - 2.0 / (double)sysconf(_SC_CLK_TCK), 0);
+    return (double)(wm_tree_others_cpu_ns(tree) - account->others_base_ns) / 1e9;
 }
 
 void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree)
@@ -643,7 +638,8 @@ static void tell_more(struct wm_account *account, double more)
 {
     if (isinf(more))
         snprintf(account->note, sizeof(account->note),
-                 "children that nobody waited for are missing, or part of their time");
+                 "children that nobody saw or waited for are missing, or part of their "
+                 "time");
     else if (more > 0)
         snprintf(account->note, sizeof(account->note),
                  "children that nobody waited for, or stolen time, have up to %.3g s more",
@@ -665,6 +661,17 @@ static void take_reaped(struct wm_account *account, const struct wm_tree *tree,
         known->seen = fmax(known->seen, others);
 }
 
+/* Where nobody can be seen or counted, and where no launcher gets what children that were
+ * waited for have left behind. */
+static bool may_lack_some(const struct wm_account *account, const struct wm_tree *tree)
+{
+    struct wm_tree_census census;
+
+    wm_tree_count(tree, &census);
+    return (wm_tree_is_blind(tree) && isnan(account->known.counted)) ||
+           (!account->is_command && census.has_reaped);
+}
+
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
                        double reaped_seconds)
 {
@@ -678,7 +685,7 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     known = account->known;
     if (is_cut(account))
         known.counted = NAN;
-    known.has_unwaited |= isnan(known.counted) && wm_tree_is_blind(tree);
+    known.has_unwaited |= may_lack_some(account, tree);
     account->others = wm_others_in_all(&known, account->main, &more);
     tell_method(account);
     tell_more(account, more);
