@@ -689,7 +689,7 @@ static const struct series late_series[] = {
 static const struct series half_busy_series[] = {
     { H100("0", "energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
     { H100("0", "power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
-    { H100("0", "utilization", "ratio", WM_GAUGE), { 0.5, 0.5, 0.5, 0.5, 0.5 } },
+    { H100("0", "utilization", "ratio", WM_GAUGE), { 0.5, 0.5, 0.4, 0.6, 0.5 } },
 };
 
 /* Every remark that is due, and no other. */

@@ -42,7 +42,7 @@
  * steady, and part that dips of a busy device may hide. One load in three that looks so is
  * in step in test_coverage.c, and 95 % of all of them are to be inside. */
 #define STEADY_HIDES 0.08
-#define BUSY_HIDES 0.13
+#define BUSY_HIDES 0.14
 
 /* A pattern shows if each of its readings was there so often, and if readings that follow
  * it differ by less than this part (in squares) of what those differ by that follow each
@@ -56,7 +56,7 @@
 #define PHASES_OFF (2 * 0.408)
 
 /* An incomplete swing adds the worst of all phases at most; 95 % of them add less. */
-#define SWING_OFF 0.75
+#define SWING_OFF 0.6
 
 /* Readings of a device whose levels were seen, and its utilization, differ by less in how
  * busy it was; readings that mix both levels by as much more as their window is long. */
