@@ -42,6 +42,8 @@ struct device {
     double noise;                 /* of each power, in proportion */
     double flat_busy;             /* its utilization, if the load does not show it */
     double counted_until, joules; /* of a counter that sees a part of the time */
+    struct wm_reading read;       /* of it, the last one, and when that was */
+    double read_at;
 };
 
 static inline double counter_at(struct device *device, double when)
