@@ -4,7 +4,7 @@
  * is wider than it has to be, class by class: sensors whose gain, offset and window are
  * drawn for each board, loads of all rhythms, runs of 10 ms to a minute; in virtual time.
  *
- * WM_RUNS says how many runs of each class, 100 unless it does; `make bench-truth` takes
+ * WM_RUNS says how many runs of each class, 200 unless it does; `make bench-truth` takes
  * 1,000. WM_SEED draws other boards and loads than those with which constants were chosen.
  */
 #include <math.h>
@@ -116,56 +116,57 @@ struct build {
 
 /* clang-format off */
 static const struct build builds[] = {
-    { .name = "H100", .source = "nvml", .model = "NVIDIA H100 80GB HBM3", .kind =
-      WM_DEVICE_GPU, .counts = true, .has_power = true, .looks = PART, .together = 1,
-      .period = { 0.1, 0.101 }, .window = { 0.022, 0.025 }, .busy_period = { 1.0 / 6, 1 },
-      .most_watts = 650, .range = 700 },
-    { .name = "H100, 1.9 s", .source = "nvml", .model = "NVIDIA H100 80GB HBM3", .kind =
-      WM_DEVICE_GPU, .counts = true, .has_power = true, .looks = PART, .together = 1,
-      .period = { 0.1, 0.101 }, .window = { 0.022, 0.025 }, .busy_period = { 1.0 / 6, 1 },
-      .counter_every_s = 1.9, .most_watts = 650, .range = 700 },
-    { .name = "A100, power", .source = "nvml", .model = "NVIDIA A100-SXM4-40GB", .kind =
-      WM_DEVICE_GPU, .has_power = true, .looks = PART, .together = 1, .period = { 0.1, 0.101
-      }, .window = { 0.018, 0.025 }, .busy_period = { 0.2, 1 }, .most_watts = 390, .range =
-      400 },
-    { .name = "mean of 1 s", .source = "nvml", .model = "NVIDIA L40S", .detail = "power by
-      nvmlDeviceGetPowerUsage", .kind = WM_DEVICE_GPU, .has_power = true, .looks = WHOLE,
-      .together = 1, .period = { 0.1, 0.1 }, .window = { 1, 1 }, .busy_period = { 0.2, 0.2
-      }, .most_watts = 330, .range = 350 },
-    { .name = "whole window", .source = "nvml", .model = "NVIDIA GeForce RTX 3090", .kind =
-      WM_DEVICE_GPU, .counts = true, .has_power = true, .looks = WHOLE, .together = 1,
-      .period = { 0.1, 0.1 }, .busy_period = { 0.2, 0.2 }, .most_watts = 330, .range = 350
-      },
+    { .name = "H100", .source = "nvml", .model = "NVIDIA H100 80GB HBM3",
+      .kind = WM_DEVICE_GPU, .counts = true, .has_power = true, .looks = PART,
+      .together = 1, .period = { 0.1, 0.101 }, .window = { 0.022, 0.025 },
+      .busy_period = { 1.0 / 6, 1 }, .most_watts = 650, .range = 700 },
+    { .name = "H100, 1.9 s", .source = "nvml", .model = "NVIDIA H100 80GB HBM3",
+      .kind = WM_DEVICE_GPU, .counts = true, .has_power = true, .looks = PART,
+      .together = 1, .period = { 0.1, 0.101 }, .window = { 0.022, 0.025 },
+      .busy_period = { 1.0 / 6, 1 }, .counter_every_s = 1.9, .most_watts = 650,
+      .range = 700 },
+    { .name = "A100, power", .source = "nvml", .model = "NVIDIA A100-SXM4-40GB",
+      .kind = WM_DEVICE_GPU, .has_power = true, .looks = PART, .together = 1,
+      .period = { 0.1, 0.101 }, .window = { 0.018, 0.025 }, .busy_period = { 0.2, 1 },
+      .most_watts = 390, .range = 400 },
+    { .name = "mean of 1 s", .source = "nvml", .model = "NVIDIA L40S",
+      .detail = "power by nvmlDeviceGetPowerUsage", .kind = WM_DEVICE_GPU,
+      .has_power = true, .looks = WHOLE, .together = 1, .period = { 0.1, 0.1 },
+      .window = { 1, 1 }, .busy_period = { 0.2, 0.2 }, .most_watts = 330, .range = 350 },
+    { .name = "whole window", .source = "nvml", .model = "NVIDIA GeForce RTX 3090",
+      .kind = WM_DEVICE_GPU, .counts = true, .has_power = true, .looks = WHOLE,
+      .together = 1, .period = { 0.1, 0.1 }, .busy_period = { 0.2, 0.2 },
+      .most_watts = 330, .range = 350 },
     { .name = "T4, power", .source = "nvml", .model = "Tesla T4", .kind = WM_DEVICE_GPU,
-      .has_power = true, .looks = WHOLE, .together = 1, .period = { 0.1, 0.1 }, .busy_period
-      = { 0.2, 1 }, .most_watts = 68, .range = 70 },
-    { .name = "AMD, instant", .source = "drm", .described = BUILT_IN(0.001, true), .kind =
-      WM_DEVICE_GPU, .has_power = true, .looks = MOMENT, .together = 1, .period = { 0.001,
-      0.003 }, .window = { 0.001, 0.001 }, .busy_period = { 0.1, 1 }, .most_watts = 300,
-      .range = 320 },
-    { .name = "AMD, slow", .source = "drm", .described = BUILT_IN(0.001, true), .kind =
-      WM_DEVICE_GPU, .has_power = true, .looks = MOMENT, .together = 3, .period = { 0.1, 1
-      }, .window = { 0.001, 0.05 }, .busy_period = { 0.1, 1 }, .most_watts = 300, .range =
-      320 },
-    { .name = "AMD, average", .source = "drm", .described = BUILT_IN(0.5, false), .kind =
-      WM_DEVICE_GPU, .has_power = true, .looks = WHOLE, .together = 2, .period = { 0.001,
-      0.1 }, .window = { 0.1, 1 }, .busy_period = { 0.1, 1 }, .most_watts = 300, .range =
-      320 },
-    { .name = "Intel, gauge", .source = "drm", .described = BUILT_IN(0, false), .kind =
-      WM_DEVICE_GPU, .has_power = true, .looks = WHOLE, .together = 3, .period = { 0.1, 1 },
-      .most_watts = 150, .range = 160 },
-    { .name = "INA3221", .source = "hwmon", .described = BOARD(35000000, 0.035), .kind =
-      WM_DEVICE_OTHER, .has_power = true, .looks = UNKNOWN, .together = 1, .period = {
-      0.035, 0.035 }, .window = { 0.012, 0.035 }, .most_watts = 30 },
-    { .name = "Corsair PSU", .source = "hwmon", .described = BOARD(0, 0.001), .kind =
-      WM_DEVICE_PLATFORM, .has_power = true, .looks = UNKNOWN, .together = 1, .period = {
-      0.001, 0.003 }, .window = { 0.001, 0.003 }, .most_watts = 600 },
-    { .name = "battery", .source = "battery", .described = GAUGE, .kind =
-      WM_DEVICE_PLATFORM, .has_power = true, .looks = WHOLE, .together = 5, .period = { 1,
-      30 }, .most_watts = 60 },
-    { .name = "0.7 s", .source = "rapl", .model = "Intel(R) Xeon(R)", .kind = WM_DEVICE_CPU,
-      .counts = true, .looks = WHOLE, .together = 5, .period = { 0.5, 0.9 }, .rhythm = 0.7,
-      .most_watts = 350 },
+      .has_power = true, .looks = WHOLE, .together = 1, .period = { 0.1, 0.1 },
+      .busy_period = { 0.2, 1 }, .most_watts = 68, .range = 70 },
+    { .name = "AMD, instant", .source = "drm", .described = BUILT_IN(0.001, true),
+      .kind = WM_DEVICE_GPU, .has_power = true, .looks = MOMENT, .together = 1,
+      .period = { 0.001, 0.003 }, .window = { 0.001, 0.001 }, .busy_period = { 0.1, 1 },
+      .most_watts = 300, .range = 320 },
+    { .name = "AMD, slow", .source = "drm", .described = BUILT_IN(0.001, true),
+      .kind = WM_DEVICE_GPU, .has_power = true, .looks = MOMENT, .together = 3,
+      .period = { 0.1, 1 }, .window = { 0.001, 0.05 }, .busy_period = { 0.1, 1 },
+      .most_watts = 300, .range = 320 },
+    { .name = "AMD, average", .source = "drm", .described = BUILT_IN(0.5, false),
+      .kind = WM_DEVICE_GPU, .has_power = true, .looks = WHOLE, .together = 2,
+      .period = { 0.001, 0.1 }, .window = { 0.1, 1 }, .busy_period = { 0.1, 1 },
+      .most_watts = 300, .range = 320 },
+    { .name = "Intel, gauge", .source = "drm", .described = BUILT_IN(0, false),
+      .kind = WM_DEVICE_GPU, .has_power = true, .looks = WHOLE, .together = 3,
+      .period = { 0.1, 1 }, .most_watts = 150, .range = 160 },
+    { .name = "INA3221", .source = "hwmon", .described = BOARD(35000000, 0.035),
+      .kind = WM_DEVICE_OTHER, .has_power = true, .looks = UNKNOWN, .together = 1,
+      .period = { 0.035, 0.035 }, .window = { 0.012, 0.035 }, .most_watts = 30 },
+    { .name = "Corsair PSU", .source = "hwmon", .described = BOARD(0, 0.001),
+      .kind = WM_DEVICE_PLATFORM, .has_power = true, .looks = UNKNOWN, .together = 1,
+      .period = { 0.001, 0.003 }, .window = { 0.001, 0.003 }, .most_watts = 600 },
+    { .name = "battery", .source = "battery", .described = GAUGE,
+      .kind = WM_DEVICE_PLATFORM, .has_power = true, .looks = WHOLE, .together = 5,
+      .period = { 1, 30 }, .most_watts = 60 },
+    { .name = "0.7 s", .source = "rapl", .model = "Intel(R) Xeon(R)",
+      .kind = WM_DEVICE_CPU, .counts = true, .looks = WHOLE, .together = 5,
+      .period = { 0.5, 0.9 }, .rhythm = 0.7, .most_watts = 350 },
     { .name = "RAPL", .source = "rapl", .model = "Intel(R) Xeon(R)", .kind = WM_DEVICE_CPU,
       .counts = true, .looks = WHOLE, .period = { 0.00097, 0.00098 }, .rhythm = 0.1,
       .most_watts = 350 },
@@ -453,7 +454,7 @@ static bool print_class(struct class *class, const char *sensor, const char *loa
 static size_t runs_of_each(void)
 {
     const char *text = getenv("WM_RUNS");
-    size_t runs = text ? (size_t)atol(text) : 100;
+    size_t runs = text ? (size_t)atol(text) : 200;
 
     return runs < MOST_RUNS ? runs : MOST_RUNS;
 }
