@@ -79,11 +79,21 @@ enum wm_sensor_kind {
     WM_SENSOR_METER,    /* an external meter, whose readings carry the time they are of */
 };
 
+/* How much a value of power or energy contains. Each holds those before it, whatever made
+ * them: what contains another is never added to it. */
+enum wm_contains {
+    WM_CONTAINS_DEVICE,   /* the device of the channel alone */
+    WM_CONTAINS_PACKAGE,  /* a processor with all that is in it, such as a GPU */
+    WM_CONTAINS_MODULE,   /* a board with a CPU, its GPUs and their memory */
+    WM_CONTAINS_PLATFORM, /* all of the machine, or as much as its maker wired up */
+};
+
 /* What is known beforehand of the sensor behind power or energy: what was published of
  * it, what its driver says, or what is assumed. All zero: nothing is known. Errors are
  * at k = 2: 95 of 100 sensors of that design lie within them. */
 struct wm_sensor {
     enum wm_sensor_kind kind;
+    enum wm_contains contains;
     int64_t period_ns; /* the sensor has something new so often; 0: as the channel */
 
     /* A gauge whose period nobody has published: while its value does not change the value
@@ -176,7 +186,8 @@ WM_API const struct wm_channel *wm_source_channel(const struct wm_source *source
                                                   size_t index);
 
 /* Why the last reading of a channel was not WM_READING_OK: "not supported by
- * this GPU". NULL when there is nothing to say. */
+ * this GPU". Before the first one: why none can be, as far as that is known. NULL when
+ * there is nothing to say. */
 WM_API const char *wm_source_why(const struct wm_source *source, size_t index);
 
 /* What exactly is being read: "driver 550.54, /usr/lib/...". NULL if the name

@@ -77,9 +77,11 @@ struct wm_device_energy {
     char *source;
     enum wm_device_kind kind;
     enum wm_sensor_kind sensor;
+    enum wm_contains contains;
+    bool heads; /* the energy of all together is its, in place of the sum over the parts */
     enum wm_origin origin;
     struct wm_energy_figure figure;
-    struct wm_energy_split split; /* of packages and memory */
+    struct wm_energy_split split; /* of packages, memory and what contains no GPU */
     struct wm_value idle_power;   /* W in the baseline that it was divided by */
     struct wm_value power;        /* W on average */
 };
@@ -96,15 +98,18 @@ enum wm_cost_part {
     WM_COST_DEVICES = WM_COST_IDLE, /* the kinds before this one are of devices */
 };
 
-/* Those kinds of device that an energy is of. */
+/* Those kinds of device that an energy is of; or the meter that contains them all. */
 struct wm_cover {
-    bool has[WM_COST_DEVICES];
+    bool has[WM_COST_DEVICES]; /* beside a meter: those that are known apart */
+    enum wm_contains meter; /* WM_CONTAINS_DEVICE: the energy is a sum over the devices */
+    char name[64];          /* the meter's */
 };
 
 /* A sum over devices. */
 struct wm_energy_sum {
     struct wm_value energy;
     double watts; /* on average while it was known */
+    bool is_part; /* it lacks a device, and so do the watts */
     struct wm_value uncertainty;
     double systematic, random, below, above; /* as of a figure, and so are */
     struct wm_value low, high;
@@ -213,8 +218,9 @@ struct wm_report {
     size_t device_count;
     struct wm_energy_sum cpu_energy;  /* packages */
     struct wm_energy_sum dram_energy; /* memory outside of the packages */
-    struct wm_energy_sum energy;      /* packages, memory and GPUs, whichever are known */
-    struct wm_cover cover;            /* the devices that `energy` covers */
+    struct wm_energy_sum energy;  /* packages, memory and GPUs, whichever are known; or a */
+                                  /* meter of all of them */
+    struct wm_cover cover;        /* the devices that `energy` covers */
     struct wm_known tree_scatter; /* of the tree's part of it from run to run, as far as */
                                   /* its power in this one shows: 95 % ratio */
     struct wm_spread power;       /* W, of the same; the most */

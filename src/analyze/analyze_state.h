@@ -35,13 +35,15 @@ struct wm_device_stats {
     const struct wm_channel *channel; /* any of its, one of its own source's if it can be */
     size_t energy, power;             /* channels, or WM_NO_CHANNEL */
     struct wm_energy joules;
-    struct wm_share share; /* of a package, of memory or of a GPU */
-    bool counts;           /* towards the energy of all together */
-    bool is_busy_before;   /* it had something to do in the baseline, which is not used */
+    struct wm_share share;   /* of a package, of memory or of a GPU */
+    bool counts;             /* towards the sum over CPUs, memory and GPUs */
+    bool heads;              /* the energy of all together is of it */
+    enum wm_contains within; /* what contains all that is known of it; of a GPU */
+    bool is_busy_before;     /* it had something to do in the baseline, which is not used */
 };
 
-/* A GPU, and its other channels. One that is a part of a processor, which its power is a
- * part of, too, does not count. */
+/* A GPU, and its other channels. One within a package does not count, as its power is in
+ * that of the processor. */
 struct wm_gpu_stats {
     struct wm_device_stats device;
     size_t utilization, memory_used, memory_total, temperature;

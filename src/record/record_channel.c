@@ -57,11 +57,17 @@ static const char *const words[][WORDS_MAX] = {
         [WM_SENSOR_BATTERY] = "battery",
         [WM_SENSOR_METER] = "meter",
     },
+    [WM_WORDS_CONTAINS] = {
+        [WM_CONTAINS_DEVICE] = "device",
+        [WM_CONTAINS_PACKAGE] = "package",
+        [WM_CONTAINS_MODULE] = "module",
+        [WM_CONTAINS_PLATFORM] = "platform",
+    },
 };
 
 #define SLOT(member) offsetof(struct wm_sensor, member)
 
-/* Of a sensor, but for its kind. */
+/* Of a sensor, but for its kind and what it contains. */
 static const struct wm_member sensor_members[] = {
     { .key = "period_ns", .slot = SLOT(period_ns), .type = WM_MEMBER_TIME },
     { .key = "longest_ns", .slot = SLOT(longest_ns), .type = WM_MEMBER_TIME },
@@ -100,13 +106,17 @@ bool wm_word_value(enum wm_word_list list, const char *word, int *ret_value)
 /* Empty for the many channels that have no sensor to speak of. */
 static json_t *sensor_json(const struct wm_sensor *sensor)
 {
-    if (sensor->kind == WM_SENSOR_UNKNOWN && sensor->gain == 0 && !sensor->text)
+    if (sensor->kind == WM_SENSOR_UNKNOWN && sensor->gain == 0 && !sensor->text &&
+        sensor->contains == WM_CONTAINS_DEVICE)
         return json_object();
 
     json_t *object = wm_members_json(&sensors, sensor);
     if (sensor->longest_ns == 0)
         json_object_del(object, "longest_ns");
     wm_json_set(&object, "kind", json_string(wm_word(WM_WORDS_SENSOR, (int)sensor->kind)));
+    if (sensor->contains != WM_CONTAINS_DEVICE)
+        wm_json_set(&object, "contains",
+                    json_string(wm_word(WM_WORDS_CONTAINS, (int)sensor->contains)));
     return object;
 }
 
@@ -281,13 +291,16 @@ static bool add_clock(struct wm_columns *columns, const char *clock, size_t *ret
 static int read_sensor(const json_t *object, struct wm_sensor *sensor, struct wm_error *err)
 {
     const char *word = json_string_value(json_object_get(object, "kind"));
-    int kind = WM_SENSOR_UNKNOWN;
+    const char *contained = json_string_value(json_object_get(object, "contains"));
+    int kind = WM_SENSOR_UNKNOWN, contains = WM_CONTAINS_DEVICE;
 
     int status = wm_members_read(&sensors, object, "sensor", sensor, err);
     if (status < 0)
         return status;
     wm_word_value(WM_WORDS_SENSOR, word, &kind);
+    wm_word_value(WM_WORDS_CONTAINS, contained, &contains);
     sensor->kind = (enum wm_sensor_kind)kind;
+    sensor->contains = (enum wm_contains)contains;
     const double numbers[] = { sensor->window_s, sensor->gain, sensor->offset, sensor->step,
                                sensor->range };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -398,6 +411,7 @@ int wm_channel_set_seal(struct wm_channel_set *set, const struct wm_run *run,
     int status = set->is_old ? remember_sensors(set, run, err) : WM_OK;
     if (status < 0)
         return status;
+    wm_channel_old_contains(set->channels, set->count);
     set->uses = calloc(count + 1, sizeof(*set->uses));
     if (!set->uses)
         return wm_fail_memory(err, NULL);

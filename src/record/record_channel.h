@@ -29,6 +29,7 @@ enum wm_word_list {
     WM_WORDS_ORIGIN,
     WM_WORDS_STATE,
     WM_WORDS_SENSOR,
+    WM_WORDS_CONTAINS,
 };
 
 const char *wm_word(enum wm_word_list list, int value);
@@ -49,6 +50,10 @@ int wm_channels_to_json(const struct wm_channel *channels, const struct wm_colum
  * said of itself; NULL where it said nothing. The text is a constant. */
 struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel,
                                        const char *detail);
+
+/* What the values of such channels contain, where the recording does not say: by source,
+ * kind of device and label. A part that a processor's GPU had is then the processor's. */
+void wm_channel_old_contains(struct wm_channel *channels, size_t count);
 
 /* A gap as a JSON object, which names its column; NULL when out of memory. */
 json_t *wm_gap_json(const struct wm_gap *gap, const struct wm_columns *columns);

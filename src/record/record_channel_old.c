@@ -177,3 +177,49 @@ struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel, const c
     }
     return sensor;
 }
+
+static enum wm_contains contains_of(const struct wm_channel *channel)
+{
+    bool is_module =
+        strcmp(channel->source, "hwmon") == 0 && strncmp(channel->label, "module", 6) == 0;
+
+    if (channel->device_kind == WM_DEVICE_PLATFORM)
+        return is_module ? WM_CONTAINS_MODULE : WM_CONTAINS_PLATFORM;
+    return channel->device_kind == WM_DEVICE_CPU && strcmp(channel->source, "rapl") == 0
+               ? WM_CONTAINS_PACKAGE
+               : WM_CONTAINS_DEVICE;
+}
+
+/* The power under the name of a GPU in a processor was a sensor of which nothing more was
+ * known. */
+static bool is_of_processor(const struct wm_channel *channel)
+{
+    return channel->device_kind == WM_DEVICE_OTHER && strcmp(channel->source, "drm") == 0 &&
+           strcmp(channel->metric, "power") == 0;
+}
+
+static void move_into_processor(struct wm_channel *channels, size_t count,
+                                struct wm_channel *power)
+{
+    power->device_kind = WM_DEVICE_CPU;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(channels[i].source, power->source) == 0 &&
+            strcmp(channels[i].device, power->device) == 0)
+            channels[i].sensor.contains = WM_CONTAINS_PACKAGE;
+    }
+}
+
+void wm_channel_old_contains(struct wm_channel *channels, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct wm_channel *channel = &channels[i];
+        bool is_energy =
+            strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
+        if (is_energy && channel->sensor.contains == WM_CONTAINS_DEVICE)
+            channel->sensor.contains = contains_of(channel);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (is_of_processor(&channels[i]))
+            move_into_processor(channels, count, &channels[i]);
+    }
+}

@@ -208,6 +208,11 @@ const char *wm_source_left_out(const struct wm_source *source)
     return source->found.left_out;
 }
 
+const char *wm_source_denied(const struct wm_source *source)
+{
+    return source->found.denied;
+}
+
 bool wm_source_is_guarded(const struct wm_source *source)
 {
     return source->guarded != NULL;

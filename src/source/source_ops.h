@@ -37,6 +37,8 @@ struct wm_source_found {
     size_t part_count;    /* for read_part(): each has as many channels, in order */
     const char *detail;   /* what is being read, for people; NULL: the name says it all */
     const char *left_out; /* which GPUs it was to read and cannot, and why; NULL: none */
+    const char *denied; /* which energy of CPUs or memory is there and not for this user; */
+                        /* NULL: none */
 
     /* How long it may go unread before a counter of its may have run over more than once;
      * 0: as long as it likes. It is read in between where ticks are further apart. */
@@ -86,7 +88,7 @@ struct wm_source_ops {
     void (*read_part)(void *state, size_t part, bool must, struct wm_reading *readings);
 
     /* Why the last reading of that channel was not ok, or NULL; a borrowed
-     * text. May be missing. */
+     * text. Before the first reading: why none will be. May be missing. */
     const char *(*why)(const void *state, size_t channel);
 
     /* Copies the GPU processes found by the last read_part() of that part, as many as
@@ -106,6 +108,9 @@ struct wm_source_ops {
 
 #define WM_SOURCE_DECLARED(name) extern const struct wm_source_ops wm_source_##name;
 WM_SOURCES(WM_SOURCE_DECLARED)
+
+/* Which energy of CPUs or memory is there and not for this user; NULL: none. */
+const char *wm_source_denied(const struct wm_source *source);
 
 /* Which GPUs it was to read and cannot, and why; NULL: none. */
 const char *wm_source_left_out(const struct wm_source *source);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "source/cpu/source_energy.h"
 #include "source/gpu/select/source_gpu_lists.h"
 #include "source/source_config.h"
 #include "source/source_ops.h"
@@ -260,13 +261,25 @@ const char *wm_source_set_why(const struct wm_source_set *set, size_t index)
     return wm_source_why(owner->source, index - owner->first_channel);
 }
 
+/* Before the first reading a channel that cannot be read says why. */
+static bool has_cpu_energy(const struct wm_source *source)
+{
+    size_t found = 0, lacking = 0;
+
+    for (size_t i = 0; i < wm_source_channel_count(source); i++) {
+        const struct wm_channel *channel = wm_source_channel(source, i);
+        if (wm_energy_offer_of(channel).kind != WM_DEVICE_CPU)
+            continue;
+        found++;
+        lacking += wm_source_why(source, i) != NULL;
+    }
+    return found > 0 && lacking == 0;
+}
+
 bool wm_source_set_has_cpu_energy(const struct wm_source_set *set)
 {
-    for (size_t i = 0; i < set->channel_count; i++) {
-        const struct wm_channel *channel = wm_source_set_channel(set, i);
-        if (channel->device_kind == WM_DEVICE_CPU &&
-            (strcmp(channel->metric, "energy") == 0 ||
-             strcmp(channel->metric, "power") == 0))
+    for (size_t i = 0; i < set->count; i++) {
+        if (has_cpu_energy(set->members[i].source))
             return true;
     }
     return false;
@@ -299,6 +312,11 @@ struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *s
     if (set->choice)
         all.there = wm_gpu_lists_present(set->choice);
     return all;
+}
+
+const char *wm_source_set_denied(const struct wm_source_member *member)
+{
+    return wm_source_denied(member->source);
 }
 
 const char *wm_source_set_left_out(const struct wm_source_set *set,

@@ -91,7 +91,8 @@ size_t wm_source_set_channel_count(const struct wm_source_set *set);
 const struct wm_channel *wm_source_set_channel(const struct wm_source_set *set,
                                                size_t index);
 
-/* Whether a source of the set knows the energy or the power of the CPUs. */
+/* Whether a source of the set can read the energy or the power of all CPUs that it knows.
+ */
 bool wm_source_set_has_cpu_energy(const struct wm_source_set *set);
 
 /* GPUs. */
@@ -104,6 +105,9 @@ struct wm_source_gpu_count {
  * none of the chosen ones. */
 struct wm_source_gpu_count wm_source_gpu_count(const struct wm_source *source);
 struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *set);
+
+/* Which energy of CPUs or memory that source has and not for this user; NULL: none. */
+const char *wm_source_set_denied(const struct wm_source_member *member);
 
 /* Which GPUs the source leaves out that was to read all of its, and why; NULL: none. */
 const char *wm_source_set_left_out(const struct wm_source_set *set,

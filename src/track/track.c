@@ -104,6 +104,26 @@ int wm_track_check_new(const struct wm_tracker *tracker, struct wm_error *err)
     return WM_OK;
 }
 
+/* What is there and denied is not absent: of the last source that was noted. */
+static void note_remedy(struct wm_run *run, const char *name)
+{
+    char command[WM_ADVICE_SIZE];
+
+    if (wm_source_remedy(name, command))
+        run->sources[run->source_count - 1].remedy = strdup(command);
+}
+
+/* Of a source that was opened, the part that is not for this user. */
+static void note_denied(struct wm_run *run, const struct wm_source_member *added)
+{
+    const char *denied = wm_source_set_denied(added);
+
+    if (!denied)
+        return;
+    run->sources[run->source_count - 1].denied = strdup(denied);
+    note_remedy(run, added->name);
+}
+
 /* Notes that the source was opened, and which of its GPUs it leaves out. */
 static int note_source(struct wm_run *run, const struct wm_source_set *sources,
                        struct wm_error *err)
@@ -116,21 +136,14 @@ static int note_source(struct wm_run *run, const struct wm_source_set *sources,
     char text[1200];
 
     int status = wm_run_add_source(run, added->name, true, detail, err);
+    if (status == WM_OK)
+        note_denied(run, added);
     if (status < 0 || !left_out)
         return status;
     snprintf(text, sizeof(text), "%zu of %zu %s not measured: %s", gpus.there - gpus.read,
              gpus.there, gpus.there - gpus.read == 1 ? "is" : "are", left_out);
     run->gpus_unknown = true;
     return wm_run_add_gpu_remark(run, text, err);
-}
-
-/* What is there and denied is not absent: of the last source that was noted. */
-static void note_remedy(struct wm_run *run, const char *name)
-{
-    char command[WM_ADVICE_SIZE];
-
-    if (wm_source_remedy(name, command))
-        run->sources[run->source_count - 1].remedy = strdup(command);
 }
 
 /* GPUs that nobody knows of are in no sum; one that is denied is reported as such. */

@@ -35,9 +35,17 @@ static double average_power(const struct nvmlDevice_st *gpu, unsigned scope, dou
     return (curve_area(power, time) - curve_area(power, time - window)) / window;
 }
 
+/* Of a GPU whose own power is in no scope it is the module's. */
+static unsigned usage_scope(const struct nvmlDevice_st *gpu)
+{
+    return gpu->power_instant_scopes >> NVML_POWER_GPU & 1 ? NVML_POWER_GPU
+                                                           : NVML_POWER_MODULE;
+}
+
 NUMBER_CALL(nvmlDeviceGetPowerUsage,
-            1e3 * (gpu->power_usage_is_average ? average_power(gpu, NVML_POWER_GPU, time)
-                                               : instant_power(gpu, NVML_POWER_GPU, time)))
+            1e3 * (gpu->power_usage_is_average
+                       ? average_power(gpu, usage_scope(gpu), time)
+                       : instant_power(gpu, usage_scope(gpu), time)))
 NUMBER_CALL(nvmlDeviceGetPowerManagementMode, gpu->power_management)
 NUMBER_CALL(nvmlDeviceGetPowerManagementLimit, fake_power_limit(gpu) * 1e3)
 NUMBER_CALL(nvmlDeviceGetPowerManagementDefaultLimit, gpu->power_limit_default * 1e3)
@@ -58,6 +66,7 @@ NVML_CALL(int, nvmlDeviceGetPowerManagementLimitConstraints, nvml_device gpu,
 static double energy_at(struct nvmlDevice_st *gpu, double time)
 {
     const struct fake_energy *energy = &gpu->energy;
+    const struct curve *power = power_of(gpu, NVML_POWER_MODULE);
     double joules = energy->start;
 
     time = fake_refreshed(time, energy->period);
@@ -67,9 +76,9 @@ static double energy_at(struct nvmlDevice_st *gpu, double time)
         return joules;
     if (fake_has_physics(gpu))
         return fake_physical_energy(gpu, time);
-    joules += curve_area(&gpu->power, time);
+    joules += curve_area(power, time);
     if (energy->reset_at >= 0 && time >= energy->reset_at)
-        joules = curve_area(&gpu->power, time) - curve_area(&gpu->power, energy->reset_at);
+        joules = curve_area(power, time) - curve_area(power, energy->reset_at);
     return energy->wrap > 0 ? fmod(joules, energy->wrap) : joules;
 }
 

@@ -6,6 +6,7 @@ power, counters that run over, are set back or are dead, and whose the energy wa
 import contextlib
 import csv
 import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -384,6 +385,169 @@ def _(folder):
         text = wattmeter("run", "--", "sleep", "0.5", env=env).stderr
         for line in text.splitlines():
             assert not line.startswith("Energy") or "at least" in line, text
+
+
+def boards(folder, driver, **watts):
+    """A hwmon device of `driver` for each sensor, with its label."""
+    for number, (label, value) in enumerate(watts.items()):
+        sensor = folder / f"sys/class/hwmon/hwmon{number}"
+        sensor.mkdir(parents=True)
+        (sensor / "name").write_text(driver + "\n")
+        (sensor / "power1_average").write_text(f"{value * 1000000}\n")
+        (sensor / "power1_average_interval").write_text("50\n")
+        (sensor / ("power1_oem_info" if driver == "power_meter" else "power1_label")).write_text(label + "\n")
+
+
+GRACE = {"Module Power Socket 0": 520, "Grace Power Socket 0": 220, "CPU Power Socket 0": 150,
+         "SysIO Power Socket 0": 30}
+
+
+def hopper(folder, scopes, count=1):
+    """GPUs of which NVML reports power in these scopes; the energy counter is the module's."""
+    scenario = folder / "hopper.json"
+    gpu = {"name": "SIMULATED NVIDIA GH200 480GB", "power": 300, "power_module": 520, "utilization": 0.9,
+           "power_instant_scopes": scopes, "power_average_scopes": scopes}
+    scenario.write_text(json.dumps({"gpus": count * [gpu]}))
+    return tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+                           FAKE_NVML_SCENARIO=str(scenario), WATTMETER_SYSFS=str(folder / "sys"))
+
+
+def watts(figure, report):
+    return figure / report["compute_time"]["time"]
+
+
+def measured(env, *options):
+    done = wattmeter("run", "--json", *options, "--", "sleep", "1", env=env)
+    assert done.returncode == 0, done
+    return tap.json.loads(done.stdout)
+
+
+@case("a module contains its GPU and its CPU: whatever scope is known, nothing counts twice", tries=3)
+def _(folder):
+    for number, (scopes, has_boards, gpus, total, covers, meter) in enumerate((
+            ([0, 1], True, 1, 520, ["cpu", "gpus"], None),
+            ([1], True, 1, 520, ["module"], "module0"),
+            ([], True, 1, 520, ["module"], "module0"),
+            # The CPU is an estimate then, and the module's counter has measured it.
+            ([0, 1], False, 1, 520, ["module"], "gpu0"),
+            ([1], False, 1, 520, ["module"], "gpu0"),
+            # Nobody knows whether two GPUs share a module, whose power is then known twice.
+            ([1], False, 2, None, ["cpu"], None))):
+        place = folder / str(number)
+        (place / "sys").mkdir(parents=True)
+        if has_boards:
+            boards(place, "power_meter", **GRACE)
+        env = hopper(place, scopes, gpus)
+        r = measured(env, "--record", place / "r.csv")
+        stored = tap.json.loads(wattmeter("report", "--json", place / "r.csv").stdout)
+        for found in r, stored:
+            energy = found["energy"]
+            what = (scopes, has_boards, gpus, energy)
+            assert energy["covers"] == covers and energy.get("meter") == meter, what
+            if total is not None:
+                near(watts(energy["total"], found), total, 0.02 * total, str(what))
+            for gpu in energy["gpus"]:
+                if 0 in scopes:
+                    near(watts(gpu["energy"], found), 300, 6, str(what))
+                else:
+                    assert gpu["energy"] is None, what
+                    assert "the module alone" in found["why"]["energy.gpus.0.energy"], found["why"]
+            if has_boards:
+                near(watts(energy["cpu"]["total"], found), 220, 4.4, str(what))
+                parts = {part["name"] for part in energy["cpu"]["parts"]}
+                assert parts == {"socket0_core", "socket0_sysio"}, what
+                assert not found["remarks"], found["remarks"]
+
+
+@case("a socket's own sensor is the CPU's energy, and a meter of all goes before an estimate", tries=3)
+def _(folder):
+    cases = {
+        "hsmp": ("amd_hsmp_hwmon", {"": 180}, 180, ["cpu"], False),
+        "apple": ("macsmc_hwmon", {"Total System Power": 14, "3.8 V Rail Power": 3}, 14, ["platform"], True),
+        "jetson": ("ina3221", {"VDD_IN": 6, "VDD_CPU_GPU_CV": 2}, 6, ["platform"], True),
+        "server": ("power_meter", {"power1": 312}, 312, ["platform"], True),
+        "two that nobody can tell apart": ("power_meter", {"a": 312, "b": 300}, None, ["cpu"], True),
+    }
+    for name, (driver, sensors, total, covers, has_estimate) in cases.items():
+        place = folder / name
+        boards(place, driver, **sensors)
+        env = tap.environment(WATTMETER_SYSFS=str(place / "sys"), WATTMETER_NVML="/none")
+        r = measured(env)
+        energy = r["energy"]
+        assert energy["covers"] == covers, (name, energy)
+        assert ("estimated" in energy) == (total is None), (name, energy)
+        if total is not None:
+            near(watts(energy["total"], r), total, 0.05 * total, name)
+        estimates = [p for p in energy["cpu"]["packages"] if p["source"] == "estimate"]
+        assert bool(estimates) == has_estimate, (name, energy)
+        parts = energy["attributed"]
+        near(sum(parts.values()), energy["total"], 1e-9 * energy["total"], name)
+
+
+@case("of batteries, of psys and of what other meters measured less than the parts a note speaks")
+def _(folder):
+    zones = [Zone(folder / "sys", 0, "package-0", lambda t: 50 * t), Zone(folder / "sys", 1, "psys", lambda t: 30 * t)]
+    with machine(folder, *zones) as (_, env):
+        r, _, _ = measure(folder, env, "sleep", "1")
+        note = [text for text in r["remarks"] if "more than the" in text]
+        assert len(note) == 1 and "psys measured of the platform" in note[0], r["remarks"]
+        near(watts(r["energy"]["total"], r), 50, 2)
+        assert r["energy"]["covers"] == ["cpu"], r["energy"]
+
+
+def as_other_user(folder, env, *words, denied=()):
+    """What the report is for a user who may not read these files."""
+    if os.geteuid() != 0:
+        raise tap.Skip("only root can become somebody else")
+    command = tap.copy_command(folder / "bin" / "wattmeter")
+    for path in folder, *folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or path.parent == command.parent else 0o644)
+    for path in denied:
+        path.chmod(0o400)
+    return subprocess.run([command, *words], env={**env, "LD_LIBRARY_PATH": str(command.parent)}, cwd="/",
+                          capture_output=True, text=True, timeout=60, user=65534, group=65534, extra_groups=[])
+
+
+@case("a package that may not be read: at least, which one, and the command that opens it", tries=3)
+def _(folder):
+    zones = [Zone(folder / "sys", 0, "package-0", lambda t: 150 * t), Zone(folder / "sys", 1, "package-1", lambda t: 150 * t),
+             Zone(folder / "sys", "0:0", "dram", lambda t: 4 * t), Zone(folder / "sys", "1:0", "dram", lambda t: 4 * t)]
+    with machine(folder, *zones) as (_, env):
+        closed = zones[1].path / "energy_uj"
+        done = as_other_user(folder, env, "run", "--price", "0.3", "--", "sleep", "1", denied=[closed])
+        lines = done.stderr.splitlines()
+        for label in "CPU   ", "Energy", "Cost":
+            line = next(line for line in lines if line.startswith(label))
+            assert "at least" in line, done.stderr
+        assert "intel-rapl:1/energy_uj: Permission denied" in done.stderr.replace("\n        ", " "), done.stderr
+        assert any(line.startswith("Denied: rapl:") for line in lines) and "sudo chown nobody" in done.stderr, done.stderr
+        assert "CPU energy lacks package1" in done.stderr and "an estimate for all CPUs is" in done.stderr, done.stderr
+
+        done = as_other_user(folder, env, "run", "--json", "--price", "0.3", "--", "sleep", "1", denied=[closed])
+        r = tap.json.loads(done.stdout)
+        near(watts(r["energy"]["cpu"]["total"], r), 150, 8)
+        near(watts(r["energy"]["total"], r), 158, 8)
+        for path in "energy.total", "energy.cpu.total", "energy.power.mean", "energy.power.max", "energy.cost.amount":
+            assert r["why"][path].startswith("package1: "), (path, r["why"])
+        assert r["energy"]["uncertainty_percent"] is None, r["energy"]
+
+        both = [zone.path / "energy_uj" for zone in zones[:2]]
+        done = as_other_user(folder, env, "run", "--json", "--", "sleep", "1", denied=both)
+        energy = tap.json.loads(done.stdout)["energy"]
+        assert energy["cpu"]["total"] > 0 and energy["estimated"] is True, energy
+
+
+@case("a package of the machine that has no counter makes the sum the least it may be", tries=3)
+def _(folder):
+    cpus = folder / "sys/devices/system/cpu"
+    for cpu in 0, 1:
+        (cpus / f"cpu{cpu}/topology").mkdir(parents=True)
+        (cpus / f"cpu{cpu}/topology/physical_package_id").write_text(f"{cpu}\n")
+    (cpus / "online").write_text("0-1\n")
+    with machine(folder, Zone(folder / "sys", 0, "package-0", lambda t: 50 * t)) as (_, env):
+        r, _, _ = measure(folder, env, "sleep", "1")
+        near(watts(r["energy"]["total"], r), 50, 2.5)
+        assert r["why"]["energy.total"] == "package1: it has no counter here", r["why"]
 
 
 @case("the estimate is there only where nothing measures, or where it is asked for; and says so", tries=3)

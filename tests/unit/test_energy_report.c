@@ -102,7 +102,8 @@ static const struct series gpu_untold[] = {
 #define INTEGRATED(metric_, unit_, kind_, device_kind_)                                    \
     {                                                                                      \
         .source = "drm", .device = "0000:00:02.0", .label = "card1", .model = "Intel GPU", \
-        .metric = metric_, .unit = unit_, .device_kind = device_kind_, .kind = kind_       \
+        .metric = metric_, .unit = unit_, .device_kind = device_kind_, .kind = kind_,      \
+        .sensor.contains = WM_CONTAINS_PACKAGE                                             \
     }
 #define INTEGRATED_GPU                                                                     \
     { INTEGRATED("energy", "J", WM_COUNTER, WM_DEVICE_GPU),                                \
@@ -110,7 +111,7 @@ static const struct series gpu_untold[] = {
         { INTEGRATED("utilization", "ratio", WM_GAUGE, WM_DEVICE_GPU),                     \
           { 0.1, 0.1, 0.1, 0.1, 0.1 } },                                                   \
     {                                                                                      \
-        INTEGRATED("power", "W", WM_GAUGE, WM_DEVICE_OTHER),                               \
+        INTEGRATED("power", "W", WM_GAUGE, WM_DEVICE_CPU),                                 \
         {                                                                                  \
             3, 3, 3, 3, 3                                                                  \
         }                                                                                  \
@@ -128,7 +129,7 @@ static const struct series untold_laptop[] = {
     { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
     { INTEGRATED("utilization", "ratio", WM_GAUGE, WM_DEVICE_GPU),
       { 0.1, 0.1, 0.1, 0.1, 0.1 } },
-    { INTEGRATED("power", "W", WM_GAUGE, WM_DEVICE_OTHER),
+    { INTEGRATED("power", "W", WM_GAUGE, WM_DEVICE_CPU),
       { MISSING, MISSING, MISSING, MISSING, MISSING } },
     GPU_LOAD,
 };
@@ -433,15 +434,25 @@ static void test_steps_of_cpu_time(void **state)
     }
 }
 
-/* Of several packages the one that tells nothing is named. */
+/* Of several packages the one that tells nothing is named, and the others' energy is the
+ * least that all took, in each figure that is made of it. */
 static void test_who_is_dead(void **state)
 {
+    static const char why[] = "package1: the energy counter";
     struct wm_report *report = report_of(dead_package, ARRAY_LEN(dead_package));
+    const struct wm_value *const at_least[] = { &report->cpu_energy.energy,
+                                                &report->energy.energy, &report->power.mean,
+                                                &report->power.max };
 
     (void)state;
-    assert_false(report->cpu_energy.energy.known);
-    assert_int_equal(
-        strncmp(report->cpu_energy.energy.why, "package1: the energy counter", 28), 0);
+    assert_true(fabs(report->energy.energy.number - 40) < 1);
+    for (size_t i = 0; i < ARRAY_LEN(at_least); i++) {
+        assert_true(at_least[i]->known && at_least[i]->why);
+        assert_int_equal(strncmp(at_least[i]->why, why, strlen(why)), 0);
+    }
+    assert_false(report->energy.uncertainty.known);
+    assert_false(report->energy.split.tree.known);
+    assert_non_null(strstr(report->remarks[0], "CPU energy lacks package1: "));
     wm_report_free(report);
     report = report_of(only_dead, ARRAY_LEN(only_dead));
     assert_int_equal(strncmp(report->cpu_energy.energy.why, "the energy counter", 18), 0);

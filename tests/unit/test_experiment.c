@@ -202,9 +202,26 @@ static const struct wm_channel slow_power = {
     .device_kind = WM_DEVICE_CPU,
     .period_ns = 500000000,
 };
-static const struct wm_channel in_cpu = COUNTER("drm", "card0", WM_DEVICE_GPU, WM_MEASURED);
-static const struct wm_channel in_cpu_power =
-    COUNTER("drm", "card0", WM_DEVICE_OTHER, WM_MEASURED);
+static const struct wm_channel in_cpu = {
+    .source = "drm",
+    .device = "card0",
+    .label = "card0",
+    .metric = "energy",
+    .unit = "J",
+    .device_kind = WM_DEVICE_GPU,
+    .kind = WM_COUNTER,
+    .sensor.contains = WM_CONTAINS_PACKAGE,
+};
+static const struct wm_channel in_cpu_power = {
+    .source = "drm",
+    .device = "card0",
+    .label = "card0",
+    .metric = "power",
+    .unit = "W",
+    .device_kind = WM_DEVICE_CPU,
+    .kind = WM_GAUGE,
+    .sensor.contains = WM_CONTAINS_PACKAGE,
+};
 static const struct wm_channel guessed_dram =
     COUNTER("estimate", "dram", WM_DEVICE_DRAM, WM_ESTIMATED);
 

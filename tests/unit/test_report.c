@@ -489,7 +489,7 @@ static const struct {
           .result = &plain_result },
         {
             AT_LEAST(gpu_energy.energy, 400, "gpu1: the energy counter did not move"),
-            UNKNOWN(gpu_energy.uncertainty, "the figure leaves out a GPU"),
+            UNKNOWN(gpu_energy.uncertainty, "the figure leaves out a part"),
             UNKNOWN(gpu_energy.split.tree, "gpu1: the energy counter did not move"),
             UNKNOWN(gpu_percentages.max_sum, "gpu1: not supported under MIG"),
             UNKNOWN(gpu_percentages.mean_hardware, "gpu1: not supported under MIG"),

@@ -287,7 +287,7 @@ static void test_channels(void **state)
     }
     wm_source_close(source);
 
-    /* The power of an integrated GPU is beside what is added up, under the same name. */
+    /* The power of an integrated GPU is the processor's, under the same name. */
     static const struct {
         const char *machine, *device, *label;
     } integrated[] = {
@@ -303,10 +303,14 @@ static void test_channels(void **state)
             const struct wm_channel *channel = wm_source_channel(source, i);
             bool is_power = strcmp(channel->metric, "power") == 0;
             assert_int_equal(channel->device_kind,
-                             is_power ? WM_DEVICE_OTHER : WM_DEVICE_GPU);
+                             is_power ? WM_DEVICE_CPU : WM_DEVICE_GPU);
+            bool is_energy = is_power || strcmp(channel->metric, "energy") == 0;
+            assert_int_equal(channel->sensor.contains,
+                             is_energy ? WM_CONTAINS_PACKAGE : WM_CONTAINS_DEVICE);
             assert_string_equal(channel->device, integrated[k].device);
             assert_string_equal(channel->label, integrated[k].label);
-            assert_described(channel, wm_source_detail(source));
+            if (!is_power)
+                assert_described(channel, wm_source_detail(source));
         }
         wm_source_close(source);
     }
@@ -323,7 +327,7 @@ static void test_channels(void **state)
     source = open_trees(passed, dir, NULL);
     read_all(source);
     size_t power = find(source, "0000:01:00.0", "power");
-    assert_int_equal(wm_source_channel(source, power)->device_kind, WM_DEVICE_OTHER);
+    assert_int_equal(wm_source_channel(source, power)->device_kind, WM_DEVICE_CPU);
     assert_true(readings[power].value == 550);
     size_t energy = find(source, "0000:01:00.0", "energy");
     assert_int_equal(readings[energy].state, WM_READING_UNSUPPORTED);
@@ -744,8 +748,10 @@ static void test_dies(void **state)
                              first ? WM_READING_UNSUPPORTED : WM_READING_OK);
             if (first)
                 assert_non_null(strstr(wm_source_why(source, n), first));
-            assert_int_equal(channel->device_kind,
-                             first && cases[i].count > 1 ? WM_DEVICE_OTHER : WM_DEVICE_GPU);
+            assert_int_equal(channel->device_kind, WM_DEVICE_GPU);
+            assert_int_equal(channel->sensor.contains, first && cases[i].count > 1
+                                                           ? WM_CONTAINS_PACKAGE
+                                                           : WM_CONTAINS_DEVICE);
         }
         wm_source_close(source);
         assert_int_equal(test_remove_dir(state), 0);

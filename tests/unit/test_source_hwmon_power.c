@@ -57,6 +57,18 @@ static struct wm_source *open_hwmon(const char *sysfs)
     return source;
 }
 
+/* Only what is of the platform contains other devices; a module's meter has no more. */
+static void check_contains(const struct wm_channel *channel)
+{
+    bool is_module = strncmp(channel->label, "module", 6) == 0;
+
+    if (channel->device_kind == WM_DEVICE_PLATFORM)
+        assert_int_equal(channel->sensor.contains,
+                         is_module ? WM_CONTAINS_MODULE : WM_CONTAINS_PLATFORM);
+    else
+        assert_true(channel->sensor.contains < WM_CONTAINS_MODULE);
+}
+
 static void check(const char *sysfs, const struct expected *expected)
 {
     struct wm_reading readings[MAX_CHANNELS];
@@ -78,6 +90,7 @@ static void check(const char *sysfs, const struct expected *expected)
             assert_string_equal(channel->unit, energy ? "J" : "W");
         assert_int_equal(channel->kind, energy ? WM_COUNTER : WM_GAUGE);
         assert_int_equal(channel->device_kind, expected[i].kind);
+        check_contains(channel);
         assert_int_equal(channel->origin, WM_MEASURED);
         assert_int_equal(channel->period_ns, expected[i].period_ns);
         assert_described(channel, wm_source_detail(source));
@@ -151,14 +164,33 @@ static void test_machines(void **state)
             { "hwmon4/device/power1_average", "9500000\n" },
             { "hwmon4/device/power1_average_interval", "1000\n" },
             { "hwmon4/device/power1_oem_info", "SysIO Power Socket 0\n" } },
-          { { "power_meter/CPU Power Socket 0", "socket0", "power", WM_DEVICE_CPU, 85.5,
-              50 * MS },
-            { "power_meter/Grace Power Socket 0", "grace0", "power", WM_DEVICE_OTHER, 150,
+          { { "power_meter/CPU Power Socket 0", "socket0_core", "power", WM_DEVICE_CPU_PART,
+              85.5, 50 * MS },
+            { "power_meter/Grace Power Socket 0", "socket0", "power", WM_DEVICE_CPU, 150,
               50 * MS },
             { "power_meter/Module Power Socket 0", "module0", "power", WM_DEVICE_PLATFORM,
               402, 50 * MS },
-            { "power_meter/SysIO Power Socket 0", "sysio0", "power", WM_DEVICE_OTHER, 9.5,
-              1000 * MS } } },
+            { "power_meter/SysIO Power Socket 0", "socket0_sysio", "power",
+              WM_DEVICE_CPU_PART, 9.5, 1000 * MS } } },
+        { "Apple: the system, what comes in, and a rail of it",
+          { { "hwmon0/name", "macsmc_hwmon\n" },
+            { "hwmon0/power1_label", "Total System Power\n" },
+            { "hwmon0/power1_input", "14500000\n" },
+            { "hwmon0/power2_label", "AC Input Power\n" },
+            { "hwmon0/power2_input", "15200000\n" } },
+          { { "macsmc_hwmon/AC Input Power", "macsmc_hwmon_ac_input_power", "power",
+              WM_DEVICE_OTHER, 15.2, 0 },
+            { "macsmc_hwmon/Total System Power", "system", "power", WM_DEVICE_PLATFORM,
+              14.5, 0 } } },
+        { "AMD's HSMP: two sockets",
+          { { "hwmon0/name", "amd_hsmp_hwmon\n" },
+            { "hwmon0/device", "-> ../../../platform/AMDI0097:00" },
+            { "hwmon0/power1_input", "180000000\n" },
+            { "hwmon1/name", "amd_hsmp_hwmon\n" },
+            { "hwmon1/device", "-> ../../../platform/AMDI0097:01" },
+            { "hwmon1/power1_input", "170000000\n" } },
+          { { "AMDI0097:00/power1", "socket0", "power", WM_DEVICE_CPU, 180, 0 },
+            { "AMDI0097:01/power1", "socket1", "power", WM_DEVICE_CPU, 170, 0 } } },
         { "Jetson Orin NX: current times voltage",
           { { "hwmon2/name", "ina3221\n" },
             { "hwmon2/device", "-> ../../../i2c-1/1-0040" },

@@ -41,6 +41,30 @@ static int remark_hardware(struct wm_compare *compare)
     return status;
 }
 
+static bool is_by_another_meter(const struct wm_report *one, const struct wm_report *other)
+{
+    return one && other && one->energy.energy.known && other->energy.energy.known &&
+           (one->cover.meter != other->cover.meter ||
+            strcmp(one->cover.name, other->cover.name) != 0);
+}
+
+/* A meter of all contains more than the sum over what is measured apart. */
+static int remark_meters(struct wm_compare *compare)
+{
+    const struct wm_compare_session *first = &compare->sessions[0];
+    int status = WM_OK;
+
+    for (size_t i = 1; i < compare->session_count && status == WM_OK; i++) {
+        const struct wm_compare_session *session = &compare->sessions[i];
+        if (is_by_another_meter(session->analysis->report, first->analysis->report))
+            status = wm_remarks_add(&compare->remarks,
+                                    "the energy of session \"%s\" is not of the same "
+                                    "sensors as that of \"%s\"",
+                                    session->name, first->name);
+    }
+    return status;
+}
+
 /* gpu_tracker's JSON, and that of earlier analyses of ours. */
 static bool lacks_effective(const struct wm_block_analysis *results)
 {
@@ -99,7 +123,8 @@ int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
     if (status == WM_OK && remark_sessions(compare) < 0)
         status = wm_fail_memory(err, "comparison");
     bool has_remarks = status == WM_OK && !as_gpu_tracker;
-    if (has_remarks && (remark_hardware(compare) < 0 || remark_dependence(compare) < 0))
+    if (has_remarks && (remark_hardware(compare) < 0 || remark_meters(compare) < 0 ||
+                        remark_dependence(compare) < 0))
         status = wm_fail_memory(err, "comparison");
     if (status < 0) {
         wm_compare_free(compare);

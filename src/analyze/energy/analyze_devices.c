@@ -62,6 +62,21 @@ static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis,
     return gpu;
 }
 
+/* Energy or power that a GPU reports of all that is on its board stands beside it. */
+static bool is_of_module(const struct wm_channel *channel)
+{
+    return channel->device_kind == WM_DEVICE_GPU &&
+           channel->sensor.contains >= WM_CONTAINS_MODULE;
+}
+
+/* The power of a second die is that of the first. That it has no energy says its counter.
+ */
+static bool is_power_elsewhere(const struct wm_channel *channel)
+{
+    return channel->sensor.contains == WM_CONTAINS_PACKAGE &&
+           strcmp(channel->metric, "power") == 0;
+}
+
 static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
 {
     static const struct {
@@ -83,6 +98,10 @@ static void note_gpu_channel(struct wm_analysis *analysis, size_t index)
         if (strcmp(channel->metric, metrics[i].metric) != 0)
             continue;
         struct wm_gpu_stats *gpu = find_gpu(analysis, channel);
+        if (channel->sensor.contains > gpu->device.within)
+            gpu->device.within = channel->sensor.contains;
+        if (is_of_module(channel) || is_power_elsewhere(channel))
+            continue;
         *(size_t *)(void *)((char *)gpu + metrics[i].slot) = index;
         note_energy(&gpu->device, analysis, index);
     }
@@ -106,6 +125,9 @@ static void choose_channel(const struct wm_analysis *analysis, struct wm_gpu_sta
 static bool is_device_channel(const struct wm_channel *channel)
 {
     switch (channel->device_kind) {
+    case WM_DEVICE_GPU:
+        return is_of_module(channel) && (strcmp(channel->metric, "energy") == 0 ||
+                                         strcmp(channel->metric, "power") == 0);
     case WM_DEVICE_CPU:
     case WM_DEVICE_CPU_PART:
     case WM_DEVICE_DRAM:
@@ -124,7 +146,8 @@ static struct wm_device_stats *find_device(struct wm_analysis *analysis,
     for (size_t i = 0; i < analysis->device_count; i++) {
         struct wm_device_stats *device = &analysis->devices[i];
         if (strcmp(device->channel->source, channel->source) == 0 &&
-            strcmp(device->channel->device, channel->device) == 0)
+            strcmp(device->channel->device, channel->device) == 0 &&
+            device->channel->sensor.contains == channel->sensor.contains)
             return device;
     }
 
@@ -135,29 +158,45 @@ static struct wm_device_stats *find_device(struct wm_analysis *analysis,
 
 static struct wm_energy_offer offer_of(const struct wm_device_stats *device, bool is_known)
 {
-    return (struct wm_energy_offer) {
-        .source = device->channel->source,
-        .sensor = device->channel->sensor.kind,
-        .kind = device->channel->device_kind,
-        .origin = device->channel->origin,
-        .is_known = is_known,
-    };
+    struct wm_energy_offer offer = wm_energy_offer_of(device->channel);
+
+    offer.is_known = is_known;
+    return offer;
+}
+
+/* The devices at the first tick; before it there is none. */
+struct beginning {
+    const struct wm_device_stats *devices;
+    const struct wm_tick *tick;
+};
+
+/* What is denied at the first tick, or not supported, is so to the end. */
+static bool is_open(const struct wm_reading *reading)
+{
+    return reading && reading->state != WM_READING_DENIED &&
+           reading->state != WM_READING_UNSUPPORTED;
 }
 
 static struct wm_energy_offer offer_before(const void *list, size_t index)
 {
-    const struct wm_device_stats *devices = list;
+    const struct beginning *beginning = list;
+    const struct wm_device_stats *device = &beginning->devices[index];
+    const struct wm_tick *tick = beginning->tick;
 
-    return offer_of(&devices[index], true);
+    return offer_of(device, !tick || is_open(wm_tick_reading(tick, device->energy)) ||
+                                is_open(wm_tick_reading(tick, device->power)));
 }
 
+/* A meter of all that leaves out a part of the time says less than its parts. */
 static struct wm_energy_offer offer_now(const void *list, size_t index)
 {
     const struct wm_device_stats *devices = list;
     struct wm_energy_result joules;
 
     wm_energy_result(&devices[index].joules, &joules);
-    return offer_of(&devices[index], wm_energy_is_known(&joules));
+    bool is_whole = devices[index].channel->sensor.contains < WM_CONTAINS_MODULE ||
+                    joules.missing_s <= WM_MOST_MISSING * joules.span_s;
+    return offer_of(&devices[index], is_whole && wm_energy_is_known(&joules));
 }
 
 struct wm_energy_offers wm_devices_offers(const struct wm_analysis *analysis)
@@ -173,30 +212,63 @@ bool wm_device_is(const struct wm_device_stats *device, enum wm_device_kind kind
            strcmp(device->channel->source, source) == 0;
 }
 
-/* Which devices of a kind count, as far as that can be told beforehand. */
-static void choose(struct wm_analysis *analysis, enum wm_device_kind kind)
+/* Whether a GPU tells only of the module that it is on. */
+static bool lacks_gpu(const struct wm_analysis *analysis)
 {
-    const struct wm_energy_offers offers = { analysis->devices, analysis->device_count,
-                                             offer_before };
-    struct wm_energy_choice choice;
-
-    wm_energy_choose(&offers, kind, &choice);
-    for (size_t i = 0; i < analysis->device_count; i++)
-        analysis->devices[i].counts |=
-            wm_device_is(&analysis->devices[i], kind, choice.source);
-}
-
-/* The power of a GPU that is a part of a processor, or the second die of a package, has its
- * name, and is not its own. */
-static bool is_elsewhere(const struct wm_analysis *analysis, const struct wm_channel *gpu)
-{
-    for (size_t i = 0; i < analysis->device_count; i++) {
-        const struct wm_device_stats *device = &analysis->devices[i];
-        if (wm_device_is(device, WM_DEVICE_OTHER, gpu->source) &&
-            strcmp(device->channel->device, gpu->device) == 0)
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        const struct wm_device_stats *gpu = &analysis->gpus[i].device;
+        if (gpu->within >= WM_CONTAINS_MODULE && gpu->energy == WM_NO_CHANNEL &&
+            gpu->power == WM_NO_CHANNEL)
             return true;
     }
     return false;
+}
+
+void wm_devices_find_meter(const struct wm_analysis *analysis,
+                           const struct wm_energy_offers *offers,
+                           const struct wm_energy_choice *cpus,
+                           struct wm_energy_meter *ret_meter)
+{
+    bool lacks_cpus = !cpus->is_known || cpus->is_estimated;
+
+    *ret_meter = (struct wm_energy_meter) { 0 };
+    if (lacks_cpus || lacks_gpu(analysis))
+        wm_energy_find_meter(offers, lacks_cpus ? WM_CONTAINS_PLATFORM : WM_CONTAINS_MODULE,
+                             ret_meter);
+}
+
+bool wm_devices_follow_cpus(const struct wm_analysis *analysis,
+                            const struct wm_channel *channel)
+{
+    return channel->device_kind == WM_DEVICE_CPU ||
+           (channel->sensor.contains >= WM_CONTAINS_MODULE && analysis->gpu_count == 0);
+}
+
+/* Which devices count, and head, as far as the first tick tells; before it, as far as that
+ * can be told beforehand. */
+static void choose(struct wm_analysis *analysis, const struct wm_tick *tick)
+{
+    const struct beginning beginning = { analysis->devices, tick };
+    const struct wm_energy_offers offers = { &beginning, analysis->device_count,
+                                             offer_before };
+    struct wm_energy_choice cpus, memory;
+    struct wm_energy_meter meter;
+
+    wm_energy_choose(&offers, WM_DEVICE_CPU, &cpus);
+    wm_energy_choose(&offers, WM_DEVICE_DRAM, &memory);
+    wm_devices_find_meter(analysis, &offers, &cpus, &meter);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        struct wm_device_stats *device = &analysis->devices[i];
+        device->counts = wm_device_is(device, WM_DEVICE_CPU, cpus.source) ||
+                         wm_device_is(device, WM_DEVICE_DRAM, memory.source);
+        device->heads =
+            meter.source ? wm_energy_is_of_meter(&offers, &meter, i) : device->counts;
+    }
+    for (size_t i = 0; i < analysis->gpu_count; i++) {
+        struct wm_device_stats *gpu = &analysis->gpus[i].device;
+        gpu->counts = gpu->within != WM_CONTAINS_PACKAGE;
+        gpu->heads = gpu->counts && !meter.source;
+    }
 }
 
 static void take_baseline(const struct wm_run *run, struct wm_device_stats *device)
@@ -220,7 +292,6 @@ static void finish_gpus(struct wm_analysis *analysis)
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         struct wm_gpu_stats *gpu = &analysis->gpus[i];
         choose_channel(analysis, gpu);
-        gpu->device.counts = !is_elsewhere(analysis, gpu->device.channel);
         take_baseline(analysis->run, &gpu->device);
     }
 }
@@ -229,12 +300,10 @@ static void finish_devices(struct wm_analysis *analysis)
 {
     size_t host = analysis->cpu_work.host.channel;
 
-    choose(analysis, WM_DEVICE_CPU);
-    choose(analysis, WM_DEVICE_DRAM);
     for (size_t i = 0; i < analysis->device_count; i++) {
         struct wm_device_stats *device = &analysis->devices[i];
         take_baseline(analysis->run, device);
-        if (host != WM_NO_CHANNEL && device->channel->device_kind == WM_DEVICE_CPU)
+        if (host != WM_NO_CHANNEL && wm_devices_follow_cpus(analysis, device->channel))
             device->share.busy_step = (double)analysis->channels[host].period_ns / 1e9;
     }
 }
@@ -257,6 +326,7 @@ void wm_devices_find(struct wm_analysis *analysis)
     work->tree_memory = wm_analysis_find(analysis, "tree", "tree", "memory_total");
     finish_devices(analysis);
     finish_gpus(analysis);
+    choose(analysis, NULL);
 }
 
 /* How far a counter has come since the last tick. That is not known where one of the two
@@ -341,8 +411,10 @@ static void add_devices(struct wm_analysis *analysis, const struct wm_tick *tick
         wm_energy_add(&device->joules, tick->when_ns, wm_tick_reading(tick, device->energy),
                       wm_tick_reading(tick, device->power));
         bool is_memory = device->channel->device_kind == WM_DEVICE_DRAM;
-        if (!is_memory && device->channel->device_kind != WM_DEVICE_CPU)
+        if (!is_memory && !wm_devices_follow_cpus(analysis, device->channel)) {
+            device->share.joules_now = device->joules.told;
             continue;
+        }
         wm_share_add(&device->share, device->joules.told, is_memory ? &memory : &cpu);
     }
 }
@@ -432,7 +504,7 @@ static struct whole whole_of(const struct wm_analysis *analysis)
             wm_device_at(analysis, (analysis->device_count + i) % count);
         const struct wm_energy *energy = &device->joules;
         bool has_told = energy->counted || energy->covered_s > 0 || energy->powered;
-        if (!device->counts)
+        if (!device->heads)
             continue;
         whole.joules += device->share.joules_now;
         whole.shortest_s =
@@ -562,6 +634,8 @@ static void find_totals(struct wm_analysis *analysis, const struct wm_tick *tick
 void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick,
                      struct wm_region_totals *ret_totals)
 {
+    if (analysis->ticks == 0)
+        choose(analysis, tick);
     add_gpus(analysis, tick);
     add_devices(analysis, tick);
     add_power(analysis, tick);

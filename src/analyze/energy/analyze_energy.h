@@ -260,6 +260,10 @@ bool wm_energy_is_late(const struct wm_energy *energy);
 
 void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result);
 
+/* The part of the time that a figure may leave out before nobody can say how far it is from
+ * the truth, but that this is more. */
+#define WM_MOST_MISSING 0.1
+
 /* Whether there is a figure: one that leaves out nearly all of the time is none. */
 bool wm_energy_is_known(const struct wm_energy_result *result);
 

@@ -19,10 +19,6 @@
 /* Time that a figure leaves out; less is the jitter of the ticks. */
 #define LEAST_MISSING_S 1e-3
 
-/* The part of the time that a figure may leave out before nobody can say how far it
- * is from the truth, but that this is more. */
-#define MOST_MISSING 0.1
-
 static const char *const method_texts[] = {
     [WM_ENERGY_UNKNOWN] = "",
     [WM_ENERGY_COUNTER] = "counter",
@@ -35,6 +31,8 @@ static const char *why_no_energy(struct wm_report_builder *builder,
 {
     const struct wm_energy *energy = &device->joules;
 
+    if (channel == WM_NO_CHANNEL && device->within >= WM_CONTAINS_MODULE)
+        return "its driver reports the power of the module alone, with the CPU in it";
     if (channel == WM_NO_CHANNEL)
         return wm_build_why(builder, channel, device->channel->source);
     const char *why = builder->analysis->stats[channel].why;
@@ -201,7 +199,7 @@ static void build_uncertainty(const struct wm_energy_result *energy,
         miss_uncertainty(figure, "no energy was seen to be used");
         return;
     }
-    if (energy->missing_s > MOST_MISSING * energy->span_s) {
+    if (energy->missing_s > WM_MOST_MISSING * energy->span_s) {
         miss_uncertainty(figure, "the figure leaves out a part of the time");
         return;
     }
@@ -243,7 +241,7 @@ static void build_figure(struct wm_report_builder *builder,
         return;
     }
     figure->energy = wm_value_known(energy.joules);
-    if (energy.missing_s > MOST_MISSING * energy.span_s)
+    if (energy.missing_s > WM_MOST_MISSING * energy.span_s)
         figure->energy.why = wm_build_text(builder, "it does not cover %s",
                                            gap_text(builder, channel, &energy));
     figure->covered_s = energy.span_s - energy.missing_s;
@@ -436,6 +434,7 @@ void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *par
     sum->below += square(part->below * joules);
     sum->above += square(part->above * joules);
     sum->watts += part->watts;
+    sum->is_part |= part->is_part;
     wm_value_add(&sum->energy, &part->energy);
     if (!part->energy.known || part->energy.number > 0)
         wm_value_add(&sum->uncertainty, &part->uncertainty);
@@ -475,7 +474,8 @@ void wm_build_sum_lack(struct wm_energy_sum *sum, const char *why)
     const struct wm_value missing = wm_value_missing(why);
 
     sum->energy.why = why;
-    sum->uncertainty = wm_value_missing("the figure leaves out a GPU");
+    sum->is_part = true;
+    sum->uncertainty = wm_value_missing("the figure leaves out a part");
     miss_split(&sum->split, &missing);
 }
 

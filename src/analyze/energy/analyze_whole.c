@@ -13,7 +13,8 @@
 
 /* The order in which devices are shown. */
 static const enum wm_device_kind kinds[] = {
-    WM_DEVICE_CPU, WM_DEVICE_CPU_PART, WM_DEVICE_DRAM, WM_DEVICE_PLATFORM, WM_DEVICE_OTHER,
+    WM_DEVICE_CPU,      WM_DEVICE_CPU_PART, WM_DEVICE_DRAM,
+    WM_DEVICE_PLATFORM, WM_DEVICE_GPU,      WM_DEVICE_OTHER,
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -35,13 +36,15 @@ static void build_device(struct wm_report_builder *builder,
                          struct wm_device_energy *device)
 {
     const struct wm_channel *channel = stats->channel;
-    bool is_cpu = channel->device_kind == WM_DEVICE_CPU;
-    const char *unfit = is_cpu && is_too_short_for_cpus(builder->analysis)
+    bool follows_cpus = wm_devices_follow_cpus(builder->analysis, channel);
+    const char *unfit = follows_cpus && is_too_short_for_cpus(builder->analysis)
                             ? "the run is shorter than three updates of the CPU counters"
                             : NULL;
     const char *why = channel->device_kind == WM_DEVICE_DRAM
                           ? "how much of the memory the tracked processes had is not known"
-                          : "what the tracked processes did on the CPUs is not known";
+                      : follows_cpus
+                          ? "what the tracked processes did on the CPUs is not known"
+                          : "the energy of a meter that contains GPUs is not divided";
 
     device->name = strdup(channel->label);
     device->source = strdup(channel->source);
@@ -52,6 +55,7 @@ static void build_device(struct wm_report_builder *builder,
         wm_text_clean(device->name);
     device->kind = channel->device_kind;
     device->sensor = channel->sensor.kind;
+    device->contains = channel->sensor.contains;
     device->origin = channel->origin;
     wm_build_device(builder, stats, why, unfit, &device->figure, &device->split,
                     &device->idle_power);
@@ -78,7 +82,7 @@ static bool is_said_with_gpus(const struct wm_analysis *analysis,
     wm_energy_result(&device->joules, &energy);
     for (size_t i = 0; i < analysis->gpu_count; i++) {
         if (!analysis->gpus[i].device.counts && energy.method == WM_ENERGY_UNKNOWN &&
-            device->channel->device_kind == WM_DEVICE_OTHER &&
+            device->channel->device_kind == WM_DEVICE_CPU &&
             strcmp(analysis->gpus[i].device.channel->device, device->channel->device) == 0)
             return true;
     }
@@ -111,29 +115,58 @@ static bool is_of_source(const struct wm_device_energy *device, enum wm_device_k
     return device->kind == kind && strcmp(device->source, source) == 0;
 }
 
-/* The devices of one kind that one source knows. Which of several is to blame for it that
- * their sum is not known is said by name. */
-static void sum_source(struct wm_report_builder *builder, enum wm_device_kind kind,
-                       const char *source, struct wm_energy_sum *sum)
+/* What an estimate makes of all CPUs where some of them are not measured; "": there is
+ * none. */
+static const char *estimate_of_all(struct wm_report_builder *builder)
 {
     const struct wm_report *report = builder->report;
-    size_t count = 0;
+
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct wm_device_energy *device = &report->devices[i];
+        if (device->kind == WM_DEVICE_CPU && device->origin == WM_ESTIMATED &&
+            device->figure.energy.known)
+            return wm_build_text(builder, "; an estimate for all CPUs is %s J",
+                                 wm_build_number(device->figure.energy.number).text);
+    }
+    return "";
+}
+
+/* The devices of one kind that one source knows, as far as they are known. What the sum
+ * lacks is said by name; where all is lacking, `why` if nothing else is known. */
+static void sum_source(struct wm_report_builder *builder, enum wm_device_kind kind,
+                       const char *source, const char *why, struct wm_energy_sum *sum)
+{
+    const struct wm_report *report = builder->report;
+    const char *lacks = NULL;
+    size_t count = 0, known = 0;
 
     wm_build_sum_start(sum);
     for (size_t i = 0; i < report->device_count; i++)
         count += is_of_source(&report->devices[i], kind, source);
     for (size_t i = 0; i < report->device_count; i++) {
         const struct wm_device_energy *device = &report->devices[i];
+        const struct wm_value *energy = &device->figure.energy;
         if (!is_of_source(device, kind, source))
             continue;
         struct wm_energy_sum part =
             wm_build_sum_of(&device->figure, &device->split, device->origin);
-        if (!part.energy.known && count > 1)
-            part.energy.why =
-                wm_build_text(builder, "%s: %s", device->name, part.energy.why);
-        wm_build_sum_add(sum, &part);
+        known += energy->known;
+        if (energy->known)
+            wm_build_sum_add(sum, &part);
+        else
+            lacks = wm_build_text(builder, "%s%s%s%s%s", lacks ? lacks : "",
+                                  lacks ? "; " : "", count > 1 ? device->name : "",
+                                  count > 1 ? ": " : "", energy->why);
     }
     wm_build_sum_end(sum);
+    if (known == 0)
+        wm_build_sum_miss(sum, lacks ? lacks : why);
+    if (known == 0 || !lacks)
+        return;
+    wm_build_sum_lack(sum, lacks);
+    bool is_cpu = kind == WM_DEVICE_CPU;
+    wm_build_remark(builder, "%s energy lacks %s%s", is_cpu ? "CPU" : "memory", lacks,
+                    is_cpu ? estimate_of_all(builder) : "");
 }
 
 /* Of the source that counts; where none does, `why`. */
@@ -145,7 +178,7 @@ static void sum_kind(struct wm_report_builder *builder, enum wm_device_kind kind
 
     wm_energy_choose(&offers, kind, ret_choice);
     if (ret_choice->source)
-        sum_source(builder, kind, ret_choice->source, ret_sum);
+        sum_source(builder, kind, ret_choice->source, why, ret_sum);
     else if (ret_choice->is_refused)
         wm_build_sum_miss(ret_sum, "an estimate of the memory is not added to the measured "
                                    "energy of the CPUs");
@@ -176,6 +209,21 @@ static void add_known(struct wm_report *report, const struct wm_energy_sum *part
         wm_build_sum_add(&report->energy, part);
 }
 
+/* Whether the meter that was watched is the one. */
+static bool is_the_meter(const struct wm_analysis *analysis,
+                         const struct wm_energy_choice *cpus)
+{
+    const struct wm_energy_offers offers = wm_devices_offers(analysis);
+    struct wm_energy_meter meter;
+
+    wm_devices_find_meter(analysis, &offers, cpus, &meter);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        if (analysis->devices[i].heads != wm_energy_is_of_meter(&offers, &meter, i))
+            return false;
+    }
+    return true;
+}
+
 /* Whether what was watched for its highest power is what the energy is of. Which source
  * is right shows at the end only. */
 static bool is_of_the_same(const struct wm_report_builder *builder)
@@ -187,6 +235,8 @@ static bool is_of_the_same(const struct wm_report_builder *builder)
     for (size_t i = 0; i < analysis->device_count; i++) {
         const struct wm_device_stats *device = &analysis->devices[i];
         struct wm_energy_result energy;
+        if (device->heads != device->counts)
+            return false;
         if (!device->counts)
             continue;
         wm_energy_result(&device->joules, &energy);
@@ -215,7 +265,7 @@ static double modelled_most(const struct wm_analysis *analysis)
     for (size_t i = 0; i < wm_device_count(analysis); i++) {
         const struct wm_device_stats *device = wm_device_at(analysis, i);
         const struct wm_sensor *sensor = &device->channel->sensor;
-        if (!device->counts)
+        if (!device->heads)
             continue;
         if (sensor->kind != WM_SENSOR_MODEL || sensor->range <= 0)
             return HUGE_VAL;
@@ -224,21 +274,23 @@ static double modelled_most(const struct wm_analysis *analysis)
     return watts > 0 ? watts : HUGE_VAL;
 }
 
-static void build_power(struct wm_report_builder *builder)
+static void build_power(struct wm_report_builder *builder, bool is_same)
 {
     double most = modelled_most(builder->analysis);
     struct wm_report *report = builder->report;
     const struct wm_known max = wm_window_max_value(&builder->analysis->power_max);
 
     report->power.mean = report->energy.energy;
-    if (report->power.mean.known)
-        report->power.mean = wm_value_known(fmin(report->energy.watts, most));
+    if (report->power.mean.known) {
+        report->power.mean.number = fmin(report->energy.watts, most);
+        report->power.mean.why = report->energy.is_part ? report->energy.energy.why : NULL;
+    }
     report->power.max = report->power.mean;
     if (report->power.mean.known && max.known && max.number > report->power.mean.number)
-        report->power.max = wm_value_known(fmin(max.number, most));
+        report->power.max.number = fmin(max.number, most);
     if (report->power.max.known && report->power.max.number > report->power.mean.number)
         report->power_max_s = wm_devices_power_window_s(builder->analysis);
-    if (report->power.mean.known && !is_of_the_same(builder))
+    if (report->power.mean.known && !is_same)
         report->power.max = wm_value_missing(
             "the sensors that were watched for it are not those of its energy");
 }
@@ -342,21 +394,132 @@ static const char *why_lost(const struct wm_report_builder *builder)
     return analysis->run->gpus_unknown ? analysis->run->gpu_remark : NULL;
 }
 
-void wm_build_energy(struct wm_report_builder *builder)
+/* Of a sum that is the least that it may be that is all that is known of its range. */
+static double least_of(const struct wm_energy_sum *sum)
+{
+    return sum->low.known ? sum->low.number : sum->energy.number;
+}
+
+static double most_of(const struct wm_energy_sum *sum)
+{
+    return sum->high.known ? sum->high.number : sum->energy.number;
+}
+
+/* The parts that are no estimates. */
+static struct wm_energy_sum measured_parts(const struct wm_report *report)
+{
+    const struct wm_energy_sum *const parts[] = { &report->cpu_energy, &report->dram_energy,
+                                                  &report->gpu_energy };
+    struct wm_energy_sum sum;
+
+    wm_build_sum_start(&sum);
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        if (report->cover.has[i] && parts[i]->origin != WM_ESTIMATED)
+            wm_build_sum_add(&sum, parts[i]);
+    }
+    wm_build_sum_end(&sum);
+    return sum;
+}
+
+static struct wm_energy_offer offer_at(const void *list, size_t index)
+{
+    const struct wm_device_energy *device = &((const struct wm_device_energy *)list)[index];
+
+    return (struct wm_energy_offer) {
+        .source = device->source,
+        .sensor = device->sensor,
+        .kind = device->kind,
+        .origin = device->origin,
+        .is_known = device->figure.energy.known && !device->figure.energy.why,
+        .contains = device->contains,
+    };
+}
+
+/* The devices of the report, in which no estimate is a meter. */
+static struct wm_energy_offers offers_of(const struct wm_report *report)
+{
+    return (struct wm_energy_offers) { report->devices, report->device_count, offer_at };
+}
+
+/* What stands side by side, added up; "BAT0 and BAT1". */
+static void sum_meter(const struct wm_report *report, const struct wm_energy_meter *meter,
+                      struct wm_energy_sum *sum, char *name, size_t size)
+{
+    const struct wm_energy_offers offers = offers_of(report);
+
+    wm_build_sum_start(sum);
+    name[0] = '\0';
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct wm_device_energy *device = &report->devices[i];
+        if (!wm_energy_is_of_meter(&offers, meter, i))
+            continue;
+        struct wm_energy_sum part =
+            wm_build_sum_of(&device->figure, &device->split, device->origin);
+        wm_build_sum_add(sum, &part);
+        wm_text_list(name, size, " and ", "%s", device->name);
+    }
+    wm_build_sum_end(sum);
+}
+
+static const char *const reaches[] = {
+    [WM_CONTAINS_DEVICE] = "the device",
+    [WM_CONTAINS_PACKAGE] = "the package",
+    [WM_CONTAINS_MODULE] = "the module",
+    [WM_CONTAINS_PLATFORM] = "the platform",
+};
+
+/* A meter that measured less than what it should contain is wrong, or does not contain
+ * it. */
+static void compare_meter(struct wm_report_builder *builder,
+                          const struct wm_energy_meter *meter)
+{
+    struct wm_energy_sum whole;
+    char name[64];
+
+    if (!meter->source || !builder->report->energy.energy.known)
+        return;
+    sum_meter(builder->report, meter, &whole, name, sizeof(name));
+    const struct wm_energy_sum *sum = &builder->report->energy;
+    if (least_of(sum) <= most_of(&whole))
+        return;
+    wm_build_remark(builder,
+                    "the parts add up to %s J, more than the %s J that %s measured of %s: "
+                    "one of them is wrong, or it does not contain all of them",
+                    wm_build_number(sum->energy.number).text,
+                    wm_build_number(whole.energy.number).text, name,
+                    reaches[meter->contains]);
+}
+
+/* Where parts are not measured, but something that contains them all is, that is the energy
+ * of all. */
+static void take_meter(struct wm_report_builder *builder,
+                       const struct wm_energy_meter *meter)
 {
     struct wm_report *report = builder->report;
-    struct wm_energy_choice cpus, memory;
+    const struct wm_energy_sum parts = measured_parts(report);
+    struct wm_energy_sum whole;
+    char name[sizeof(report->cover.name)];
 
-    build_devices(builder);
-    if (builder->failed)
+    if (!meter->source)
         return;
-    sum_kind(builder, WM_DEVICE_CPU, why_no_cpu(builder), &cpus, &report->cpu_energy);
-    sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read", &memory,
-             &report->dram_energy);
+    sum_meter(builder->report, meter, &whole, name, sizeof(name));
+    if (least_of(&parts) > most_of(&whole))
+        return;
+    const struct wm_energy_offers offers = offers_of(report);
+    for (size_t i = 0; i < report->device_count; i++)
+        report->devices[i].heads = wm_energy_is_of_meter(&offers, meter, i);
+    report->energy = whole;
+    report->cover.meter = meter->contains;
+    snprintf(report->cover.name, sizeof(report->cover.name), "%s", name);
+}
+
+static void sum_parts(struct wm_report_builder *builder, bool has_memory)
+{
+    struct wm_report *report = builder->report;
 
     wm_build_sum_start(&report->energy);
     add_known(report, &report->cpu_energy, &report->cover.has[WM_COST_CPU]);
-    if (!cpus.has_memory)
+    if (!has_memory)
         add_known(report, &report->dram_energy, &report->cover.has[WM_COST_DRAM]);
     add_known(report, &report->gpu_energy, &report->cover.has[WM_COST_GPUS]);
     wm_build_sum_end(&report->energy);
@@ -368,12 +531,45 @@ void wm_build_energy(struct wm_report_builder *builder)
     const char *lost = report->cover.has[WM_COST_GPUS] ? NULL : why_lost(builder);
     if (report->energy.energy.known && lost)
         wm_build_sum_lack(&report->energy, wm_build_text(builder, "%s", lost));
+}
+
+/* The sum over CPUs, memory and GPUs, or a meter of all of them; whether what was watched
+ * for its highest power is the same. */
+static bool build_whole(struct wm_report_builder *builder,
+                        const struct wm_energy_choice *cpus)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+    const struct wm_energy_offers offers = offers_of(builder->report);
+    struct wm_energy_meter least, meter;
+
+    sum_parts(builder, cpus->has_memory);
+    wm_energy_find_meter(&offers, WM_CONTAINS_PLATFORM, &least);
+    compare_meter(builder, &least);
+    wm_devices_find_meter(analysis, &offers, cpus, &meter);
+    take_meter(builder, &meter);
+    return builder->report->cover.meter != WM_CONTAINS_DEVICE ? is_the_meter(analysis, cpus)
+                                                              : is_of_the_same(builder);
+}
+
+void wm_build_energy(struct wm_report_builder *builder)
+{
+    struct wm_report *report = builder->report;
+    struct wm_energy_choice cpus, memory;
+
+    build_devices(builder);
+    if (builder->failed)
+        return;
+    sum_kind(builder, WM_DEVICE_CPU, why_no_cpu(builder), &cpus, &report->cpu_energy);
+    sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read", &memory,
+             &report->dram_energy);
+    bool is_same = build_whole(builder, &cpus);
+
     const struct wm_block_figures power =
         wm_block_figures_of(&builder->analysis->tree_power);
     report->tree_scatter =
         wm_student_scatter(power.of[WM_BLOCK_EFFECTIVE].number,
                            power.of[WM_BLOCK_STD].number, power.of[WM_BLOCK_MEAN].number);
-    build_power(builder);
+    build_power(builder, is_same);
     build_processes(builder);
     remark_estimate(builder, &cpus);
     remark_baseline(builder);

@@ -21,9 +21,7 @@
 #include "record/record_column.h"
 #include "record/record_read.h"
 
-/* The part of the time that a figure may leave out before nobody can say how far it is
- * from the truth, and what is the jitter of the ticks. */
-#define MOST_MISSING 0.1
+/* Time that a figure leaves out; less is the jitter of the ticks. */
 #define LEAST_MISSING_S 1e-3
 
 /* Readings of all runs that are kept, of 24 bytes each. A run that is kept stays open,
@@ -258,7 +256,7 @@ static void add_doubt(struct wm_series_doubt *doubt, const struct wm_energy *jou
 
     wm_uncertainty_find(joules, result, &uncertainty);
     doubt->is_energy = true;
-    doubt->is_vague |= result->missing_s > MOST_MISSING * result->span_s;
+    doubt->is_vague |= result->missing_s > WM_MOST_MISSING * result->span_s;
     doubt->joules += result->joules;
     doubt->systematic += uncertainty.systematic;
     doubt->random_squares += uncertainty.random * uncertainty.random;
@@ -329,6 +327,26 @@ static void choose_label(struct chosen *chosen, const struct wm_analysis *analys
     }
 }
 
+/* The meter that the energy of all is of; whether there is one. */
+static bool choose_meter(struct chosen *chosen, const struct wm_analysis *analysis,
+                         const struct wm_energy_choice *cpus)
+{
+    const struct wm_energy_offers offers = wm_devices_offers(analysis);
+    struct wm_cover *cover = &chosen->cover;
+    struct wm_energy_meter meter;
+
+    wm_devices_find_meter(analysis, &offers, cpus, &meter);
+    for (size_t i = 0; i < analysis->device_count; i++) {
+        if (!wm_energy_is_of_meter(&offers, &meter, i))
+            continue;
+        add_device(chosen, analysis, i);
+        wm_text_list(cover->name, sizeof(cover->name), " and ", "%s",
+                     analysis->devices[i].channel->label);
+    }
+    cover->meter = meter.contains;
+    return meter.source != NULL;
+}
+
 /* After the last tick; `is_chosen` is the caller's to free. */
 static int choose(const struct wm_analysis *analysis, const struct subject *subject,
                   struct chosen *chosen, struct wm_error *err)
@@ -338,6 +356,12 @@ static int choose(const struct wm_analysis *analysis, const struct subject *subj
     chosen->is_chosen = calloc(wm_device_count(analysis) + 1, sizeof(bool));
     if (!chosen->is_chosen)
         return wm_fail_memory(err, "experiment");
+    if (subject->cpu && subject->dram && subject->gpu) {
+        const struct wm_energy_offers offers = wm_devices_offers(analysis);
+        wm_energy_choose(&offers, WM_DEVICE_CPU, &cpus);
+        if (choose_meter(chosen, analysis, &cpus))
+            return WM_OK;
+    }
     if (subject->cpu)
         choose_kind(chosen, analysis, WM_DEVICE_CPU, &cpus);
     if (subject->dram && !cpus.has_memory)

@@ -78,6 +78,14 @@ bool wm_cover_differs(const struct wm_cover *one, size_t one_run,
 {
     static const char *const names[WM_COST_DEVICES] = { "CPU", "memory", "GPU" };
 
+    if (one->meter != other->meter || strcmp(one->name, other->name) != 0) {
+        bool has_meter = one->meter != WM_CONTAINS_DEVICE;
+        snprintf(why, 64, "run %zu is measured by %.32s", has_meter ? one_run : other_run,
+                 has_meter ? one->name : other->name);
+        return true;
+    }
+    if (one->meter != WM_CONTAINS_DEVICE)
+        return false;
     for (size_t i = 0; i < WM_COST_DEVICES; i++) {
         if (one->has[i] == other->has[i])
             continue;

@@ -57,6 +57,11 @@ static struct wm_region_value energy_of(const struct maker *maker,
     *total = (struct wm_region_use) { .used.known = true, .has_uncertainty = true };
     if (!report->energy.energy.known)
         return (struct wm_region_value) { report->energy.energy, report->energy.energy };
+    if (report->cover.meter != WM_CONTAINS_DEVICE) {
+        const struct wm_value missing = wm_value_missing(
+            "the energy is that of a meter, which is not divided by regions");
+        return (struct wm_region_value) { missing, missing };
+    }
     if (report->cover.has[WM_COST_CPU])
         add_use(total, &cost->uses[WM_REGION_CPU_ENERGY]);
     if (report->cover.has[WM_COST_DRAM])
@@ -272,9 +277,9 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
     bool cpu_told = told & WM_REGION_BIT(WM_REGION_CPU_ENERGY);
     bool dram_told = told & WM_REGION_BIT(WM_REGION_DRAM_ENERGY);
     bool gpu_told = told & WM_REGION_BIT(WM_REGION_GPU_ENERGY);
-    bool is_the_same = cpu_told == covered[WM_COST_CPU] &&
-                       dram_told == covered[WM_COST_DRAM] &&
-                       gpu_told == covered[WM_COST_GPUS];
+    bool is_the_same =
+        cpu_told == covered[WM_COST_CPU] && dram_told == covered[WM_COST_DRAM] &&
+        gpu_told == covered[WM_COST_GPUS] && report->cover.meter == WM_CONTAINS_DEVICE;
     struct wm_energy_sum tree = report->energy;
 
     tree.energy = split->tree;

@@ -320,6 +320,9 @@ static struct wm_sensor sensor_of(const struct wm_channel *channel)
 {
     if (strcmp(channel->metric, "power") != 0)
         return (struct wm_sensor) { 0 };
+    if (channel->device_kind == WM_DEVICE_PLATFORM)
+        return (struct wm_sensor) { .kind = WM_SENSOR_TOOL,
+                                    .contains = WM_CONTAINS_PLATFORM };
     if (channel->device_kind != WM_DEVICE_GPU || channel->origin == WM_SIMULATED)
         return (struct wm_sensor) { .kind = WM_SENSOR_TOOL };
     return (struct wm_sensor) {

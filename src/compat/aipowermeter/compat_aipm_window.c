@@ -91,32 +91,14 @@ static struct wm_aipm_device *find_device(struct wm_aipm_window *window,
     return device;
 }
 
-static struct wm_energy_offer offer_of(const void *list, size_t index)
-{
-    const struct wm_channel *channel = &((const struct wm_channel *)list)[index];
-    bool is_metered =
-        strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
-
-    return (struct wm_energy_offer) {
-        .source = channel->source,
-        .sensor = channel->sensor.kind,
-        .kind = is_metered ? channel->device_kind : WM_DEVICE_OTHER,
-        .origin = channel->origin,
-        .is_known = true,
-    };
-}
-
 /* Whether another source counts for the same CPUs or memory, which must not count
  * twice. */
-static bool is_second(const struct wm_aipm_window *window, const struct wm_channel *channel)
+static bool is_second(const struct wm_aipm_window *window, size_t index)
 {
-    const struct wm_energy_offers offers = { window->channels, window->count, offer_of };
-    struct wm_energy_choice choice;
+    enum wm_device_kind kind = wm_energy_offer_of(&window->channels[index]).kind;
 
-    if (channel->device_kind != WM_DEVICE_CPU && channel->device_kind != WM_DEVICE_DRAM)
-        return false;
-    wm_energy_choose(&offers, channel->device_kind, &choice);
-    return !choice.source || strcmp(channel->source, choice.source) != 0;
+    return (kind == WM_DEVICE_CPU || kind == WM_DEVICE_DRAM) &&
+           !wm_energy_is_summed(window->channels, window->count, index);
 }
 
 static void use_channel(struct wm_aipm_window *window, size_t index)
@@ -124,7 +106,7 @@ static void use_channel(struct wm_aipm_window *window, size_t index)
     const struct wm_channel *channel = &window->channels[index];
     bool is_gpu = channel->device_kind == WM_DEVICE_GPU;
 
-    if ((!is_gpu && !find_sum(channel)) || is_second(window, channel))
+    if ((!is_gpu && !find_sum(channel)) || is_second(window, index))
         return;
     for (int use = 0; use < USE_COUNT; use++) {
         bool is_of_gpus = use == USE_UTILIZATION || use == USE_MEMORY;

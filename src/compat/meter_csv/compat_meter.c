@@ -384,6 +384,7 @@ static int make_channels(struct meter_reader *reader, struct wm_error *err)
             .device_kind = WM_DEVICE_PLATFORM,
             .kind = WM_GAUGE,
             .sensor = { .kind = WM_SENSOR_METER,
+                        .contains = WM_CONTAINS_PLATFORM,
                         .gain = METER_GAIN,
                         .text = "an external meter" },
         };

@@ -15,6 +15,7 @@
 
 #include "base/base_array.h"
 #include "record/record_stats.h"
+#include "source/cpu/source_energy.h"
 
 /* Offsets are tried at this part of a window from each other. A window is a period of the
  * meter, or of a quicker one this time. */
@@ -98,6 +99,8 @@ static bool has_energy(const struct wm_channel *channels, size_t count,
     for (size_t i = 0; i < count; i++) {
         if (strcmp(channels[i].device, of->device) == 0 &&
             strcmp(channels[i].source, of->source) == 0 &&
+            channels[i].sensor.contains == of->sensor.contains &&
+            channels[i].device_kind == of->device_kind &&
             strcmp(channels[i].metric, "energy") == 0)
             return true;
     }
@@ -109,11 +112,9 @@ static bool has_energy(const struct wm_channel *channels, size_t count,
 static int way_of(const struct wm_channel *channels, size_t count,
                   const struct wm_channel *channel)
 {
-    bool is_device = channel->device_kind == WM_DEVICE_CPU ||
-                     channel->device_kind == WM_DEVICE_DRAM ||
-                     channel->device_kind == WM_DEVICE_GPU;
+    size_t index = (size_t)(channel - channels);
 
-    if (is_device && channel->origin != WM_ESTIMATED &&
+    if (channel->origin != WM_ESTIMATED && wm_energy_is_summed(channels, count, index) &&
         (strcmp(channel->metric, "energy") == 0 ||
          (strcmp(channel->metric, "power") == 0 && !has_energy(channels, count, channel))))
         return POWER;

@@ -26,6 +26,7 @@ static const struct wm_member source_members[] = {
     { SOURCE(name), .type = WM_MEMBER_STRING },
     { SOURCE(available), .type = WM_MEMBER_BOOL },
     { SOURCE(detail), .type = WM_MEMBER_STRING },
+    { SOURCE(denied), .type = WM_MEMBER_STRING, .is_optional = true },
     { SOURCE(remedy), .type = WM_MEMBER_STRING, .is_optional = true },
 };
 

@@ -27,7 +27,8 @@ struct wm_source_status {
     char *name;
     bool available;
     char *detail; /* what was read, or why there is nothing to read; may be NULL */
-    char *remedy; /* of one that is there and denied: the command that opens it; or NULL */
+    char *denied; /* of one that is there: which part of it is not for this user; or NULL */
+    char *remedy; /* of what is there and denied: the command that opens it; or NULL */
 };
 
 /* A machine that is busier than that is not idle. */

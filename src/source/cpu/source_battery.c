@@ -126,6 +126,7 @@ static int battery_open(void *state, const struct wm_source_config *config,
             .period_ns = PERIOD_NS,
             .sensor = { .kind = WM_SENSOR_BATTERY,
                         .longest_ns = LONGEST_NS,
+                        .contains = WM_CONTAINS_PLATFORM,
                         .gain = GAIN,
                         .step = 1e-6, /* the files are in millionths */
                         .text = "the battery's own gauge" },

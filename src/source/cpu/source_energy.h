@@ -26,7 +26,12 @@ struct wm_energy_offer {
     enum wm_device_kind kind;
     enum wm_origin origin;
     bool is_known; /* its energy; true where that is not known yet */
+    enum wm_contains contains;
 };
+
+/* What a channel of power or energy offers, before it is known; any other channel is of
+ * WM_DEVICE_OTHER. */
+struct wm_energy_offer wm_energy_offer_of(const struct wm_channel *channel);
 
 /* A list of such, in whatever form the caller has them. */
 struct wm_energy_offers {
@@ -39,18 +44,42 @@ struct wm_energy_choice {
     const char *source; /* all of whose devices of that kind count; NULL: none has any */
     enum wm_sensor_kind sensor;
     bool is_known;     /* the energy of all these */
+    bool is_part;      /* of some of these */
     bool is_estimated; /* of one of them at least */
     bool has_memory;   /* of CPUs: the memory's is in it */
     bool is_refused;   /* of memory: there is an estimate, but the CPUs' is measured */
 };
 
 /* For CPUs or memory. What the CPUs themselves count is better than a sensor of the board,
- * that is better than what another tool has recorded, and a model is the last: the first
- * source that knows all its devices of that kind, else the first that has any. An estimate
- * for CPUs that has none for memory is of both together. An estimate for memory does not
- * count beside another source's CPUs: it is a part of a model of the whole, and they may
- * have measured some of the same. */
+ * that is better than what another tool has recorded: the first source that has measured
+ * all its devices of that kind, else the first that has measured some of them, else a
+ * model, else the first that has any. An estimate for CPUs that has none for memory is of
+ * both together. An estimate for memory does not count beside another source's CPUs: it is
+ * a part of a model of the whole, and they may have measured some of the same. */
 void wm_energy_choose(const struct wm_energy_offers *offers, enum wm_device_kind kind,
                       struct wm_energy_choice *ret_choice);
+
+/* A meter that contains CPUs, memory and GPUs: all offers of this source, sensor and
+ * reach. */
+struct wm_energy_meter {
+    const char *source; /* NULL: there is none */
+    enum wm_sensor_kind sensor;
+    enum wm_contains contains;
+};
+
+/* The meter whose values are known that contains least beyond them: one of the module, else
+ * of the platform if `most` allows it, the external one first and batteries last. Modules,
+ * and batteries, stand side by side. Of others, and of GPUs that may share a module,
+ * several of one kind are none: nobody knows whether they contain each other. */
+void wm_energy_find_meter(const struct wm_energy_offers *offers, enum wm_contains most,
+                          struct wm_energy_meter *ret_meter);
+
+/* Whether that offer is one of the meter's. */
+bool wm_energy_is_of_meter(const struct wm_energy_offers *offers,
+                           const struct wm_energy_meter *meter, size_t index);
+
+/* Whether a channel of power or energy counts towards the sum over CPUs, memory and GPUs,
+ * as far as the channels tell. */
+bool wm_energy_is_summed(const struct wm_channel *channels, size_t count, size_t index);
 
 #endif

@@ -85,14 +85,33 @@ static int perf_event_open(const struct perf_event_attr *attr, int cpu, int grou
 
 static const struct wm_rapl_perf_calls perf_calls = { perf_event_open, read };
 
-/* One that can be read. */
+/* How many of them can be read, and whether any cannot. */
+static size_t count_packages(const struct wm_rapl_set *set, bool *ret_lacks_one)
+{
+    size_t count = 0;
+
+    *ret_lacks_one = false;
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->counters[i].domain != WM_RAPL_PACKAGE)
+            continue;
+        count += set->counters[i].fd >= 0;
+        *ret_lacks_one |= set->counters[i].fd < 0;
+    }
+    return count;
+}
+
 static bool has_package(const struct wm_rapl_set *set)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        if (set->counters[i].domain == WM_RAPL_PACKAGE && set->counters[i].fd >= 0)
-            return true;
-    }
-    return false;
+    bool lacks_one;
+
+    return count_packages(set, &lacks_one) > 0;
+}
+
+static bool has_all_packages(const struct wm_rapl_set *set)
+{
+    bool lacks_one;
+
+    return count_packages(set, &lacks_one) > 0 && !lacks_one;
 }
 
 /* The reason for people, of what each way said. A missing right comes first, and of
@@ -125,6 +144,10 @@ void wm_rapl_read(const struct wm_rapl_way *way, const struct wm_rapl_places *pl
         way->read(places, counter);
         return;
     }
+    if (counter->fd == WM_RAPL_ABSENT) {
+        wm_fail(&counter->err, WM_ENOENT, "%s", counter->name);
+        return;
+    }
     errno = -counter->fd;
     wm_fail_errno(&counter->err, counter->name);
 }
@@ -146,6 +169,42 @@ static bool is_dead(const struct wm_rapl_way *way, const struct wm_rapl_places *
     return has_package(set);
 }
 
+static bool knows_package(const struct wm_rapl_set *set, uint32_t package)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->counters[i].domain == WM_RAPL_PACKAGE &&
+            set->counters[i].package == package)
+            return true;
+    }
+    return false;
+}
+
+/* A package that the machine has and this way does not know is one that cannot be read, or
+ * the sum over packages would pass for all. */
+static int add_absent(struct wm_rapl_set *set, const struct wm_rapl_places *places,
+                      struct wm_error *err)
+{
+    struct wm_rapl_cpu *cpus = NULL;
+    char online[512];
+    size_t count = 0;
+    int status = WM_OK;
+
+    snprintf(online, sizeof(online), "%s/devices/system/cpu/online", places->sysfs);
+    if (!has_package(set) || wm_rapl_cpus(places, online, false, &cpus, &count, NULL) < 0)
+        return WM_OK;
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        struct wm_rapl_counter absent = { .package = cpus[i].package,
+                                          .die = WM_RAPL_NO_DIE,
+                                          .fd = WM_RAPL_ABSENT,
+                                          .unit_j = 1 };
+        snprintf(absent.name, sizeof(absent.name), "it has no counter here");
+        if (!knows_package(set, absent.package))
+            status = wm_rapl_set_add(set, &absent, err);
+    }
+    free(cpus);
+    return status;
+}
+
 static int find_by(const struct wm_rapl_way *way, const struct wm_rapl_places *places,
                    struct wm_rapl_set *set, struct wm_error *err)
 {
@@ -153,11 +212,18 @@ static int find_by(const struct wm_rapl_way *way, const struct wm_rapl_places *p
 
     if (status == WM_OK && way != &wm_rapl_perf && is_dead(way, places, set))
         return wm_fail(err, WM_ENODEV, "its counters stay at 0: dead");
-    return status;
+    return status < 0 ? status : add_absent(set, places, err);
 }
 
-/* A way without a package, such as one that has nothing but psys, is taken only
- * where no other way has one. */
+static bool is_better(const struct wm_rapl_set *set, const struct wm_rapl_set *than)
+{
+    bool lacks_one;
+
+    return count_packages(set, &lacks_one) > count_packages(than, &lacks_one);
+}
+
+/* The way that reads most packages. One without any, such as one that has nothing but psys,
+ * is taken only where no other way has one. */
 int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
                  const struct wm_rapl_way **ret_way, struct wm_error *err)
 {
@@ -165,12 +231,12 @@ int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_se
     size_t best_way = WAY_COUNT;
     struct wm_error whys[WAY_COUNT];
 
-    for (size_t i = 0; i < WAY_COUNT && !has_package(&best); i++) {
+    for (size_t i = 0; i < WAY_COUNT && !has_all_packages(&best); i++) {
         struct wm_rapl_set set = { 0 };
 
         whys[i] = (struct wm_error) { 0 };
         int status = find_by(ways[i], places, &set, &whys[i]);
-        if (status == WM_OK && (best_way == WAY_COUNT || has_package(&set))) {
+        if (status == WM_OK && (best_way == WAY_COUNT || is_better(&set, &best))) {
             wm_rapl_set_release(&best);
             best = set;
             best_way = i;
@@ -220,19 +286,22 @@ static const struct {
     const char *name;       /* in the detail */
     const char *stem, *end; /* of its device and its label */
     enum wm_device_kind kind;
+    enum wm_contains contains;
     double gain;
     const char *sensor;
 } domains[WM_RAPL_DOMAIN_COUNT] = {
-    [WM_RAPL_PACKAGE] = { "package", "package", "", WM_DEVICE_CPU, 0.10,
-                          "RAPL, of a model of the CPU" },
-    [WM_RAPL_CORES] = { "cores", "package", "core", WM_DEVICE_CPU_PART, 0.10,
-                        "RAPL, a part of a CPU" },
-    [WM_RAPL_UNCORE] = { "uncore", "package", "uncore", WM_DEVICE_CPU_PART, 0.10,
-                         "RAPL, a part of a CPU" },
-    [WM_RAPL_DRAM] = { "dram", "dram", "", WM_DEVICE_DRAM, 0.20, "RAPL, memory" },
-    [WM_RAPL_CORE] = { "core", "core", "", WM_DEVICE_CPU_PART, 0.10,
+    [WM_RAPL_PACKAGE] = { "package", "package", "", WM_DEVICE_CPU, WM_CONTAINS_PACKAGE,
+                          0.10, "RAPL, of a model of the CPU" },
+    [WM_RAPL_CORES] = { "cores", "package", "core", WM_DEVICE_CPU_PART, WM_CONTAINS_DEVICE,
+                        0.10, "RAPL, a part of a CPU" },
+    [WM_RAPL_UNCORE] = { "uncore", "package", "uncore", WM_DEVICE_CPU_PART,
+                         WM_CONTAINS_DEVICE, 0.10, "RAPL, a part of a CPU" },
+    [WM_RAPL_DRAM] = { "dram", "dram", "", WM_DEVICE_DRAM, WM_CONTAINS_DEVICE, 0.20,
+                       "RAPL, memory" },
+    [WM_RAPL_CORE] = { "core", "core", "", WM_DEVICE_CPU_PART, WM_CONTAINS_DEVICE, 0.10,
                        "RAPL, a part of a CPU" },
-    [WM_RAPL_PSYS] = { "psys", "psys", "", WM_DEVICE_PLATFORM, 0.10, "RAPL, platform" },
+    [WM_RAPL_PSYS] = { "psys", "psys", "", WM_DEVICE_PLATFORM, WM_CONTAINS_PLATFORM, 0.10,
+                       "RAPL, platform" },
 };
 
 /* "package-1-die-0/core" and "package1_die0_core". */
@@ -265,6 +334,7 @@ static struct wm_sensor sensor_of(const struct wm_rapl_counter *counter,
 
     return (struct wm_sensor) {
         .kind = WM_SENSOR_BUILT_IN,
+        .contains = domains[counter->domain].contains,
         .gain = is_measured ? 0.05 : domains[counter->domain].gain,
         .step = counter->unit_j,
         .text = is_measured ? "RAPL, Intel: measured since Haswell"
@@ -349,6 +419,23 @@ static int64_t unread_ns(const struct rapl *rapl)
     return (int64_t)(fmin(fmax(least_s / 2, LEAST_UNREAD_S), MOST_UNREAD_S) * 1e9);
 }
 
+/* Why is known from the start; of packages and memory what is denied, too. */
+static const char *note_unreadable(struct rapl *rapl)
+{
+    const char *denied = NULL;
+
+    for (size_t i = 0; i < rapl->set.count; i++) {
+        struct wm_rapl_counter *counter = &rapl->set.counters[i];
+        if (counter->fd >= 0)
+            continue;
+        wm_rapl_read(rapl->way, &rapl->places, counter);
+        if (counter->err.status == WM_EACCES && !denied &&
+            (counter->domain == WM_RAPL_PACKAGE || counter->domain == WM_RAPL_DRAM))
+            denied = counter->err.text;
+    }
+    return denied;
+}
+
 static int rapl_open(void *state, const struct wm_source_config *config,
                      struct wm_source_found *ret_found, struct wm_error *err)
 {
@@ -377,7 +464,8 @@ static int rapl_open(void *state, const struct wm_source_config *config,
     *ret_found = (struct wm_source_found) { .channels = rapl->channels,
                                             .channel_count = rapl->set.count,
                                             .detail = rapl->detail,
-                                            .unread_ns = unread_ns(rapl) };
+                                            .unread_ns = unread_ns(rapl),
+                                            .denied = note_unreadable(rapl) };
     return WM_OK;
 }
 

@@ -11,6 +11,7 @@
 #ifndef WM_SOURCE_RAPL_H
 #define WM_SOURCE_RAPL_H
 
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +35,9 @@ enum wm_rapl_domain {
 };
 
 #define WM_RAPL_NO_DIE (-1)
+
+/* In place of a descriptor: of a package without a counter, whose name says so. */
+#define WM_RAPL_ABSENT INT_MIN
 
 /* One register. Those that a single call reads together stand side by side. */
 struct wm_rapl_counter {

@@ -17,6 +17,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
+#include "source/cpu/source_energy.h"
 #include "source/source_ops.h"
 
 /* Beyond these a sensor is disconnected or its driver is wrong: ACPI meters write
@@ -65,6 +66,7 @@ static struct wm_sensor sensor_facts(const struct wm_hwmon_sensor *sensor)
 {
     struct wm_sensor facts = {
         .kind = WM_SENSOR_BOARD,
+        .contains = sensor->contains,
         .gain = GAIN,
         .step = sensor->quantity == WM_HWMON_PRODUCT ? 0 : 1e-6, /* as the files are */
         .text = "a sensor of the board",
@@ -173,6 +175,30 @@ static void describe(struct hwmon *hwmon)
         snprintf(hwmon->detail + used, size - used, ")");
 }
 
+static bool cannot_be_read(const struct wm_hwmon_sensor *sensor)
+{
+    return sensor->fd < 0 || (sensor->quantity == WM_HWMON_PRODUCT && sensor->volts_fd < 0);
+}
+
+/* Why is known from the start; of CPUs and memory what is denied, too. */
+static const char *note_unreadable(struct hwmon *hwmon)
+{
+    struct wm_reading ignored;
+    const char *denied = NULL;
+
+    for (size_t i = 0; i < hwmon->sensors.count; i++) {
+        struct wm_hwmon_sensor *sensor = &hwmon->sensors.list[i];
+        enum wm_device_kind kind = wm_energy_offer_of(&hwmon->channels[i]).kind;
+        if (!cannot_be_read(sensor))
+            continue;
+        wm_hwmon_read(sensor, &ignored);
+        if (sensor->err.status == WM_EACCES && !denied &&
+            (kind == WM_DEVICE_CPU || kind == WM_DEVICE_DRAM))
+            denied = sensor->err.text;
+    }
+    return denied;
+}
+
 static int hwmon_open(void *state, const struct wm_source_config *config,
                       struct wm_source_found *ret_found, struct wm_error *err)
 {
@@ -195,10 +221,13 @@ static int hwmon_open(void *state, const struct wm_source_config *config,
     number_labels(&hwmon->sensors);
     describe(hwmon);
     status = make_channels(hwmon, err);
+    if (status < 0)
+        return status;
     *ret_found = (struct wm_source_found) { .channels = hwmon->channels,
                                             .channel_count = hwmon->sensors.count,
-                                            .detail = hwmon->detail };
-    return status;
+                                            .detail = hwmon->detail,
+                                            .denied = note_unreadable(hwmon) };
+    return WM_OK;
 }
 
 static int read_number(struct wm_hwmon_sensor *sensor, int fd, int64_t *ret_number)

@@ -24,11 +24,12 @@ enum wm_hwmon_quantity {
 struct wm_hwmon_sensor {
     enum wm_hwmon_quantity quantity;
     enum wm_device_kind device_kind;
-    size_t rank;        /* the best first; for the order, with what follows */
-    char identity[160]; /* "coretemp.0/Package id 0" */
-    char folder[32];    /* "hwmon3" */
-    char path[640];     /* of the value; for people */
-    char label[32];     /* "cpu_package0", "socket1" */
+    enum wm_contains contains; /* of power and energy */
+    size_t rank;               /* the best first; for the order, with what follows */
+    char identity[160];        /* "coretemp.0/Package id 0" */
+    char folder[32];           /* "hwmon3" */
+    char path[640];            /* of the value; for people */
+    char label[32];            /* "cpu_package0", "socket1" */
     int64_t period_ns;
     bool is_sample;   /* of power: what is drawn at one moment */
     int fd, volts_fd; /* of the values, or the negative errno value of opening them */

@@ -32,48 +32,60 @@
 /* What drivers mean by their sensors. Whatever is not in the table is still read, as a
  * sensor of which nothing more is known. A new driver is one line here.
  *
- * A '#' at the end of a label stands for a number, and at the end of a name for the
- * same one; "*" is any label. '@' at the end of a name is replaced by the sensor's
+ * A '#' at the end of a label stands for a number, and in a name for the same one; "*" is
+ * any label. '@' at the end of a name is replaced by the sensor's
  * place among those of that name. Without a name, driver and label make one. */
 static const struct meaning {
     const char *driver, *label;
     enum wm_device_kind kind;
     const char *name;
+    enum wm_contains contains;
 } meanings[] = {
     /* Documentation/hwmon/amd_energy.rst of Linux 5.8 to 5.12, and AMD's own module
      * since. */
-    { "amd_energy", "Esocket#", WM_DEVICE_CPU, "socket#" },
-    { "amd_energy", "Ecore#", WM_DEVICE_CPU_PART, "core#" },
+    { "amd_energy", "Esocket#", WM_DEVICE_CPU, "socket#", WM_CONTAINS_PACKAGE },
+    { "amd_energy", "Ecore#", WM_DEVICE_CPU_PART, "core#", WM_CONTAINS_DEVICE },
+
+    /* "Power" of one socket, with all that is in it: Documentation/arch/x86/amd_hsmp.rst.
+     */
+    { "amd_hsmp_hwmon", "*", WM_DEVICE_CPU, "socket@", WM_CONTAINS_PACKAGE },
 
     /* Grace's firmware, by NVIDIA's "Grace Performance Tuning Guide": the rail of the
-     * CPU's cores; that of the rest of the chip, which is beside it and not in it; the
-     * socket with both of them, its memory and the loss of its regulators; and the
-     * module with its GPU, which is all there is. */
-    { "power_meter", "CPU Power Socket #", WM_DEVICE_CPU, "socket#" },
-    { "power_meter", "SysIO Power Socket #", WM_DEVICE_OTHER, "sysio#" },
-    { "power_meter", "Grace Power Socket #", WM_DEVICE_OTHER, "grace#" },
-    { "power_meter", "Module Power Socket #", WM_DEVICE_PLATFORM, "module#" },
+     * CPU's cores and that of the rest of the chip, which is beside it; the socket with
+     * both of them, its memory and the loss of its regulators; and the module with its
+     * GPU. */
+    { "power_meter", "CPU Power Socket #", WM_DEVICE_CPU_PART, "socket#_core",
+      WM_CONTAINS_DEVICE },
+    { "power_meter", "SysIO Power Socket #", WM_DEVICE_CPU_PART, "socket#_sysio",
+      WM_CONTAINS_DEVICE },
+    { "power_meter", "Grace Power Socket #", WM_DEVICE_CPU, "socket#", WM_CONTAINS_DEVICE },
+    { "power_meter", "Module Power Socket #", WM_DEVICE_PLATFORM, "module#",
+      WM_CONTAINS_MODULE },
 
     /* Elsewhere an ACPI meter is the server's. */
-    { "power_meter", "*", WM_DEVICE_PLATFORM, "power_meter" },
+    { "power_meter", "*", WM_DEVICE_PLATFORM, "power_meter", WM_CONTAINS_PLATFORM },
 
-    { "apm_xgene", "CPU power", WM_DEVICE_CPU, "socket@" },
-    { "apm_xgene", "IO power", WM_DEVICE_OTHER, "io@" },
+    /* Apple's system controller: what the machine takes, whatever it comes from. */
+    { "macsmc_hwmon", "Total System Power", WM_DEVICE_PLATFORM, "system",
+      WM_CONTAINS_PLATFORM },
 
-    { "fam15h_power", "*", WM_DEVICE_CPU, "socket@" },
+    { "apm_xgene", "CPU power", WM_DEVICE_CPU, "socket@", WM_CONTAINS_DEVICE },
+    { "apm_xgene", "IO power", WM_DEVICE_OTHER, "io@", WM_CONTAINS_DEVICE },
+
+    { "fam15h_power", "*", WM_DEVICE_CPU, "socket@", WM_CONTAINS_PACKAGE },
 
     /* What a power supply gives in all, beside its rails. */
-    { "corsairpsu", "power total", WM_DEVICE_PLATFORM, NULL },
+    { "corsairpsu", "power total", WM_DEVICE_PLATFORM, NULL, WM_CONTAINS_PLATFORM },
 
     /* NVIDIA's Jetson boards, whose device trees name the rails: what comes in, and
      * what goes to the CPU or the memory alone. VDD_CPU_CV and VDD_CPU_GPU_CV feed
      * other things as well. */
-    { "ina3221", "VDD_IN", WM_DEVICE_PLATFORM, NULL },
-    { "ina3221", "POM_5V_IN", WM_DEVICE_PLATFORM, NULL },
-    { "ina3221", "CPU", WM_DEVICE_CPU, NULL },
-    { "ina3221", "POM_5V_CPU", WM_DEVICE_CPU, NULL },
-    { "ina3221", "VDD_SYS_CPU", WM_DEVICE_CPU, NULL },
-    { "ina3221", "VDD_SYS_DDR", WM_DEVICE_DRAM, NULL },
+    { "ina3221", "VDD_IN", WM_DEVICE_PLATFORM, NULL, WM_CONTAINS_PLATFORM },
+    { "ina3221", "POM_5V_IN", WM_DEVICE_PLATFORM, NULL, WM_CONTAINS_PLATFORM },
+    { "ina3221", "CPU", WM_DEVICE_CPU, NULL, WM_CONTAINS_DEVICE },
+    { "ina3221", "POM_5V_CPU", WM_DEVICE_CPU, NULL, WM_CONTAINS_DEVICE },
+    { "ina3221", "VDD_SYS_CPU", WM_DEVICE_CPU, NULL, WM_CONTAINS_DEVICE },
+    { "ina3221", "VDD_SYS_DDR", WM_DEVICE_DRAM, NULL, WM_CONTAINS_DEVICE },
 };
 
 /* GPUs, which the source "drm" reads. */
@@ -135,6 +147,15 @@ static void make_name(const char *driver, const char *label, char *name, size_t 
         snprintf(name, size, "sensor");
 }
 
+/* With the number in place of the '#', if it has one. */
+static void give_name(const char *name, const char *number, struct wm_hwmon_sensor *sensor)
+{
+    size_t place = strcspn(name, "#");
+
+    snprintf(sensor->label, sizeof(sensor->label), "%.*s%s%s", (int)place, name, number,
+             name[place] == '#' ? name + place + 1 : "");
+}
+
 /* What a driver means by a sensor that it labels so ("" where it does not): its
  * kind, and a label for us. */
 static void know(const char *driver, const char *label, struct wm_hwmon_sensor *sensor)
@@ -148,9 +169,9 @@ static void know(const char *driver, const char *label, struct wm_hwmon_sensor *
         if (strcmp(meaning->driver, driver) != 0 || !fits(meaning->label, label, &number))
             continue;
         sensor->device_kind = meaning->kind;
+        sensor->contains = meaning->contains;
         if (meaning->name)
-            snprintf(sensor->label, sizeof(sensor->label), "%.*s%s",
-                     (int)strcspn(meaning->name, "#"), meaning->name, number);
+            give_name(meaning->name, number, sensor);
         return;
     }
 }

@@ -64,12 +64,16 @@ static void note_lack(struct wm_error *lack, const char *name, const struct wm_e
     wm_text_list(lack->text, sizeof(lack->text), "; ", "%s", text);
 }
 
+/* A GPU's power within a module is not the GPU's. */
 static bool is_input(const struct wm_channel *channel)
 {
     switch (channel->device_kind) {
+    case WM_DEVICE_GPU:
+        if (channel->sensor.contains >= WM_CONTAINS_MODULE)
+            return false;
+        /* fall through */
     case WM_DEVICE_CPU:
     case WM_DEVICE_DRAM:
-    case WM_DEVICE_GPU:
         return strcmp(channel->metric, "energy") == 0 ||
                strcmp(channel->metric, "power") == 0;
     default:
@@ -162,7 +166,8 @@ static struct wm_meter_input *find_input(struct wm_meter_inputs *inputs,
 {
     for (size_t i = 0; i < inputs->count; i++) {
         struct wm_meter_input *input = &inputs->list[i];
-        if (strcmp(input->told.source, channel->source) == 0 &&
+        if (input->told.kind == channel->device_kind &&
+            strcmp(input->told.source, channel->source) == 0 &&
             strcmp(input->told.device, channel->device) == 0)
             return input;
     }
@@ -195,12 +200,12 @@ static void take_channel(struct wm_meter_inputs *inputs, size_t index)
         input = new_input(inputs, channel);
     if (!input)
         return;
-    /* The power of an integrated GPU, or of a second die, has its name and is not its own.
-     */
-    if (channel->device_kind != input->told.kind) {
-        input->is_elsewhere |= channel->device_kind == WM_DEVICE_OTHER;
+    bool is_energy =
+        strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
+    if (is_energy && !is_input(channel))
         return;
-    }
+    input->is_elsewhere |= input->told.kind == WM_DEVICE_GPU &&
+                           channel->sensor.contains == WM_CONTAINS_PACKAGE;
     if (strcmp(channel->metric, "energy") == 0) {
         input->counter = reading;
         input->counter_sensor = wm_sensor_of(channel);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text/base_json.h"
+#include "record/record_channel.h"
 #include "view/json/view_json_node.h"
 
 void wm_json_gpu_identity(const struct wm_json_node *node, const struct wm_gpu_usage *gpu)
@@ -80,6 +81,7 @@ static void put_devices(const struct wm_json_node *parent, const char *key)
         wm_json_text(&node, "name", device->name);
         wm_json_text(&node, "model", device->model);
         wm_json_text(&node, "source", device->source);
+        wm_json_text(&node, "contains", wm_word(WM_WORDS_CONTAINS, (int)device->contains));
         wm_json_origin(&node, device->origin);
         put_figure(&node, &device->figure);
         wm_json_figures(&node, WM_REPORT_DEVICE, device, "");
@@ -119,11 +121,17 @@ void wm_json_covers(const struct wm_json_node *node, const struct wm_cover *cove
     static const char *const names[WM_COST_DEVICES] = { "cpu", "dram", "gpus" };
     json_t *covers = json_array();
 
-    for (size_t i = 0; i < WM_COST_DEVICES; i++) {
+    bool is_sum = cover->meter == WM_CONTAINS_DEVICE;
+
+    for (size_t i = 0; i < WM_COST_DEVICES && is_sum; i++) {
         if (cover->has[i])
             wm_json_add(&covers, json_string(names[i]));
     }
+    if (!is_sum)
+        wm_json_add(&covers, json_string(wm_word(WM_WORDS_CONTAINS, (int)cover->meter)));
     wm_json_put(node, "covers", covers);
+    if (!is_sum)
+        wm_json_text(node, "meter", cover->name);
 }
 
 /* What the energy came to, and what it did by each device that saw more of the machine

@@ -104,7 +104,7 @@ struct wm_quantity wm_tariff_text(const struct wm_tariff *tariff,
     if (kind->has_prefix)
         snprintf(text.text, sizeof(text.text), "%s%.38s", about,
                  wm_view_approximate(amount, ratio, kind->unit).text);
-    else if (amount > 0 && amount < LEAST_MONEY)
+    else if (amount > 0 && amount < LEAST_MONEY && !joules->why)
         snprintf(text.text, sizeof(text.text), "under 0.000001%s%s", blank, kind->unit);
     else
         snprintf(text.text, sizeof(text.text), "%s%.20s%s%s", about,
@@ -114,7 +114,7 @@ struct wm_quantity wm_tariff_text(const struct wm_tariff *tariff,
 
 static bool is_battery(const struct wm_device_energy *device)
 {
-    return device->kind == WM_DEVICE_PLATFORM && device->sensor == WM_SENSOR_BATTERY;
+    return device->sensor == WM_SENSOR_BATTERY;
 }
 
 static void add_battery(const struct wm_device_energy *device, struct wm_platform *platform)
@@ -138,13 +138,14 @@ bool wm_platform_next(const struct wm_report *report, size_t *at,
 
     while (first < count && !is_battery(&devices[first]))
         first++;
-    while (i < count && (devices[i].kind != WM_DEVICE_PLATFORM ||
+    while (i < count && (devices[i].contains < WM_CONTAINS_MODULE || devices[i].heads ||
                          (is_battery(&devices[i]) && i != first)))
         i++;
     if (i >= count)
         return false;
     snprintf(ret_platform->name, sizeof(ret_platform->name), "%s", devices[i].name);
     ret_platform->energy = devices[i].figure.energy;
+    ret_platform->contains = devices[i].contains;
     ret_platform->origin = devices[i].origin;
     for (size_t k = i + 1; is_battery(&devices[i]) && k < count; k++) {
         if (is_battery(&devices[k]))

@@ -421,7 +421,9 @@ static void print_denied(const struct wm_text_view *view)
             continue;
         snprintf(text, sizeof(text),
                  "%s: %s. On %s this opens it:", source->name ? source->name : "a source",
-                 source->detail ? source->detail : "no permission",
+                 source->denied   ? source->denied
+                 : source->detail ? source->detail
+                                  : "no permission",
                  run->host ? run->host : "that machine");
         wm_line_note(view, "Denied", WM_PAINT_YELLOW, text);
         wm_line_clean(text, sizeof(text), source->remedy);

@@ -42,7 +42,7 @@ static void add_watts(struct wm_detail *detail, const struct wm_value *watts,
                       const struct wm_value *uncertainty)
 {
     if (watts->known)
-        wm_line_add(detail, "; ", "%s",
+        wm_line_add(detail, "; ", "%s%s", watts->why ? "at least " : "",
                     wm_view_approximate(watts->number, ratio_of(uncertainty), "W").text);
 }
 
@@ -149,7 +149,7 @@ static bool is_sum_of_one(const struct wm_report *report)
 
     for (size_t i = 0; i < WM_COST_DEVICES; i++)
         parts += report->cover.has[i];
-    return parts == 1;
+    return parts == 1 && report->cover.meter == WM_CONTAINS_DEVICE;
 }
 
 static bool has_sum_line(const struct wm_report *report)
@@ -358,7 +358,9 @@ static void print_gpus(const struct wm_text_view *view)
 static void print_sum(const struct wm_text_view *view, const char *label,
                       const struct wm_energy_sum *sum, const char *what)
 {
-    const struct wm_value mean = wm_value_known(sum->watts);
+    const struct wm_value mean = { .known = true,
+                                   .number = sum->watts,
+                                   .why = sum->is_part ? sum->energy.why : NULL };
     struct wm_detail detail = { "" };
 
     if (!sum->energy.known)
@@ -405,9 +407,12 @@ static void print_beside(const struct wm_text_view *view)
         const struct wm_device_energy *device = &report->devices[i];
         if (!wm_line_is_beside(device) || !device->figure.energy.known)
             continue;
+        struct wm_detail detail = { "" };
+        wm_line_add(&detail, "", "%s", wm_line_reach(device->contains));
+        wm_line_add(&detail, "; ", "not included in the total");
         wm_line_print(view, device->name,
                       joules_text(&device->figure.energy, &device->figure.uncertainty).text,
-                      "by itself, in no sum");
+                      detail.text);
     }
 }
 

@@ -154,6 +154,8 @@ static void print_device(const struct wm_text_view *view,
                         wm_line_number(&figure->uncertainty, 100, " %").text);
         wm_line_add(&detail, "; ", "%s on average; by %s",
                     wm_line_number(&device->power, 1, " W").text, figure->method);
+        if (is_beside && device->contains != WM_CONTAINS_DEVICE)
+            wm_line_add(&detail, "; ", "%s", wm_line_reach(device->contains));
     } else {
         wm_line_add(&detail, "", "(%s)", figure->energy.why);
     }
@@ -175,7 +177,9 @@ static void print_devices(const struct wm_text_view *view, enum wm_device_kind f
 
 bool wm_line_is_beside(const struct wm_device_energy *device)
 {
-    return device->kind == WM_DEVICE_PLATFORM || device->kind == WM_DEVICE_OTHER;
+    return !device->heads &&
+           (device->kind == WM_DEVICE_PLATFORM || device->kind == WM_DEVICE_OTHER ||
+            device->kind == WM_DEVICE_GPU);
 }
 
 /* Each by itself: they see the same joules as others do, or some that nothing adds up. */
@@ -190,11 +194,23 @@ static void print_beside(const struct wm_text_view *view)
     if (count == 0)
         return;
     snprintf(number, sizeof(number), "%zu sensor%s", count, count == 1 ? "" : "s");
-    wm_line_print(view, "Beside it", number, "each by itself, in none of the sums above");
+    wm_line_print(view, "Beside it", number, "not included in the total");
     for (size_t i = 0; i < report->device_count; i++) {
         if (wm_line_is_beside(&report->devices[i]))
             print_device(view, &report->devices[i], true);
     }
+}
+
+const char *wm_line_reach(enum wm_contains contains)
+{
+    static const char *const names[] = {
+        [WM_CONTAINS_DEVICE] = "",
+        [WM_CONTAINS_PACKAGE] = "the package",
+        [WM_CONTAINS_MODULE] = "the module",
+        [WM_CONTAINS_PLATFORM] = "the platform",
+    };
+
+    return names[contains];
 }
 
 struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count)
@@ -202,7 +218,13 @@ struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count)
     const char *const names[WM_COST_DEVICES] = { "CPU", "memory",
                                                  gpu_count == 1 ? "GPU" : "GPUs" };
     struct wm_detail detail = { "" };
+    char name[64];
 
+    if (cover->meter != WM_CONTAINS_DEVICE) {
+        wm_line_clean(name, sizeof(name), cover->name);
+        wm_line_add(&detail, "", "%s by %s", wm_line_reach(cover->meter), name);
+        return detail;
+    }
     for (size_t i = 0; i < WM_COST_DEVICES; i++) {
         if (cover->has[i])
             wm_line_add(&detail, ", ", "%s", names[i]);
@@ -224,6 +246,10 @@ static void print_parts(const struct wm_text_view *view)
                     wm_view_duration(report->power_max_s, NULL).text);
     wm_line_add_origin(&detail, report->energy.origin);
     wm_line_more(view, detail.text);
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (report->devices[i].heads)
+            print_device(view, &report->devices[i], true);
+    }
     print_split(view, &report->energy);
     print_baseline(view);
 }
@@ -242,9 +268,9 @@ static void print_platform_amounts(const struct wm_text_view *view,
         if (!platform.energy.known)
             continue;
         wm_line_clean(name, sizeof(name), platform.name);
-        wm_line_add(&detail, "", "%s by %s, of the platform",
+        wm_line_add(&detail, "", "%s by %s, of %s",
                     wm_tariff_text(&view->units->tariff, kind, &platform.energy, 0).text,
-                    name);
+                    name, wm_line_reach(platform.contains));
         wm_line_add_origin(&detail, platform.origin);
         wm_line_more(view, detail.text);
     }
@@ -276,8 +302,10 @@ static void print_amount(const struct wm_text_view *view, const struct wm_tariff
     if (energy->split.tree.known)
         wm_line_add(&detail, "", "%s of the command",
                     wm_tariff_text(tariff, kind, &energy->split.tree, 0).text);
-    wm_line_add(&detail, "; ", "covers %s, not the whole machine",
-                wm_line_cover(&view->report->cover, view->report->gpu_count).text);
+    wm_line_add(
+        &detail, "; ", "covers %s%s",
+        wm_line_cover(&view->report->cover, view->report->gpu_count).text,
+        view->report->cover.meter != WM_CONTAINS_PLATFORM ? ", not the whole machine" : "");
     wm_line_more(view, detail.text);
     print_platform_amounts(view, kind);
 }

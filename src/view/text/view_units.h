@@ -52,6 +52,7 @@ void wm_tariff_kinds(const struct wm_tariff *tariff,
 struct wm_platform {
     char name[64]; /* "psys"; "BAT0 and BAT1" */
     struct wm_value energy;
+    enum wm_contains contains;
     enum wm_origin origin;
 };
 

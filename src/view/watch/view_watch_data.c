@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "record/record_read.h"
+#include "source/cpu/source_energy.h"
 #include "view/watch/view_watch_data.h"
 
 static const char *const panels[] = { "power", "utilization", "memory", "temperature",
@@ -59,27 +60,20 @@ static int init_line(struct wm_watch_data *data, struct wm_watch_series *series,
     return wm_chart_line_init(&series->line, room, step_ns, err);
 }
 
-static bool is_of_sum(const struct wm_watch_series *series)
-{
-    enum wm_device_kind kind = series->channel->device_kind;
-
-    return strcmp(series->feed.panel, "power") == 0 &&
-           (kind == WM_DEVICE_GPU || kind == WM_DEVICE_CPU || kind == WM_DEVICE_DRAM);
-}
-
-/* Its power and its energy are one. */
+/* Its power and its energy are one, if they are of the same. */
 static void pair(struct wm_watch_data *data, size_t index)
 {
     struct wm_watch_series *own = &data->series[index];
 
     for (size_t i = 1; i < index; i++) {
         struct wm_watch_series *other = &data->series[i];
-        if (is_of_device(own, other) && strcmp(own->feed.panel, other->feed.panel) == 0) {
+        if (is_of_device(own, other) && strcmp(own->feed.panel, other->feed.panel) == 0 &&
+            own->channel->sensor.contains == other->channel->sensor.contains) {
             own->partner = i;
             other->partner = index;
         }
     }
-    data->summands += own->partner == 0 && is_of_sum(own);
+    data->summands += own->partner == 0 && own->is_summed;
 }
 
 int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *live,
@@ -113,6 +107,8 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
         series->label = channels[i].label;
         series->channel = &channels[i];
         series->place = i;
+        series->is_summed = strcmp(series->feed.panel, panels[0]) == 0 &&
+                            wm_energy_is_summed(channels, count, i);
         status = init_line(data, series, run->interval_ns, err);
         pair(data, data->count++);
     }
@@ -163,7 +159,7 @@ static void add_sum(struct wm_watch_data *data, int64_t when_ns)
 
     for (size_t i = 1; i < data->count; i++) {
         const struct wm_watch_series *series = &data->series[i];
-        if (!is_of_sum(series) || !wm_watch_is_in(data, series, panels[0]))
+        if (!series->is_summed || !wm_watch_is_in(data, series, panels[0]))
             continue;
         if (series->state != WM_READING_OK) {
             add_sample(data, &data->series[0], when_ns, WM_READING_FAILED, 0);

@@ -22,6 +22,7 @@ struct wm_watch_series {
     struct wm_chart_line line;
     size_t partner; /* what has the device's power by its other channel; 0: nothing */
     bool has_value; /* one at least */
+    bool is_summed; /* its power is a part of the sum */
     enum wm_reading_state state; /* of the last sample; OK: it was `now` */
     double now;
     size_t colour;

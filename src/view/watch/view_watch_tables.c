@@ -43,6 +43,7 @@ static struct wm_quantity find(const struct wm_watch_view *view, const char *pan
     for (size_t i = 1; i < view->data.count; i++) {
         const struct wm_watch_series *series = &view->data.series[i];
         if (series->channel->device_kind != kind || series->state != WM_READING_OK ||
+            (strcmp(panel, "power") == 0 && !series->is_summed) ||
             (label && strcmp(series->label, label) != 0) ||
             !wm_watch_is_in(&view->data, series, panel))
             continue;

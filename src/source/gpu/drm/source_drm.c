@@ -115,19 +115,25 @@ static enum wm_origin origin_of(const struct wm_drm_card *card, enum wm_drm_metr
                : WM_MEASURED;
 }
 
-/* The power of an integrated GPU is inside the energy of the CPU package, or is all of it,
- * and that of a second die is the first one's: a sensor beside the GPU, which is added to
- * nothing. Where there is no sensor the channel still tells this. */
-static enum wm_device_kind kind_of(const struct drm *drm, const struct wm_drm_card *card,
+/* What the sensor of an integrated GPU sees is the power of the processor, which stands
+ * beside what other sources know of it. */
+static enum wm_device_kind kind_of(const struct wm_drm_card *card,
                                    enum wm_drm_metric metric)
 {
-    /* Without the first one its power is missing. */
-    if (card->first_die && !drm->gpus[card->first_die - drm->cards.cards].wanted)
-        return WM_DEVICE_GPU;
-    return card->elsewhere[0] && metric == WM_DRM_POWER ? WM_DEVICE_OTHER : WM_DEVICE_GPU;
+    return card->integrated && metric == WM_DRM_POWER ? WM_DEVICE_CPU : WM_DEVICE_GPU;
 }
 
-/* So the GPU has no energy of its own, whatever the driver reports. */
+/* The power of a second die is the first one's; without that it is missing. */
+static enum wm_contains contains_of(const struct drm *drm, const struct wm_drm_card *card)
+{
+    bool is_alone =
+        card->first_die && !drm->gpus[card->first_die - drm->cards.cards].wanted;
+
+    return card->elsewhere[0] && !is_alone ? WM_CONTAINS_PACKAGE : WM_CONTAINS_DEVICE;
+}
+
+/* A GPU whose power is another device's has no energy of its own, whatever the driver
+ * reports: its channel says what contains it. */
 static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric metric)
 {
     return card->elsewhere[0] && metric == WM_DRM_ENERGY;
@@ -153,12 +159,14 @@ static bool is_moment(const struct wm_drm_card *card)
     return length > end && strcmp(name + length - end, "_input") == 0;
 }
 
-static struct wm_sensor sensor_of(const struct wm_drm_card *card, enum wm_drm_metric metric)
+static struct wm_sensor sensor_of(const struct drm *drm, const struct wm_drm_card *card,
+                                  enum wm_drm_metric metric)
 {
     if (metric != WM_DRM_ENERGY && metric != WM_DRM_POWER)
         return (struct wm_sensor) { 0 };
     struct wm_sensor sensor = {
         .kind = WM_SENSOR_BUILT_IN,
+        .contains = contains_of(drm, card),
         .gain = GAIN,
         .range = wm_drm_card_most_watts(card),
         .text = sensor_text(card, metric),
@@ -192,11 +200,11 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
         .model = card->model,
         .metric = metrics[metric].name,
         .unit = metrics[metric].unit,
-        .device_kind = kind_of(drm, card, metric),
+        .device_kind = kind_of(card, metric),
         .kind = metrics[metric].kind,
         .origin = origin_of(card, metric),
         .period_ns = period_of(card, metric),
-        .sensor = sensor_of(card, metric),
+        .sensor = sensor_of(drm, card, metric),
     };
 }
 

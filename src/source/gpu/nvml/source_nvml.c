@@ -38,6 +38,7 @@ struct gpu {
     const char *id;
     char label[16];
     bool has_details;
+    bool is_module;
     double most_watts;
     /* 0: not known */ /* else it hung when it was asked for its name and power */
     const char *name;  /* empty where it has none */
@@ -248,6 +249,16 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     return status;
 }
 
+static enum wm_contains contains_of(const struct gpu *gpu, enum wm_gpu_field field)
+{
+    if (!gpu->has_details || field == WM_GPU_ENERGY)
+        return gpu->is_module ? WM_CONTAINS_MODULE : WM_CONTAINS_DEVICE;
+    return nvml_power_contains(&gpu->power,
+                               field == WM_GPU_POWER_AVERAGE ? NVML_POWER_AVERAGE
+                                                             : NVML_POWER_INSTANT,
+                               gpu->is_module);
+}
+
 /* The energy counter is assumed to see as much of the time as power does. A driver that
  * is not real sees all of it, without error. */
 static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
@@ -259,9 +270,11 @@ static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
     if (wm_gpu_field_info(field)->asked_with != WM_GPU_POWER)
         return;
     channel->sensor.kind = WM_SENSOR_BUILT_IN;
+    channel->sensor.contains = contains_of(gpu, field);
     if (channel->origin == WM_SIMULATED)
         return;
     channel->sensor = nvml_sensor(gpu->name, is_usage);
+    channel->sensor.contains = contains_of(gpu, field);
     channel->sensor.range = gpu->most_watts;
     channel->period_ns = channel->sensor.period_ns;
 }
@@ -281,6 +294,7 @@ static int add_gpu(struct nvml *nvml, unsigned index)
     gpu->name = details ? details->name : "";
     if (details)
         gpu->power = details->power; /* what is supported; readings begin later */
+    gpu->is_module = details && details->is_module;
     gpu->most_watts = details ? details->most_watts : 0;
 
     for (size_t m = 0; m < METRIC_COUNT; m++) {

@@ -121,6 +121,7 @@ static void describe(const struct nvml_api *api, struct nvml_board *board)
         board->name[0] = '\0';
     nvml_clean_text(board->name, sizeof(board->name));
     nvml_power_read(&board->power, api, board->handle);
+    board->is_module = nvml_is_module(api, board->handle, board->name);
     board->most_watts = most_watts(api, board->handle);
 }
 

@@ -126,6 +126,41 @@ void nvml_power_read(struct nvml_power *power, const struct nvml_api *api,
     }
 }
 
+/* Only boards with a CPU have a module scope. */
+static bool has_module_scope(const struct nvml_api *api, nvml_device device)
+{
+    struct nvml_field_value asked[NVML_POWER_COUNT];
+    bool has_one = false;
+
+    for (size_t i = 0; i < NVML_POWER_COUNT; i++)
+        asked[i] = (struct nvml_field_value) {
+            .field = fields[i],
+            .scope = NVML_POWER_MODULE,
+            .status = NVML_ERROR_NO_DATA,
+        };
+    int status = NVML_ASK(api, field_values, device, NVML_POWER_COUNT, asked);
+    for (size_t i = 0; i < NVML_POWER_COUNT; i++)
+        has_one |= status == NVML_SUCCESS && asked[i].status == NVML_SUCCESS;
+    return has_one;
+}
+
+/* Old drivers know no scopes. */
+bool nvml_is_module(const struct nvml_api *api, nvml_device device, const char *model)
+{
+    return fnmatch("*GH200*", model, 0) == 0 || fnmatch("*GB[23]00*", model, 0) == 0 ||
+           has_module_scope(api, device);
+}
+
+enum wm_contains nvml_power_contains(const struct nvml_power *power,
+                                     enum nvml_power_meaning meaning, bool is_module)
+{
+    enum nvml_power_way way = power->values[meaning].way;
+    bool is_of_module =
+        way == NVML_POWER_BY_MODULE_FIELD || (way == NVML_POWER_BY_USAGE && is_module);
+
+    return is_of_module ? WM_CONTAINS_MODULE : WM_CONTAINS_DEVICE;
+}
+
 const char *nvml_power_text(const struct nvml_power *power)
 {
     static const char *const texts[][2] = {

@@ -34,6 +34,14 @@ struct nvml_power {
 void nvml_power_read(struct nvml_power *power, const struct nvml_api *api,
                      nvml_device device);
 
+/* Whether a board of that name has a CPU on it: then its energy counter, and power without
+ * a scope, are those of the module with CPU, GPU and memory. */
+bool nvml_is_module(const struct nvml_api *api, nvml_device device, const char *model);
+
+/* What a value of that meaning contains. */
+enum wm_contains nvml_power_contains(const struct nvml_power *power,
+                                     enum nvml_power_meaning meaning, bool is_module);
+
 /* For people: what the figures are of. Equal for equal ways, and a constant. */
 const char *nvml_power_text(const struct nvml_power *power);
 
