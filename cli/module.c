@@ -76,6 +76,15 @@ static const void *check_version(const void *symbol, const struct module_need *n
     return NULL;
 }
 
+/* What cannot be loaded stands before the reason, which is in the user's language. */
+static void report_lack(const struct module_need *need, const struct cmd_streams *io)
+{
+    const char *reason = dlerror();
+
+    fprintf(io->chat, "wattmeter %s: needs %s: apt install %s (cannot load %.*s)\n",
+            need->command, need->what, need->packages, (int)strcspn(reason, ":"), reason);
+}
+
 const void *module_load(const struct module_need *need, const struct cmd_streams *io)
 {
     char *path = module_find(need->library);
@@ -92,8 +101,7 @@ const void *module_load(const struct module_need *need, const struct cmd_streams
     if (library)
         found = check_version(dlsym(library, need->symbol), need, path, io);
     else
-        fprintf(io->chat, "wattmeter %s: needs %s: apt install %s (%s)\n", need->command,
-                need->what, need->packages, dlerror());
+        report_lack(need, io);
     free(path);
     return found;
 }

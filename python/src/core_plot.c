@@ -41,11 +41,12 @@ static const struct wm_plot_module *load(void)
     const struct wm_plot_module *found = library ? dlsym(library, "wm_plot_module") : NULL;
     if (!library) {
         char text[600];
-        const char *why = path ? dlerror() : "out of memory";
+        /* The loader's reason is in the user's language; before it is what it lacks. */
+        const char *lacks = path ? dlerror() : "memory";
         snprintf(text, sizeof(text),
                  "figures need cairo and pango: apt install libcairo2 "
-                 "libpangocairo-1.0-0 (%.400s)",
-                 why);
+                 "libpangocairo-1.0-0 (cannot load %.*s)",
+                 (int)strcspn(lacks, ":"), lacks);
         core_fail(WM_ENODEV, text);
     } else if (!found || strcmp(found->version, wm_version()) != 0) {
         core_fail(WM_EFORMAT, "wattmeter-plot.so is of another version than wattmeter");

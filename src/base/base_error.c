@@ -2,10 +2,13 @@
 /* base_error.c - turns a failure into a status for programs and a text for people. */
 #include "base/base_error.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text/base_text.h"
 
@@ -48,14 +51,43 @@ int wm_status_of_errno(int number)
     }
 }
 
+#define UNKNOWN "unknown error"
+
+const char *wm_errno_text(int number)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+    const char *text = strerrordesc_np(number);
+    return text ? text : UNKNOWN;
+#else
+    return strerror(number);
+#endif
+}
+
 int wm_fail_errno(struct wm_error *err, const char *what)
 {
     int number = errno;
-    char buffer[96];
+    const char *text = wm_errno_text(number);
 
-    /* The GNU variant, which returns the text and may leave the buffer alone. */
-    const char *reason = strerror_r(number, buffer, sizeof(buffer));
-    return wm_fail(err, wm_status_of_errno(number), "%s: %s", what, reason);
+    if (strcmp(text, UNKNOWN) == 0)
+        return wm_fail(err, WM_EIO, "%s: %s %d", what, text, number);
+    return wm_fail(err, wm_status_of_errno(number), "%s: %s", what, text);
+}
+
+/* The loader says "OBJECT: reason", where the object is what it could not open: the name as
+ * it was given, or that of a library that this one needs. Only the reason is in the user's
+ * language. */
+int wm_fail_library(struct wm_error *err, const char *lack, const char *name)
+{
+    const char *reason = dlerror();
+    size_t length = reason ? strcspn(reason, ":") : 0;
+    bool is_itself = length == strlen(name) && strncmp(reason, name, length) == 0;
+
+    if (is_itself && (!strchr(name, '/') || access(name, F_OK) != 0))
+        return wm_fail(err, WM_ENODEV, "%s: %s was not found", lack, name);
+    if (is_itself || length == 0)
+        return wm_fail(err, WM_ENODEV, "%s: %s cannot be loaded", lack, name);
+    return wm_fail(err, WM_ENODEV, "%s: %s cannot be loaded (%.*s)", lack, name,
+                   (int)length, reason);
 }
 
 int wm_fail_memory(struct wm_error *err, const char *what)

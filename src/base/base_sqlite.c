@@ -75,11 +75,8 @@ int wm_sqlite_find(const char *library, int mode, sqlite3_api_routines *ret_func
     sqlite3_api_routines functions = { 0 };
 
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | mode);
-    if (!handle) {
-        const char *reason = dlerror();
-        return wm_fail(err, WM_ENODEV, "no SQLite (Debian: libsqlite3-0): %s",
-                       reason ? reason : library);
-    }
+    if (!handle)
+        return wm_fail_library(err, "no SQLite (Debian: libsqlite3-0)", library);
     for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
         void *address = dlsym(handle, symbols[i].name);
         if (!address) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_error.h"
 #include "base/base_file.h"
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
@@ -459,7 +460,7 @@ int wm_cap_lock(const char *identity, const char *device, pid_t owner, const cha
         return wm_fail(err, wm_status_of_errno(errno),
                        "%s: its lock %s cannot be made: %s; WATTMETER_STATE names the "
                        "folder",
-                       device, wm_text_path(path), strerror(errno));
+                       device, wm_text_path(path), wm_errno_text(errno));
     if (!take(fd)) {
         int status = fail_locked(fd, device, err);
         close(fd);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_error.h"
 #include "base/base_file.h"
 #include "base/base_thread.h"
 #include "cap/cap_change.h"
@@ -127,7 +128,7 @@ static int spawn(char *const argv[], int socket_fd, pid_t owner, pid_t *ret_chil
     return number == 0 ? WM_OK
                        : wm_fail(err, wm_status_of_errno(number),
                                  "starting the guardian of the caps: %.120s: %s", argv[0],
-                                 strerror(number));
+                                 wm_errno_text(number));
 }
 
 /* A folder can be "executed", too. */

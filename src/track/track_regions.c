@@ -9,6 +9,7 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/base_error.h"
 #include "region/drain/region_inbox.h"
 #include "region/mark/region_local.h"
 
@@ -342,7 +343,7 @@ static void remark(struct wm_result *result, int status, const struct wm_error *
 static void remark_rings(const struct wm_track_regions *regions, struct wm_result *result)
 {
     const struct wm_region_trouble *trouble = wm_region_inbox_trouble(regions->inbox);
-    char *text = result->regions_note, of[32] = "", reason[96];
+    char *text = result->regions_note, of[32] = "";
     size_t size = sizeof(result->regions_note);
 
     if (trouble->damaged_pid > 0)
@@ -359,7 +360,7 @@ static void remark_rings(const struct wm_track_regions *regions, struct wm_resul
                  of);
     else if (trouble->no_ring_errno != 0)
         snprintf(text, size, "some are missing: a thread cannot make its ring: %s",
-                 strerror_r(trouble->no_ring_errno, reason, sizeof(reason)));
+                 wm_errno_text(trouble->no_ring_errno));
     else if (regions->is_local && wm_region_listens() != regions->listens)
         snprintf(text, size,
                  "another tracker was started in this process meanwhile; those that it has "

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_error.h"
 #include "base/base_file.h"
 #include "base/text/base_utf8.h"
 
@@ -62,11 +63,10 @@ int wm_spool_path(const char *name, char **ret_path, struct wm_error *err)
     }
 
     int status = WM_OK;
-    char reason[96];
     if (!usable)
         status = wm_fail(err, WM_EACCES,
                          "%s: no folder for the spool (%s); set XDG_STATE_HOME or TMPDIR",
-                         wm_text_path(folder), strerror_r(errno, reason, sizeof(reason)));
+                         wm_text_path(folder), wm_errno_text(errno));
     else if (asprintf(&path, "%s/%s.sqlite", folder, name) < 0)
         status = wm_fail_memory(err, NULL);
     else

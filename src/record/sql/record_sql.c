@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_error.h"
 #include "base/text/base_utf8.h"
 #include "record/run/record_run.h"
 
@@ -52,12 +53,11 @@ int wm_sql_fail(sqlite3 *db, int result, const char *path, struct wm_error *err)
 {
     int number = system_number(db, result);
     const char *reason = db ? sqlite3_errmsg(db) : sqlite3_errstr(result);
-    char buffer[96];
 
     if (number == 0)
         return wm_fail(err, status_of_result(result, number), "%s: %s", path, reason);
     return wm_fail(err, status_of_result(result, number), "%s: %s (%s)", path, reason,
-                   strerror_r(number, buffer, sizeof(buffer)));
+                   wm_errno_text(number));
 }
 
 int wm_sql_exec(sqlite3 *db, const char *sql, const char *path, struct wm_error *err)

@@ -19,6 +19,7 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/base_error.h"
 #include "base/base_map.h"
 #include "base/base_shared.h"
 #include "base/text/base_text.h"
@@ -490,7 +491,6 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t d
                           struct wm_error *err)
 {
     struct round round = { .deadline_ns = deadline_ns, .take = take, .context = context };
-    char reason[96];
 
     empty_wake(inbox);
     round.now_ns = wm_clock_monotonic_ns();
@@ -501,7 +501,7 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t d
     count_lost(inbox);
     if (status == WM_EIO && inbox->open_errno != 0)
         return wm_fail(err, status, "rings cannot be opened: %s",
-                       strerror_r(inbox->open_errno, reason, sizeof(reason)));
+                       wm_errno_text(inbox->open_errno));
     if (status < 0)
         return wm_fail(err, status, "%s",
                        status == WM_ENOMEM ? "out of memory" : "they cannot be taken");

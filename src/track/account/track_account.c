@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_error.h"
 #include "base/base_file.h"
 #include "base/base_thread.h"
 #include "source/source_kernel_text.h"
@@ -367,7 +368,7 @@ void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tre
     set_method(account, by_perf);
     if (status < 0)
         snprintf(account->method, sizeof(account->method), "%s (no perf counter: %s)",
-                 by_sampling, strerror(-status));
+                 by_sampling, wm_errno_text(-status));
 }
 
 static bool read_counters(const struct counters *counters, int64_t *ret_ns)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_error.h"
 #include "base/base_file.h"
 
 struct wm_launch {
@@ -101,8 +102,9 @@ static int fail_to_find(const char *name, int number, struct wm_error *err)
 {
     if (number == ENOENT || number == ENOTDIR)
         return wm_fail(err, WM_ENOENT, "%s: %s", name,
-                       strchr(name, '/') ? strerror(number) : "command not found");
-    return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", name, strerror(number));
+                       strchr(name, '/') ? wm_errno_text(number) : "command not found");
+    return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", name,
+                   wm_errno_text(number));
 }
 
 /* An unusable file is passed over for a usable one further on in PATH, but remembered for
@@ -474,7 +476,7 @@ int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err)
         return wm_fail(err, WM_ENOENT, "%s: its interpreter is missing", launch->name);
     if (executed.number != 0)
         return wm_fail(err, WM_EACCES, "%s: cannot be executed: %s", launch->name,
-                       strerror(executed.number));
+                       wm_errno_text(executed.number));
     launch->running = true;
     return WM_OK;
 }

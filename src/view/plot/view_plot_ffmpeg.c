@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base_error.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
@@ -182,7 +183,7 @@ ssize_t wm_plot_ffmpeg_take(struct wm_plot_ffmpeg *ffmpeg, const void *pixels, s
     if (errno == EINTR || errno == EAGAIN)
         return 0;
     ffmpeg->is_gone = true;
-    return wm_fail(err, WM_EIO, "ffmpeg: %s", strerror(errno));
+    return wm_fail(err, WM_EIO, "ffmpeg: %s", wm_errno_text(errno));
 }
 
 int wm_plot_ffmpeg_end(struct wm_plot_ffmpeg *ffmpeg, int status, struct wm_error *err)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_error.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
 #include "source/gpu/drm/source_drm_card.h"
@@ -29,7 +30,7 @@ static enum wm_reading_state fail_read(const struct wm_drm_card *card,
     const char *name = file->name;
 
     wm_fail(err, wm_status_of_errno(number), "%s/%s: %s", card->path, name,
-            strerror(number));
+            wm_errno_text(number));
     switch (number) {
     case ENOENT:
     case ENOTDIR:

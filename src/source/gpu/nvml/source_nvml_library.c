@@ -60,19 +60,6 @@ void nvml_clean_text(char *text, size_t size)
     wm_text_clean(text);
 }
 
-static int fail_library(const char *name, struct wm_error *err)
-{
-    const char *reason = dlerror();
-
-    if (!reason)
-        reason = "unknown reason";
-    /* A library that lacks another one fails in the same words, but begins
-     * with the other's name. */
-    if (strncmp(reason, name, strlen(name)) == 0 && strstr(reason, "No such file"))
-        return wm_fail(err, WM_ENODEV, "no NVIDIA driver: %s was not found", name);
-    return wm_fail(err, WM_ENODEV, "no NVIDIA driver: %s", reason);
-}
-
 /* The failures to start that people meet, and what they can do about them. */
 static int fail_start(const struct nvml_library *library, int nvml_status,
                       struct wm_error *err)
@@ -138,7 +125,7 @@ static void describe(struct nvml_library *library, const char *name)
 static int load(const char *name, void **ret_handle, struct wm_error *err)
 {
     *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    return *ret_handle ? WM_OK : fail_library(name, err);
+    return *ret_handle ? WM_OK : wm_fail_library(err, "no NVIDIA driver", name);
 }
 
 int nvml_library_look(const char *name, struct wm_error *err)
