@@ -43,7 +43,15 @@ static bool next_reason(const struct wm_report *report, bool without_gpus, size_
     return false;
 }
 
-/* One line for each reason, at the first number that lacks it, which is the one before
+/* What is printed of a number with a reason. */
+static const char *state_text(enum wm_report_state state, bool is_one)
+{
+    if (state == WM_REPORT_MISSING)
+        return is_one ? "is not known" : "are not known";
+    return "may have been more";
+}
+
+/* One line for each reason, at the first number that has it, which is the one before
  * number `at`. */
 static void warn_of_reason(const struct wm_report *report,
                            const struct wm_report_figure *first, size_t at,
@@ -53,17 +61,19 @@ static void warn_of_reason(const struct wm_report *report,
     size_t more = 0, other_at = 0;
 
     while (next_reason(report, without_gpus, &other_at, &other)) {
-        if (strcmp(other.why, first->why) != 0 || other_at == at)
+        if (strcmp(other.why, first->why) != 0 || other.state != first->state ||
+            other_at == at)
             continue;
         if (other_at < at)
             return; /* told by that one */
         more++;
     }
     if (more > 0)
-        gpu_tracker_warn(io, "%s and %zu more are not known: %s", first->path, more,
-                         first->why);
+        gpu_tracker_warn(io, "%s and %zu more %s: %s", first->path, more,
+                         state_text(first->state, false), first->why);
     else
-        gpu_tracker_warn(io, "%s is not known: %s", first->path, first->why);
+        gpu_tracker_warn(io, "%s %s: %s", first->path, state_text(first->state, true),
+                         first->why);
 }
 
 /* gpu_tracker's report has no place for it, so no setting switches it off. */
@@ -95,8 +105,10 @@ static void warn_of_report(const struct wm_report *report, bool disable_logs,
         return;
     while (next_reason(report, without_gpus, &at, &figure))
         warn_of_reason(report, &figure, at, without_gpus, io);
-    for (size_t i = 0; (remark = wm_report_remark(report, i)) != NULL; i++)
-        gpu_tracker_warn(io, "%s", remark);
+    for (size_t i = 0; (remark = wm_report_remark(report, i)) != NULL; i++) {
+        if (!wm_report_remark_is_of_energy(report, i)) /* its report has none */
+            gpu_tracker_warn(io, "%s", remark);
+    }
 }
 
 static int record(struct wm_tracker *tracker, const struct gpu_tracker_settings *settings,

@@ -211,6 +211,9 @@ WM_API void wm_report_run(const struct wm_report *report, struct wm_report_run *
  * the pointers of wm_report_source(), must not be NULL. */
 WM_API const char *wm_report_word(const struct wm_report *report, size_t index);
 WM_API const char *wm_report_remark(const struct wm_report *report, size_t index);
+
+/* Whether that remark is of energy; false past the last. */
+WM_API bool wm_report_remark_is_of_energy(const struct wm_report *report, size_t index);
 WM_API const char *wm_report_note(const struct wm_report *report, size_t index,
                                   const char **ret_value);
 WM_API const char *wm_report_variable(const struct wm_report *report, size_t index,

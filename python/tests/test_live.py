@@ -31,6 +31,18 @@ def until(is_so, plot):
         time.sleep(0.01)
 
 
+def test_what_is_not_measured_says_so(fake_gpus, figure):
+    fake_gpus("square")
+    with wattmeter.live.plot(figure=figure, block=False) as p:
+        channels = p.track._tracker.channels
+        origins = [channels[series.place].origin for series in p._series]
+        assert "simulated" in origins
+        for line, origin in zip(p.axes.lines, origins):
+            is_real = origin == "measured"
+            assert (f"({origin})" in line.get_label()) == (not is_real)
+            assert line.get_linestyle() == ("-" if is_real else "--")
+
+
 def test_lines_and_axes(fake_gpus, figure):
     fake_gpus("square")  # 100 W and 500 W in turns of 100 ms
     with wattmeter.live.plot(

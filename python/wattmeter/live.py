@@ -32,6 +32,10 @@ class _Series:
         self.label = channel.label
         if channel.model:
             self.label += f" {channel.model}"
+        self.style = "-"
+        if channel.origin != "measured":
+            self.label += f" ({channel.origin})"
+            self.style = "--"
         self._is_counter = channel.kind == "counter"
         self._before: tuple[float, float] | None = None
         unit = "W" if self._is_counter and channel.unit == "J" else channel.unit
@@ -103,7 +107,9 @@ class Plot:
         self.axes.set_xlabel("Time (s)")
         self.axes.set_ylabel(f"{name} ({self._series[0].unit})")
         self._lines = [
-            self.axes.plot([], [], linewidth=2, label=series.label, animated=True)[0]
+            self.axes.plot(
+                [], [], series.style, linewidth=2, label=series.label, animated=True
+            )[0]
             for series in self._series
         ]
         if len(self._lines) <= _LINES_MAX:

@@ -233,6 +233,17 @@ const char *wm_report_remark(const struct wm_report *report, size_t index)
     return index < report->fact_count ? report->facts[index] : NULL;
 }
 
+bool wm_report_remark_is_of_energy(const struct wm_report *report, size_t index)
+{
+    const char *remark = wm_report_remark(report, index);
+
+    for (size_t i = 0; i < report->energy_note_count && remark; i++) {
+        if (report->energy_notes[i] == remark)
+            return true;
+    }
+    return false;
+}
+
 static const char *pair_at(const struct wm_pair *pairs, size_t count, size_t index,
                            const char **ret_value)
 {

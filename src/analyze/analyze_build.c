@@ -43,13 +43,30 @@ const char *wm_build_text(struct wm_report_builder *builder, const char *format,
     return text ? text : "out of memory";
 }
 
+static void note_energy(struct wm_report_builder *builder, const char *text)
+{
+    struct wm_report *report = builder->report;
+
+    if (!builder->is_energy || !text)
+        return;
+    const char **grown =
+        realloc(report->energy_notes, (report->energy_note_count + 1) * sizeof(*grown));
+    if (!grown) {
+        builder->failed = true;
+        return;
+    }
+    report->energy_notes = grown;
+    grown[report->energy_note_count++] = text;
+}
+
 void wm_build_remark(struct wm_report_builder *builder, const char *format, ...)
 {
     struct wm_report *report = builder->report;
     va_list args;
 
     va_start(args, format);
-    append(builder, &report->remarks, &report->remark_count, format, args);
+    note_energy(builder,
+                append(builder, &report->remarks, &report->remark_count, format, args));
     va_end(args);
 }
 
@@ -59,7 +76,8 @@ void wm_build_fact(struct wm_report_builder *builder, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    append(builder, &report->facts, &report->fact_count, format, args);
+    note_energy(builder,
+                append(builder, &report->facts, &report->fact_count, format, args));
     va_end(args);
 }
 

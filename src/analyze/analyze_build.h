@@ -16,7 +16,8 @@
 struct wm_report_builder {
     const struct wm_analysis *analysis;
     struct wm_report *report;
-    bool failed; /* out of memory */
+    bool failed;    /* out of memory */
+    bool is_energy; /* remarks and facts are of energy */
 };
 
 /* A text that lives as long as the report. */

@@ -2,6 +2,7 @@
 /* analyze_report.c - values that may be missing, and what a report owns. */
 #include "analyze/analyze_report.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct wm_value wm_value_known(double number)
@@ -12,6 +13,14 @@ struct wm_value wm_value_known(double number)
 struct wm_value wm_value_missing(const char *why)
 {
     return (struct wm_value) { .why = why };
+}
+
+/* Doubles that are added up a million times are off by less. */
+#define ROUNDING 1e-9
+
+struct wm_value wm_value_part(double number, double whole)
+{
+    return wm_value_known(fabs(number) <= ROUNDING * fabs(whole) ? 0 : number);
 }
 
 void wm_value_add(struct wm_value *sum, const struct wm_value *part)
@@ -67,6 +76,7 @@ void wm_report_free(struct wm_report *report)
     wm_region_usages_free(report->regions.names, report->regions.name_count);
     wm_region_usages_free(report->regions.paths, report->regions.path_count);
     free_texts(report->remarks, report->remark_count);
+    free(report->energy_notes);
     free_texts(report->facts, report->fact_count);
     free_texts(report->texts, report->text_count);
     wm_run_release(&report->run);

@@ -25,6 +25,10 @@ struct wm_value {
 
 struct wm_value wm_value_known(double number);
 
+/* A part of a whole that was had by taking away the others: what rounding left of it is
+ * nothing, and so is the negative zero. */
+struct wm_value wm_value_part(double number, double whole);
+
 /* `why` lives as long as the value: it belongs to the report or is a constant. */
 struct wm_value wm_value_missing(const char *why);
 
@@ -232,6 +236,8 @@ struct wm_report {
     size_t remark_count;
     char **facts; /* how figures were obtained, where that is unusual */
     size_t fact_count;
+    const char **energy_notes; /* those of the remarks and facts that are of energy */
+    size_t energy_note_count;
 
     char **texts; /* texts that the `why` of the values point to */
     size_t text_count;

@@ -314,8 +314,10 @@ static void remark_left_out(struct wm_report_builder *builder)
                 add_name(&list, builder, k);
         }
         end_names(&list);
+        builder->is_energy = true;
         wm_build_remark(builder, "GPU energy adds nothing for %s: %s", list.text,
                         why[0] ? why : "its power is another device's");
+        builder->is_energy = false;
     }
 }
 

@@ -316,7 +316,7 @@ static void build_split(const struct wm_share *divided,
     }
     split->tree = wm_value_known(share.tree);
     split->idle = wm_value_known(share.idle);
-    split->rest = wm_value_known(share.rest);
+    split->rest = wm_value_part(share.rest, energy->number);
     split->tree_off = hypot(hypot(wm_share_off(&share), off_by_energy(&share, figure)),
                             off_by_idling(&share, figure));
     split->tree_uncertainty = tree_uncertainty(split, &figure->uncertainty);
@@ -375,6 +375,7 @@ void wm_build_device(struct wm_report_builder *builder,
 {
     const struct wm_known *idle = &device->share.idle_watts;
 
+    builder->is_energy = true;
     build_figure(builder, device, figure);
     build_split(&device->share, figure, why, unfit, split);
     *ret_idle = idle->known ? wm_value_known(idle->number)
@@ -383,6 +384,7 @@ void wm_build_device(struct wm_report_builder *builder,
                                                      "baseline"
                                                    : "no baseline was measured");
     check_baseline(builder, device, figure, split);
+    builder->is_energy = false;
 }
 
 struct wm_energy_sum wm_build_sum_of(const struct wm_energy_figure *figure,

@@ -559,6 +559,7 @@ void wm_build_energy(struct wm_report_builder *builder)
     build_devices(builder);
     if (builder->failed)
         return;
+    builder->is_energy = true;
     sum_kind(builder, WM_DEVICE_CPU, why_no_cpu(builder), &cpus, &report->cpu_energy);
     sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read", &memory,
              &report->dram_energy);
@@ -573,4 +574,5 @@ void wm_build_energy(struct wm_report_builder *builder)
     build_processes(builder);
     remark_estimate(builder, &cpus);
     remark_baseline(builder);
+    builder->is_energy = false;
 }

@@ -25,8 +25,10 @@ static struct wm_region_value value_of(const struct maker *maker,
         return (struct wm_region_value) { maker->whys[resource], maker->whys[resource] };
 
     double used = use->used.number;
-    struct wm_region_value value = { .value = wm_value_known(used) };
-    if (used <= 0)
+    struct wm_region_value value = {
+        .value = wm_value_part(used, maker->wholes[resource].used.number),
+    };
+    if (value.value.number <= 0)
         value.uncertainty = wm_value_missing("no use of it was seen");
     else if (!use->has_uncertainty)
         value.uncertainty = wm_value_missing("that of the run's energy is not known");
