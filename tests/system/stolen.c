@@ -40,7 +40,6 @@ static void steal_in_stat(char *text, size_t length)
     }
 }
 
-/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 ssize_t read(int fd, void *buffer, size_t size)
 {
     static ssize_t (*real)(int, void *, size_t);

@@ -203,7 +203,8 @@ int wm_account_check(const char **ret_method)
     }
 
     struct wm_cgroup *cgroup = wm_cgroup_new();
-    *ret_method = cgroup ? by_cgroup : by_waiting;
+    *ret_method =
+        cgroup ? by_cgroup : "wait4 and sampling; children nobody waits for may be missing";
     wm_cgroup_free(cgroup);
     return -probe;
 }
