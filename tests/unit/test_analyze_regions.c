@@ -489,6 +489,42 @@ static void test_energy_follows_cpu_time(void **state)
     }
 }
 
+/* Two threads at once, and a GPU that the tree used in part: nobody knows which of the two
+ * did. */
+static void test_whose_gpu(void **state)
+{
+    static const double anybodys[] = { 0, 1, 0.4 };
+    struct wm_region_whole wholes[WM_REGION_RESOURCES];
+    struct wm_region_figures figures;
+    double off = 0;
+    const struct step steps[] = {
+        OPENS(0, A, 0),
+        OPENS(250, C, 1),
+        CLOSES(500, A, 0, 0),
+        CLOSES(500, C, 1, 250),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(anybodys); i++) {
+        struct wm_regions *regions = new_regions();
+        for (int tick = 0; tick <= 2; tick++) {
+            struct wm_region_totals totals = totals_at(250 * tick * MS, NAN, 50 * tick);
+            wm_regions_tick(regions, &totals, NULL);
+        }
+        give_steps(regions, steps, ARRAY_LEN(steps));
+        wm_regions_complete(regions, INT64_MAX);
+        fill_wholes(wholes, NAN, 100);
+        wholes[WM_REGION_GPU_ENERGY].anybodys = anybodys[i];
+        assert_true(wm_regions_path(regions, A, wholes, &figures));
+        const struct wm_region_use *use = &figures.exclusive.uses[WM_REGION_GPU_ENERGY];
+        off = i == 0 ? use->random : off;
+        assert_near(use->used.number, 75, 1e-9);
+        assert_near(use->random - off, 25 * anybodys[i], 1e-9);
+        assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used.number, 100, 1e-9);
+        wm_regions_free(regions);
+    }
+}
+
 /* The last reading told of more than there was in the end, as two ways of asking may. */
 static void test_less_in_the_end(void **state)
 {
@@ -1061,6 +1097,7 @@ int main(void)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_whose_gpu),
         cmocka_unit_test(test_energy_follows_cpu_time),
         cmocka_unit_test(test_less_in_the_end),
         cmocka_unit_test(test_adds_up_and_is_the_same),

@@ -268,6 +268,16 @@ static struct wm_region_whole whole_of(const struct wm_energy_sum *sum, bool is_
     };
 }
 
+/* What of an energy the tree used; all, where that is not known. */
+static double part_of_tree(const struct wm_energy_sum *sum)
+{
+    const struct wm_value *tree = &sum->split.tree;
+
+    if (!sum->energy.known || sum->energy.number <= 0)
+        return 0;
+    return tree->known ? fmin(fmax(tree->number, 0) / sum->energy.number, 1) : 1;
+}
+
 /* What was used in all, by the report that has come to it. Energy that is another device's
  * there than at the ticks is not known. */
 static void find_wholes(const struct wm_analysis *analysis, const struct wm_report *report,
@@ -299,6 +309,13 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
     wholes[WM_REGION_GPU_ENERGY] = whole_of(&report->gpu_energy, gpu_told);
     wholes[WM_REGION_TREE_ENERGY] = whole_of(&tree, is_the_same);
     wholes[WM_REGION_TREE_ENERGY].step = division_step(analysis);
+
+    wholes[WM_REGION_GPU_ENERGY].anybodys = part_of_tree(&report->gpu_energy);
+    if (split->tree.known && split->tree.number > 0 && covered[WM_COST_GPUS])
+        wholes[WM_REGION_TREE_ENERGY].anybodys =
+            fmin(wholes[WM_REGION_GPU_ENERGY].anybodys * report->gpu_energy.energy.number /
+                     split->tree.number,
+                 1);
 
     struct wm_known cpus = most_watts(analysis, WM_DEVICE_CPU);
     struct wm_known memory = most_watts(analysis, WM_DEVICE_DRAM);

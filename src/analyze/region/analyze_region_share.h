@@ -68,6 +68,10 @@ struct wm_region_whole {
     double systematic, random;
     double grain; /* it is used in multiples of so much per second; 0: any */
     double step;  /* error of what is reported at a tick; in its unit */
+
+    /* The part of it that was used by the tree, and by nobody knows which of its threads:
+     * where several have a region open, it may all be one's. */
+    double anybodys;
 };
 
 /* What clocks tell of a region's energy, where power goes by CPU time: what it has beyond

@@ -819,6 +819,19 @@ static bool find_shift(const struct wm_regions *regions, const struct wm_region_
     return true;
 }
 
+/* What the tree used of a GPU may be any of its threads'. */
+static void add_anybodys(const struct wm_region_time *time,
+                         const struct wm_region_whole *whole, struct wm_region_use *use)
+{
+    double used = use->used.number, shared = shared_part(time);
+
+    if (!use->used.known || whole->anybodys <= 0 || shared <= 0)
+        return;
+    double others = time->ns / time->squares - 1; /* that it shares with, on average */
+    double off = shared * whole->anybodys * fabs(used) * fmax(others, 1);
+    use->random = fmin(use->random + off, fmax(fabs(used), whole->used.number - used));
+}
+
 static void find_cost(const struct wm_regions *regions, const struct wm_region_item *item,
                       enum wm_region_part part, const struct wm_region_time *time,
                       const struct wm_region_whole *wholes, struct wm_region_cost *ret_cost)
@@ -832,6 +845,8 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
         wm_region_share_result(&item->shares[part][resource], &regions->meters[resource],
                                time, regions->now_ns, item->openings, &wholes[resource],
                                is_shifted ? &shift : NULL, &ret_cost->uses[resource]);
+        if (part == WM_REGION_EXCLUSIVE)
+            add_anybodys(time, &wholes[resource], &ret_cost->uses[resource]);
     }
     if (item == &regions->rest)
         return;
