@@ -628,7 +628,7 @@ static void tell_method(struct wm_account *account)
     if (is_cut(account))
         set_method(account,
                    perf ? "wait4 and sampling; the perf task clock leaves some out, "
-                          "as setuid programs"
+                          "as setuid and very short programs"
                         : "wait4 and sampling; the command has left its cgroup");
     else if (perf && account->others <= account->known.seen)
         set_method(account,
