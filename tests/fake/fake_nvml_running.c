@@ -89,7 +89,19 @@ struct samples {
     double share; /* of the GPU's time, for each that has one */
 };
 
-/* Leaves only the processes that have a sample. */
+/* From one second to another. */
+static double mean_use(nvml_device gpu, double from, double until)
+{
+    from = fmax(from, 0);
+    until = fmax(until, 0);
+    if (until <= from)
+        return curve_value(&gpu->utilization, until);
+    return (curve_area(&gpu->utilization, until) - curve_area(&gpu->utilization, from)) /
+           (until - from);
+}
+
+/* Leaves only the processes that have a sample: what they used since the last one that was
+ * seen, or in a period. */
 static int take_samples(nvml_device gpu, double time, unsigned long long last_seen_us,
                         struct samples *samples)
 {
@@ -109,7 +121,10 @@ static int take_samples(nvml_device gpu, double time, unsigned long long last_se
         samples->running[kept++] = samples->running[i];
     }
     samples->count = kept;
-    samples->share = sharing ? curve_value(&gpu->utilization, time) / (double)sharing : 0;
+    double end = time - (now_us - (double)samples->timestamp_us) / 1e6;
+    double length =
+        last_seen_us > 0 ? (double)samples->timestamp_us - (double)last_seen_us : period_us;
+    samples->share = sharing ? mean_use(gpu, end - length / 1e6, end) / (double)sharing : 0;
     return kept > 0 && samples->timestamp_us > last_seen_us ? NVML_SUCCESS
                                                             : NVML_ERROR_NOT_FOUND;
 }

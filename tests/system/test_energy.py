@@ -593,7 +593,8 @@ def _(folder):
 COSTLY = {
     "gpus": [{"name": "SIMULATED H100", "energy": {"period_ms": 100}, "power_period_ms": 100,
               "power": {"shape": "square", "low": 50, "high": 450, "period": 1.7, "duty": 0.5},
-              "processes": {"pid": 1}}],
+              "utilization": {"shape": "square", "low": 0, "high": 1, "period": 1.7, "duty": 0.5},
+              "processes": "tree"}],
     "faults": [{"call": "nvmlDeviceGetTotalEnergyConsumption", "cpu_ms": 24},
                {"call": "nvmlDeviceGetProcessUtilization", "cpu_ms": 20}],
 }
@@ -626,6 +627,8 @@ def _(folder):
     assert rows[0][1] == read[0] and rows[-1][1] == read[-1] and all(row[3] for row in rows), rows
     begin, end = (joules_of_square(moment - start_ns / 1e9) for moment in (first, last))
     near(gpu["energy"], end - begin, 2 * 0.1 * 400, "joules, but for a period at each end")
+    # All that is used is the tree's, whenever the driver was asked last.
+    assert gpu["attributed"]["tree"] > 0.85 * gpu["energy"], gpu
 
 
 if __name__ == "__main__":

@@ -1015,27 +1015,37 @@ void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *r
     ret_result->told = fmax(ret_result->told, energy->told);
 }
 
+/* The integral of power up to the tick. */
+static double integral_now(const struct wm_energy *energy)
+{
+    return energy->integral + power_to(energy, energy->last_ns);
+}
+
 static double told_by_power(const struct wm_energy *energy)
 {
     const struct wm_energy_shape *shape = &energy->shape;
-    double joules = energy->integral - shape->integral;
+    double joules = integral_now(energy) - shape->integral;
     double part = shape->span > 0 ? fmin(joules / shape->span, 1) : 1;
 
     return shape->told + shape->ratio * joules + part * shape->left;
 }
 
-/* At a reading of the counter: from there, power has what it `counted`. */
-static void take_shape(struct wm_energy *energy, double counted)
+/* At a reading of the counter: from there, power has what it `counted` until the tick. */
+static void take_shape(struct wm_energy *energy, double told, double counted)
 {
-    double told = energy->stands ? fmax(told_by_power(energy), energy->told) : counted;
-    bool is_known = energy->covered_s >= SHAPE_S && energy->integral > 0;
+    double integral = integral_now(energy);
+    bool is_known = energy->covered_s >= SHAPE_S && integral > 0;
 
+    if (energy->stands)
+        told = fmax(told_by_power(energy), energy->told);
+    else
+        counted = told;
     energy->shape = (struct wm_energy_shape) {
         .told = told,
-        .integral = energy->integral,
-        .ratio = is_known ? counted / energy->integral : 1,
+        .integral = integral,
+        .ratio = is_known ? counted / integral : 1,
         .left = counted - told,
-        .span = energy->integral - energy->shape.integral,
+        .span = integral - energy->shape.integral,
     };
 }
 
@@ -1046,7 +1056,7 @@ static void keep_up(struct wm_energy *energy, bool stands)
 
     make_result(energy, &result);
     if (!stands)
-        take_shape(energy, result.told);
+        take_shape(energy, result.told, result.told + result.end.joules);
     energy->stands = stands;
     energy->told = fmax(energy->told, told_by_power(energy));
     if (energy->counted)

@@ -9,6 +9,7 @@
  */
 #include "source/source_ops.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,6 +57,12 @@ struct gpu {
 
     struct nvml_processes processes;
     int process_status; /* NVML_SUCCESS: those are all */
+
+    /* The GPU's utilization: now, the mean over the time that the last samples of processes
+     * are of, and the sum since then. */
+    double use, sampled_use, use_sum;
+    size_t use_count;
+    int64_t sampled_ns; /* when those samples were asked for */
 };
 
 static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
@@ -70,10 +77,11 @@ static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
 
 static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
 {
-    int64_t now_ns = wm_clock_monotonic_ns(), begun_ns = wm_clock_thread_cpu_ns();
+    int64_t now_ns = wm_clock_monotonic_ns();
+    int64_t begun_ns = nvml_pace_begin(&gpu->energy_pace);
 
     int status = nvml_number(api, gpu->handle, WM_GPU_ENERGY, ret_joules);
-    nvml_pace_note(&gpu->energy_pace, now_ns, wm_clock_thread_cpu_ns() - begun_ns);
+    nvml_pace_end(&gpu->energy_pace, now_ns, begun_ns);
     return status;
 }
 
@@ -603,9 +611,25 @@ static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
         readings[m] = (struct wm_reading) { when_ns, value, nvml_state(status) };
         if (metrics[m].field == WM_GPU_ENERGY)
             gpu->energy = readings[m];
+        if (metrics[m].field == WM_GPU_UTILIZATION_GPU)
+            gpu->use = status == NVML_SUCCESS ? value : NAN;
     }
     if (!has_answered && doubt != NVML_SUCCESS)
         gpu->gone = doubt;
+}
+
+/* Samples that cost are asked for seldom, and the processes' use goes on as the GPU's. */
+static void follow_use(struct gpu *gpu)
+{
+    gpu->use_sum += gpu->use;
+    gpu->use_count++;
+    gpu->processes.version += nvml_pace_costs(&gpu->processes.pace);
+    if (gpu->sampled_ns == gpu->processes.asked_ns)
+        return;
+    gpu->sampled_ns = gpu->processes.asked_ns;
+    gpu->sampled_use = gpu->use_sum / (double)gpu->use_count;
+    gpu->use_sum = 0;
+    gpu->use_count = 0;
 }
 
 static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns,
@@ -620,6 +644,7 @@ static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now
         gpu->processes.count = 0;
     gpu->processes.version += status != gpu->process_status || gpu->gone != NVML_SUCCESS;
     gpu->process_status = status;
+    follow_use(gpu);
 }
 
 static void nvml_read_part(void *state, size_t part, bool must, struct wm_reading *readings)
@@ -650,18 +675,31 @@ static const char *nvml_why(const void *state, size_t channel)
     return status == NVML_SUCCESS ? NULL : nvml_text(nvml->library, status);
 }
 
+/* What a process uses now, by its part of what was used when it was asked for. Where
+ * nobody used anything then, whose use it is now is not known yet. */
+static enum wm_reading_state
+share_now(const struct gpu *gpu, const struct nvml_process *process, double *ret_ratio)
+{
+    int status = nvml_process_share(&gpu->processes, process->sample->sm, ret_ratio);
+
+    if (status != NVML_SUCCESS || !nvml_pace_costs(&gpu->processes.pace) ||
+        isnan(gpu->sampled_use) || isnan(gpu->use))
+        return nvml_state(status);
+    if (gpu->sampled_use <= 0)
+        return gpu->use > 0 ? WM_READING_NONE : WM_READING_OK;
+    *ret_ratio = fmin(*ret_ratio * gpu->use / gpu->sampled_use, 1);
+    return WM_READING_OK;
+}
+
 /* Member by member, which is a third of what a copy costs. */
 static void tell_process(const struct gpu *gpu, const struct nvml_process *process,
                          struct wm_gpu_process *ret_told)
 {
-    int status =
-        nvml_process_share(&gpu->processes, process->sample->sm, &ret_told->sm_ratio);
-
     ret_told->device = gpu->id;
     ret_told->pid = (pid_t)process->user.pid;
     ret_told->memory_bytes = (double)process->memory;
     ret_told->state = process->knows_memory ? WM_READING_OK : WM_READING_UNSUPPORTED;
-    ret_told->sm_state = nvml_state(status);
+    ret_told->sm_state = share_now(gpu, process, &ret_told->sm_ratio);
     ret_told->why = NULL;
 }
 

@@ -22,6 +22,30 @@
 /* The smoothed cost follows a new one by this part. */
 #define SMOOTH 4
 
+/* Of cheap calls so many go by for one whose cost is looked at, which costs as well. */
+enum { CHEAP_CALLS = 16 };
+
+int64_t nvml_pace_begin(const struct nvml_pace *pace)
+{
+    bool is_of_interest =
+        pace->calls < 2 || nvml_pace_costs(pace) || pace->calls % CHEAP_CALLS == 0;
+
+    return is_of_interest ? wm_clock_thread_cpu_ns() : -1;
+}
+
+void nvml_pace_end(struct nvml_pace *pace, int64_t now_ns, int64_t begun_ns)
+{
+    if (begun_ns < 0)
+        pace->calls++;
+    else
+        nvml_pace_note(pace, now_ns, wm_clock_thread_cpu_ns() - begun_ns);
+}
+
+bool nvml_pace_costs(const struct nvml_pace *pace)
+{
+    return pace->cost_ns >= CHEAP_NS;
+}
+
 bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool must)
 {
     return must || now_ns >= pace->due_ns;
@@ -38,6 +62,6 @@ void nvml_pace_note(struct nvml_pace *pace, int64_t now_ns, int64_t cpu_ns)
         pace->cost_ns += (cpu_ns - pace->cost_ns) / SMOOTH;
     if (pace->calls++ == 0)
         longest_ns = FIRST_NS * gpus < LONGEST_NS ? FIRST_NS * gpus : LONGEST_NS;
-    int64_t pause_ns = pace->cost_ns < CHEAP_NS ? 0 : TIMES * gpus * pace->cost_ns;
+    int64_t pause_ns = nvml_pace_costs(pace) ? TIMES * gpus * pace->cost_ns : 0;
     pace->due_ns = now_ns + (pause_ns < longest_ns ? pause_ns : longest_ns);
 }

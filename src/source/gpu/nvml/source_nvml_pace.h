@@ -5,9 +5,9 @@
  *
  *     if (!nvml_pace_is_due(&pace, now_ns, must))
  *         return;                                  the last answer stands
- *     int64_t begun_ns = wm_clock_thread_cpu_ns();
+ *     int64_t begun_ns = nvml_pace_begin(&pace);
  *     ask();
- *     nvml_pace_note(&pace, now_ns, wm_clock_thread_cpu_ns() - begun_ns);
+ *     nvml_pace_end(&pace, now_ns, begun_ns);
  */
 #ifndef WM_SOURCE_NVML_PACE_H
 #define WM_SOURCE_NVML_PACE_H
@@ -26,6 +26,13 @@ struct nvml_pace {
 
 /* `must`: at an end of what is measured it is made, whatever it costs. */
 bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool must);
+
+/* Whether it is made more seldom than it could be. */
+bool nvml_pace_costs(const struct nvml_pace *pace);
+
+/* Around a call: the CPU time of this thread, or below 0 where it is not looked at. */
+int64_t nvml_pace_begin(const struct nvml_pace *pace);
+void nvml_pace_end(struct nvml_pace *pace, int64_t now_ns, int64_t begun_ns);
 
 /* That the call was made, with the CPU time that it used. */
 void nvml_pace_note(struct nvml_pace *pace, int64_t now_ns, int64_t cpu_ns);

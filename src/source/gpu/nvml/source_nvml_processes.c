@@ -400,11 +400,11 @@ static void refresh_samples(struct nvml_processes *processes, const struct nvml_
                             nvml_device device, int64_t now_ns)
 {
     unsigned count = 0;
-    int64_t begun_ns = wm_clock_thread_cpu_ns();
+    int64_t begun_ns = nvml_pace_begin(&processes->pace);
 
     processes->asked_ns = now_ns;
     processes->sample_status = ask_samples(processes, api, device, &count);
-    nvml_pace_note(&processes->pace, now_ns, wm_clock_thread_cpu_ns() - begun_ns);
+    nvml_pace_end(&processes->pace, now_ns, begun_ns);
     if (processes->sample_status != NVML_SUCCESS)
         return;
 
