@@ -170,7 +170,7 @@ static void forget_unseen_descendants(struct wm_report *report)
 {
     const struct wm_result *result = &report->result;
     struct wm_rss *others = &report->ram_descendants;
-    const struct wm_value missing = wm_value_missing("none of them lived at a sample");
+    const struct wm_value missing = wm_value_missing("no descendant lived at a sample");
     bool had_some = result->processes_seen > 1 ||
                     (result->processes_seen == 1 && !result->peak_rss_is_main &&
                      result->cpu_descendants_seconds.number > 0);

@@ -318,10 +318,10 @@ static const struct {
           .result = &unseen_child_result },
         {
             KNOWN(ram_main.total, 100),
-            UNKNOWN(ram_descendants.total, "none of them lived at a sample"),
-            UNKNOWN(ram_descendants.private_, "none of them lived at a sample"),
-            UNKNOWN(ram_descendants.shared, "none of them lived at a sample"),
-            AT_LEAST(ram_combined.total, 100, "none of them lived at a sample"),
+            UNKNOWN(ram_descendants.total, "no descendant lived at a sample"),
+            UNKNOWN(ram_descendants.private_, "no descendant lived at a sample"),
+            UNKNOWN(ram_descendants.shared, "no descendant lived at a sample"),
+            AT_LEAST(ram_combined.total, 100, "no descendant lived at a sample"),
         },
     },
     {
@@ -333,9 +333,9 @@ static const struct {
           .result = &zombies_result },
         {
             KNOWN(ram_main.total, 100),
-            UNKNOWN(ram_descendants.total, "none of them lived at a sample"),
-            UNKNOWN(ram_descendants.private_, "none of them lived at a sample"),
-            AT_LEAST(ram_combined.total, 100, "none of them lived at a sample"),
+            UNKNOWN(ram_descendants.total, "no descendant lived at a sample"),
+            UNKNOWN(ram_descendants.private_, "no descendant lived at a sample"),
+            AT_LEAST(ram_combined.total, 100, "no descendant lived at a sample"),
         },
     },
     {

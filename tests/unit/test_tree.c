@@ -453,6 +453,43 @@ static void test_shares_of_earlier_are_no_more_memory(void **state)
     wm_tree_close(tree);
 }
 
+/* What two groups of processes have in common remains when one of each group has ended. */
+static void test_what_ended_processes_shared_remains(void **state)
+{
+    static const struct made steps[][4] = {
+        { { 10, 1, 'S', 1, 105, 103, 1, 53, "11 12 13 ", 1 },
+          { 11, 10, 'S', 1, 105, 103, 1, 53, "", 2 },
+          { 12, 10, 'S', 1, 105, 103, 1, 53, "", 3 },
+          { 13, 10, 'S', 1, 105, 103, 1, 53, "", 4 } },
+        { { 10, 1, 'S', 1, 105, 103, -1, 0, "11 12 13 ", 1 },
+          { 11, 10, 'Z', 1, 0, 0, -1, 0, "", 2 },
+          { 12, 10, 'S', 1, 105, 103, -1, 0, "", 3 },
+          { 13, 10, 'Z', 1, 0, 0, -1, 0, "", 4 } },
+    };
+    const char *dir = *state;
+    struct wm_reading readings[CHANNELS];
+    struct wm_tree *tree = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(steps[i]); k++) {
+            char path[512];
+            snprintf(path, sizeof(path), "%s/%d/smaps_rollup", dir, steps[i][k].pid);
+            if (steps[i][k].uss < 0)
+                unlink(path);
+            write_process(dir, &steps[i][k]);
+        }
+        if (i == 0)
+            assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+        wm_tree_refresh(tree);
+        wm_tree_read(tree, readings);
+        double high = value_of(readings, "tree", "memory_total_high");
+        print_message("    %.1f to %.1f MB\n",
+                      value_of(readings, "tree", "memory_total_low") / 1e6, high / 1e6);
+        assert_true(high >= 206e6 - 40e3);
+    }
+    wm_tree_close(tree);
+}
+
 /* A mapping that is being removed, or was made meanwhile, is in statm and not in
  * smaps_rollup: that is no shared memory. */
 static void test_mappings_that_were_not_seen(void **state)
@@ -1202,6 +1239,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_mapped_pages_are_estimated, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_shares_of_earlier_are_no_more_memory,
+                                        test_make_dir, test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_what_ended_processes_shared_remains,
                                         test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_mappings_that_were_not_seen, test_make_dir,
                                         test_remove_dir),

@@ -141,7 +141,7 @@ void wm_process_guess(const struct wm_procfs *procfs, struct wm_process *process
     process->detail_rss_bytes = process->rss_bytes;
     process->detail_file_bytes = process->file_bytes;
     process->detail_mapped_bytes = procfs->mapped_bytes;
-    process->detail_unmapped_bytes = procfs->unmapped_bytes;
+    process->detail_given_up_bytes = procfs->given_up_bytes;
 }
 
 /* A program that was just executed has all but its files to itself. */
@@ -343,14 +343,24 @@ static bool is_gone(const struct wm_procfs *procfs, const struct wm_process *pro
            stat.state == 'Z' || stat.state == 'X';
 }
 
+/* What smaps_rollup has seen of memory that is no more: files that were unmapped, and else
+ * what was its own. */
+static void add_seen(struct wm_process *process, int64_t gone, int64_t file_before)
+{
+    process->detail_rss_bytes += gone;
+    process->detail_file_bytes += clamp(file_before - process->file_bytes, 0, gone);
+}
+
 /* What smaps_rollup has not seen of the memory of now, since it takes its time, or since a
  * mapping that is being removed has left the list: what was added, and else files. */
 static void leave_out_unseen(struct wm_process *process, int64_t seen_bytes,
-                             int64_t anonymous_before)
+                             int64_t anonymous_before, int64_t file_before)
 {
     int64_t unseen = process->rss_bytes - seen_bytes;
     int64_t added = anonymous_bytes(process) - anonymous_before;
 
+    if (unseen <= -UNSEEN_MIN_BYTES)
+        add_seen(process, -unseen, file_before);
     if (unseen < UNSEEN_MIN_BYTES)
         return;
     added = clamp(added, 0, unseen);
@@ -362,7 +372,7 @@ bool wm_process_read_detail(struct wm_procfs *procfs, struct wm_process *process
 {
     char path[PATH_SIZE], text[ROLLUP_SIZE];
     struct wm_smaps_rollup rollup;
-    int64_t anonymous_before = anonymous_bytes(process);
+    int64_t anonymous_before = anonymous_bytes(process), file_before = process->file_bytes;
 
     /* Opened each time: the kernel checks the right to read it at open, and an
      * exec in between changes whose memory it is. */
@@ -390,8 +400,8 @@ bool wm_process_read_detail(struct wm_procfs *procfs, struct wm_process *process
     process->detail_rss_bytes = process->rss_bytes;
     process->detail_file_bytes = process->file_bytes;
     process->detail_mapped_bytes = procfs->mapped_bytes;
-    process->detail_unmapped_bytes = procfs->unmapped_bytes;
-    leave_out_unseen(process, (int64_t)rollup.rss, anonymous_before);
+    process->detail_given_up_bytes = procfs->given_up_bytes;
+    leave_out_unseen(process, (int64_t)rollup.rss, anonymous_before, file_before);
     process->detail_ns = wm_clock_monotonic_ns();
     process->detail_cost_ns = wm_clock_thread_cpu_ns() - begin_ns;
     return true;
@@ -407,21 +417,34 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Its part of what it has in common with others, as smaps_rollup last said. */
+static int64_t known_share(const struct wm_process *process)
+{
+    return at_least_0(process->pss_bytes - process->uss_bytes);
+}
+
 void wm_process_count_files(struct wm_procfs *procfs, struct wm_process *process)
 {
     int64_t mapped = process->file_bytes - process->counted_bytes;
 
     procfs->file_bytes += mapped;
     procfs->mapped_bytes += at_least_0(mapped);
-    procfs->unmapped_bytes += at_least_0(-mapped);
+    if (process->detail == WM_DETAIL_KNOWN) /* else another one stands for what it shared */
+        procfs->given_up_bytes += least(at_least_0(-mapped), known_share(process));
     process->counted_bytes = process->file_bytes;
+}
+
+void wm_process_read_size(struct wm_procfs *procfs, struct wm_process *process)
+{
+    read_statm(procfs, process);
+    wm_process_count_files(procfs, process);
 }
 
 /* What has become of a process since smaps_rollup was read. */
 struct change {
     int64_t grown;  /* its anonymous memory */
     int64_t mapped; /* its pages of files and of shared memory */
-    int64_t others_mapped, others_unmapped;
+    int64_t others_mapped;
     int64_t faulted;
 };
 
@@ -431,22 +454,20 @@ static struct change change_of(const struct wm_procfs *procfs,
     int64_t then = at_least_0(process->detail_rss_bytes - process->detail_file_bytes);
     int64_t mapped = process->file_bytes - process->detail_file_bytes;
     int64_t all_mapped = procfs->mapped_bytes - process->detail_mapped_bytes;
-    int64_t all_unmapped = procfs->unmapped_bytes - process->detail_unmapped_bytes;
 
     return (struct change) {
         .grown = anonymous_bytes(process) - then,
         .mapped = mapped,
         .others_mapped = at_least_0(all_mapped - at_least_0(mapped)),
-        .others_unmapped = at_least_0(all_unmapped - at_least_0(-mapped)),
         .faulted = (int64_t)(process->faults - process->detail_faults) * procfs->page_bytes,
     };
 }
 
-/* What it has in common with others, as its part of that. One more of them takes from a
- * half to a third of a page, and from less than a half less: a sixth at most. */
+/* One more of them takes from a half of a page to a third, and from less than a half less:
+ * a sixth at most. */
 static int64_t share_of(const struct wm_process *process, const struct change *change)
 {
-    return at_least_0(process->pss_bytes - process->uss_bytes - change->others_mapped / 6);
+    return at_least_0(known_share(process) - change->others_mapped / 6);
 }
 
 struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
@@ -470,11 +491,10 @@ struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
         process->detail == WM_DETAIL_KNOWN && change.mapped >= 0 && change.grown >= 0;
 
     /* What went may have been shared memory, and private memory have taken its place. Of
-     * files it is known only after a read who else has them, and what others no longer have
-     * may be its own. */
+     * files it is known only after a read who else has them. */
     int64_t copied = change.faulted + at_least_0(-change.grown) + lost +
-                     at_least_0(at_least_0(change.mapped) - gained) +
-                     change.others_unmapped + change.others_mapped / 6;
+                     at_least_0(at_least_0(change.mapped) - gained) + known_share(process) -
+                     share_of(process, &change);
     if (process->detail != WM_DETAIL_KNOWN)
         copied += process->file_bytes;
     return (struct wm_process_memory) {
@@ -483,6 +503,7 @@ struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
         .least_uss = clamp(process->sure_bytes + change.grown - lost_at_most, 0, uss),
         .least_shares = is_sure ? share : 0,
         .copied = clamp(copied, 0, process->rss_bytes - uss),
+        .given_up = procfs->given_up_bytes - process->detail_given_up_bytes,
     };
 }
 

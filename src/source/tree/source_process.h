@@ -29,9 +29,9 @@ struct wm_procfs {
     int64_t page_bytes;
     int fds_left; /* how many more descriptors processes may keep open */
 
-    /* Of all processes that are followed: their pages of files and of shared memory, and
-     * how many were ever mapped and unmapped. */
-    int64_t file_bytes, mapped_bytes, unmapped_bytes;
+    /* Of all processes that are followed: their pages of files and of shared memory, how
+     * many were ever mapped, and the shares in such pages of those that gave them up. */
+    int64_t file_bytes, mapped_bytes, given_up_bytes;
 };
 
 enum wm_detail_state {
@@ -82,9 +82,12 @@ struct wm_process {
     int64_t uss_bytes, pss_bytes;
     int64_t sure_bytes; /* of the uss, what is no guess */
     int64_t detail_rss_bytes, detail_file_bytes;
-    int64_t detail_mapped_bytes, detail_unmapped_bytes; /* by all processes so far */
+    int64_t detail_mapped_bytes, detail_given_up_bytes; /* by all processes so far */
     uint64_t detail_faults;
     int64_t detail_ns, detail_cost_ns;
+
+    /* When it is worth a closer look again, and how long that took of late. */
+    int64_t closer_ns, closer_pause_ns;
 
     int64_t max_rss_bytes;
     int64_t peak_ns;         /* when the kernel's own peak was last read */
@@ -151,6 +154,7 @@ struct wm_process_memory {
     int64_t least_uss;    /* no less than this is private */
     int64_t least_shares; /* nor less its share of what it has in common with others */
     int64_t copied;       /* no more than this may be private besides */
+    int64_t given_up;     /* shares of others, of which all may be its own by now */
 };
 
 /* Its memory now. Between two reads of smaps_rollup what anonymous memory was added since
@@ -165,6 +169,9 @@ struct wm_process_memory wm_process_memory(const struct wm_procfs *procfs,
  * share of what it has in common with others, until smaps_rollup is read again. */
 void wm_process_guess(const struct wm_procfs *procfs, struct wm_process *process,
                       int64_t uss_bytes, int64_t shared_bytes);
+
+/* Reads how large it is by now. */
+void wm_process_read_size(struct wm_procfs *procfs, struct wm_process *process);
 
 /* Takes what it has mapped by now into the sums of all processes. */
 void wm_process_count_files(struct wm_procfs *procfs, struct wm_process *process);

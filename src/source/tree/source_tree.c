@@ -34,6 +34,8 @@
 /* How many processes a refresh looks at once more, where more than this part of the memory
  * of all is not known. */
 enum { CLOSER_LOOKS = 16, VAGUE_SHARE = 20 };
+#define CLOSER_PAUSE_NS (100 * WM_NS_PER_MS)
+#define CLOSER_PAUSE_MAX_NS (10 * WM_NS_PER_S)
 
 #define CHANNEL(name, of_metric, of_unit)                                                  \
     {                                                                                      \
@@ -85,7 +87,8 @@ struct sums {
 
     /* What is no guess, and besides that the most that one has, and all shares. */
     int64_t least_uss, least_shared, least_shares;
-    int64_t copied; /* as of a process */
+    int64_t copied;   /* as of a process */
+    int64_t given_up; /* since the first of them was read */
     int64_t threads;
 };
 
@@ -227,6 +230,7 @@ static void add_to(struct sums *sums, const struct wm_process *process,
     sums->least_shared = most(sums->least_shared, process->rss_bytes - memory->least_uss);
     sums->least_shares += memory->least_shares;
     sums->copied += memory->copied;
+    sums->given_up = most(sums->given_up, memory->given_up);
     sums->threads += process->threads;
 }
 
@@ -256,7 +260,7 @@ static int64_t low_of(const struct sums *sums)
 
 static int64_t high_of(const struct sums *sums)
 {
-    int64_t high = total_of(sums) + sums->copied;
+    int64_t high = total_of(sums) + sums->copied + sums->given_up;
 
     return high < sums->rss ? high : most(sums->rss, total_of(sums));
 }
@@ -322,14 +326,15 @@ static void note_peaks(struct wm_tree *tree)
 }
 
 /* The one of whose memory most is not known. */
-static struct wm_process *find_vaguest(struct wm_tree *tree)
+static struct wm_process *find_vaguest(struct wm_tree *tree, int64_t now_ns)
 {
     struct wm_process *vaguest = NULL;
     int64_t largest = 0;
 
     for (size_t i = 0; i < tree->set.count; i++) {
         struct wm_process *process = &tree->set.processes[i];
-        if (has_ended(process) || process->detail == WM_DETAIL_DENIED)
+        if (has_ended(process) || process->detail == WM_DETAIL_DENIED ||
+            now_ns < process->closer_ns)
             continue;
         const struct wm_process_memory memory =
             wm_process_memory(&tree->set.procfs, process);
@@ -342,19 +347,38 @@ static struct wm_process *find_vaguest(struct wm_tree *tree)
     return vaguest;
 }
 
+/* False where no look at any process may be had now. The faults of one that takes and gives
+ * back memory of its own are no copies: it is looked at ever more seldom. */
+static bool look_at_vaguest(struct wm_tree *tree, int64_t now_ns)
+{
+    struct wm_process *process = find_vaguest(tree, now_ns);
+
+    if (!process)
+        return false;
+    int64_t faulted =
+        (int64_t)(process->faults - process->detail_faults) * tree->set.procfs.page_bytes;
+    const struct wm_process_memory before = wm_process_memory(&tree->set.procfs, process);
+    if (!spend_on_detail(tree, &tree->fork, process, CREDIT_CLOSER_NS))
+        return false;
+    bool was_worth_it =
+        faulted < GROWTH_MAX_BYTES || process->uss_bytes - before.uss > before.copied / 4;
+    int64_t pause_ns = was_worth_it ? 0 : 2 * process->closer_pause_ns + CLOSER_PAUSE_NS;
+    process->closer_pause_ns =
+        pause_ns < CLOSER_PAUSE_MAX_NS ? pause_ns : CLOSER_PAUSE_MAX_NS;
+    process->closer_ns = now_ns + process->closer_pause_ns;
+    return true;
+}
+
 /* Where the memory of all may be more than it ever was before, it is worth a look at what
  * is not known of it: as while copies of a process write to what they share. */
-static void look_closer(struct wm_tree *tree)
+static void look_closer(struct wm_tree *tree, int64_t now_ns)
 {
     const struct sums *sums = &tree->sums[WM_TREE_ALL];
-    struct wm_process *process;
 
     sum_up(tree);
     for (int i = 0; i < CLOSER_LOOKS && tree->fork.credit_ns > -CREDIT_CLOSER_NS; i++) {
         int64_t known = most(tree->peaks[WM_TREE_ALL].low, low_of(sums));
-        if (high_of(sums) - known <= known / VAGUE_SHARE ||
-            !(process = find_vaguest(tree)) ||
-            !spend_on_detail(tree, &tree->fork, process, CREDIT_CLOSER_NS))
+        if (high_of(sums) - known <= known / VAGUE_SHARE || !look_at_vaguest(tree, now_ns))
             return;
         sum_up(tree);
     }
@@ -375,7 +399,7 @@ void wm_tree_refresh(struct wm_tree *tree)
         return;
     refresh_details(tree, now_ns);
     refresh_peaks(tree, now_ns);
-    look_closer(tree);
+    look_closer(tree, now_ns);
     note_peaks(tree);
 }
 

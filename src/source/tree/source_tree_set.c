@@ -212,6 +212,8 @@ static struct wm_process *find_copy(struct wm_tree_set *set, const struct wm_pro
 static void share(struct wm_tree_set *set, struct wm_process *parent,
                   struct wm_process *child)
 {
+    /* What it has grown by before the fork is common, too. */
+    wm_process_read_size(&set->procfs, parent);
     int64_t parents = parent->rss_bytes - parent->file_bytes;
     int64_t childs = child->rss_bytes - child->file_bytes;
     int64_t common = parents < childs ? parents : childs;
