@@ -519,6 +519,34 @@ static void test_unsupported_lists_are_not_asked_again(void **state)
     }
 }
 
+/* In the second after all of them were; those who compute always are. */
+static void test_empty_lists_are_seldom_asked_for(void **state)
+{
+    static const struct {
+        int64_t now_ms;
+        bool must;
+        int asked; /* so far */
+    } steps[] = {
+        { 1000, false, 1 }, { 1100, false, 1 }, { 1900, false, 1 }, { 1950, true, 2 },
+        { 2900, false, 2 }, { 2950, false, 3 }, { 3000, false, 3 },
+    };
+    static const unsigned pids[] = { 7, 8 };
+    struct nvml_processes processes = { 0 };
+    (void)state;
+
+    memset(&driver, 0, sizeof(driver));
+    driver.pids = pids;
+    assert_int_equal(nvml_processes_init(&processes), NVML_SUCCESS);
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        driver.pid_count = (unsigned)i % 3;
+        nvml_processes_read(&processes, &calls, NULL, NULL, steps[i].now_ms * WM_NS_PER_MS,
+                            steps[i].must);
+        assert_int_equal(driver.graphics_calls, steps[i].asked);
+        assert_int_equal(processes.count, driver.pid_count);
+    }
+    nvml_processes_release(&processes);
+}
+
 /* Not all is known in the one reading in which a list fails, and what is known there
  * is as many processes as there is room for. */
 static void test_list_that_fails_once(void **state)
@@ -607,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_samples_over_time),
         cmocka_unit_test(test_room_for_samples),
         cmocka_unit_test(test_unsupported_lists_are_not_asked_again),
+        cmocka_unit_test(test_empty_lists_are_seldom_asked_for),
         cmocka_unit_test(test_list_that_fails_once),
         cmocka_unit_test(test_many_pids),
     };

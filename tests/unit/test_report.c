@@ -1060,30 +1060,41 @@ static void test_methods_and_start(void **state)
     wm_report_free(report);
 }
 
-/* The last tick comes when the command ends, maybe right after the one before:
- * its rate is that of a moment, and no maximum. */
-static void test_short_last_window(void **state)
+/* The last tick comes when the command ends, maybe right after the one before: its rate is
+ * that of a moment, and no maximum. Nor is that of the moment after a reading whose time
+ * was taken too late. */
+static void test_short_window(void **state)
 {
-    static const double cpu_seconds[] = { 0, 1, 1.5, 1.509 };
-    static const int64_t when_ms[] = { 0, 1000, 2000, 2001 };
+    static const struct {
+        int64_t tick_ms[4], read_ms[4];
+        double cpu_seconds[4];
+        double most;
+    } cases[] = {
+        { { 0, 1000, 2000, 2001 }, { 0, 1000, 2000, 2001 }, { 0, 1, 1.5, 1.509 }, 100 },
+        { { 0, 1000, 2000, 3000 }, { 0, 1000, 2970, 3000 }, { 0, 0.4, 0.8, 1.2 }, 40 },
+    };
     const struct wm_channel channel = TRACKER("tree", "cpu_time", "s", WM_COUNTER);
     const struct wm_run run = { .interval_ns = SECOND_NS, .core_count = 8 };
-    struct wm_analysis *analysis;
-    struct wm_report *report;
 
     (void)state;
-    assert_int_equal(wm_analysis_new(&run, &channel, 1, &analysis, NULL), WM_OK);
-    test_fail_allocation(0); /* a tick allocates nothing */
-    for (size_t i = 0; i < ARRAY_LEN(when_ms); i++) {
-        struct wm_reading reading = { when_ms[i] * 1000000, cpu_seconds[i], WM_READING_OK };
-        struct wm_tick tick = { reading.when_ns, &reading, 1 };
-        wm_analysis_tick(analysis, &tick);
+    for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
+        struct wm_analysis *analysis;
+        struct wm_report *report;
+
+        assert_int_equal(wm_analysis_new(&run, &channel, 1, &analysis, NULL), WM_OK);
+        test_fail_allocation(0); /* a tick allocates nothing */
+        for (size_t i = 0; i < ARRAY_LEN(cases[k].tick_ms); i++) {
+            struct wm_reading reading = { cases[k].read_ms[i] * 1000000,
+                                          cases[k].cpu_seconds[i], WM_READING_OK };
+            struct wm_tick tick = { cases[k].tick_ms[i] * 1000000, &reading, 1 };
+            wm_analysis_tick(analysis, &tick);
+        }
+        assert_int_equal(test_fail_allocation(-1), 0);
+        assert_int_equal(wm_analysis_report(analysis, NULL, &report, NULL), WM_OK);
+        assert_true(fabs(report->cpu_combined.max_sum.number - cases[k].most) < 1e-9);
+        wm_report_free(report);
+        wm_analysis_free(analysis);
     }
-    assert_int_equal(test_fail_allocation(-1), 0);
-    assert_int_equal(wm_analysis_report(analysis, NULL, &report, NULL), WM_OK);
-    assert_true(fabs(report->cpu_combined.max_sum.number - 100) < 1e-9);
-    wm_report_free(report);
-    wm_analysis_free(analysis);
 }
 
 /* Nothing in a report points into what it was made from. */
@@ -1161,7 +1172,7 @@ int main(void)
         cmocka_unit_test(test_gpu_that_does_not_tell),
         cmocka_unit_test(test_many_gpus_that_do_not_tell),
         cmocka_unit_test(test_methods_and_start),
-        cmocka_unit_test(test_short_last_window),
+        cmocka_unit_test(test_short_window),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_out_of_memory),
     };

@@ -26,6 +26,10 @@ enum { LARGEST = sizeof(struct nvml_process_535) };
 #define SAMPLES_ASK_NS (100 * WM_NS_PER_MS)
 #define SAMPLES_HOLD_NS (2 * WM_NS_PER_S)
 
+/* A list takes 75 to 100 us on an H200, and few processes draw or use MPS: where nobody
+ * did, these two lists are asked for again after so long. */
+#define EMPTY_LISTS_NS WM_NS_PER_S
+
 /* Of a process that has used nothing of late. */
 static const struct nvml_process_sample no_sample;
 
@@ -261,6 +265,9 @@ static int read_list(struct nvml_processes *processes, const struct nvml_api *ap
     struct nvml_raw_list *raw = &processes->lists[list];
     int status = is_part ? NVML_SUCCESS : processes->statuses[list];
 
+    if (processes->skips_empty && !is_part && list != NVML_LIST_COMPUTE &&
+        status == NVML_SUCCESS && raw->kept_count == 0)
+        return status;
     if (nvml_state(status) != WM_READING_UNSUPPORTED)
         status = read_raw_list(raw, &api->lists[list], device);
     if (status != NVML_SUCCESS)
@@ -494,6 +501,7 @@ void nvml_processes_restart(struct nvml_processes *processes)
 {
     memset(processes->statuses, NVML_SUCCESS, sizeof(processes->statuses));
     processes->is_old = true;
+    processes->lists_ns = 0;
     processes->held_count = 0;
     processes->last_seen_us = 0;
     processes->asked_ns = 0;
@@ -505,6 +513,10 @@ int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api 
                         nvml_device device, const struct nvml_parts *parts, int64_t now_ns,
                         bool must)
 {
+    processes->skips_empty =
+        !must && processes->lists_ns > 0 && now_ns - processes->lists_ns < EMPTY_LISTS_NS;
+    if (!processes->skips_empty)
+        processes->lists_ns = now_ns;
     int status = read_all_lists(processes, api, device, parts);
 
     if (processes->count > 0 && is_worth_asking(processes, now_ns, must))

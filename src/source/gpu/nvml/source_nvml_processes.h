@@ -59,6 +59,8 @@ struct nvml_processes {
 
     struct nvml_raw_list lists[NVML_LIST_COUNT];
     int statuses[NVML_LIST_COUNT];
+    int64_t lists_ns; /* when all of them were asked for last; 0: never */
+    bool skips_empty; /* but the list of those who compute */
 
     struct nvml_process_sample *held;  /* the last samples there were */
     struct nvml_process_sample *fresh; /* for the driver to write */
