@@ -347,7 +347,7 @@ static void test_counters_are_kept(void **state)
         assert_int_equal(wm_tracker_poll(tracker, 0, NULL), WM_TRACKER_RUNNING);
     }
     assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
-    assert_float_equal(number(tracker, "energy.cpu.total"), WATTS * SECONDS, WATTS);
+    assert_true(fabs(number(tracker, "energy.cpu.total") - WATTS * SECONDS) <= WATTS);
     wm_tracker_free(tracker);
     unsetenv("WATTMETER_SYSFS");
 }
