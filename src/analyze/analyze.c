@@ -83,15 +83,31 @@ static void add_cpu_temperature(struct wm_analysis *analysis, const struct wm_ti
     wm_gauge_add(&analysis->cpu_temperature, &hottest);
 }
 
+/* When a counter of CPU time was read for this tick, and how long after its last reading. A
+ * machine that holds up the tracker may have these far off the tick. */
+static double seconds_counted(const struct wm_tick *tick, size_t channel, int64_t *last_ns)
+{
+    const struct wm_reading *reading = wm_tick_reading(tick, channel);
+    int64_t before_ns = *last_ns;
+
+    if (!reading || !wm_stats_usable(reading))
+        return 0;
+    *last_ns = reading->when_ns;
+    return wm_stats_seconds(before_ns, reading->when_ns);
+}
+
 static void add_cpu(struct wm_analysis *analysis, const struct wm_tick *tick,
                     const struct wm_timepoint *point)
 {
+    const struct wm_cpu_work *cpu = &analysis->cpu_work;
     double shortest_s = (double)analysis->run->interval_ns / 1e9 / 2;
-    double seconds = wm_stats_seconds(analysis->last_ns, tick->when_ns);
-    for (size_t i = 0; i < WM_CPU_PART_COUNT; i++)
+    double host_s = seconds_counted(tick, cpu->host.channel, &analysis->host_read_ns);
+    double tree_s = seconds_counted(tick, cpu->tree.channel, &analysis->tree_read_ns);
+
+    for (size_t i = 0; point && i < WM_CPU_PART_COUNT; i++)
         if (wm_timepoint_value(point, cpu_measurements[i]).known)
             wm_window_max_add(&analysis->cpu_max[i], point->values[cpu_measurements[i]],
-                              seconds, shortest_s);
+                              i == WM_CPU_PART_SYSTEM ? host_s : tree_s, shortest_s);
 }
 
 /* A tick in which nothing is known is a pause between two segments. */
@@ -135,8 +151,7 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
     wm_devices_tick(analysis, tick, &totals);
     add_cpu_temperature(analysis, tick);
     bool has_point = wm_timepoint_next(analysis->timepoints, tick, &point);
-    if (has_point)
-        add_cpu(analysis, tick, &point);
+    add_cpu(analysis, tick, has_point ? &point : NULL);
     if (analysis->regions && analysis->ticks == 0)
         wm_regions_begin(analysis->regions, tick->when_ns);
     if (analysis->regions)

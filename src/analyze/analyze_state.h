@@ -92,6 +92,7 @@ struct wm_analysis {
 
     struct wm_timepoint_builder *timepoints;
     struct wm_window_max cpu_max[WM_CPU_PART_COUNT]; /* percent of one core */
+    int64_t host_read_ns, tree_read_ns;              /* when CPU time was read last */
     struct wm_window_max power_max;                  /* W of all that counts */
     struct wm_stride whole; /* the joules of all that counts, when all are known */
 

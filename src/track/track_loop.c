@@ -88,6 +88,7 @@ void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns)
 {
     struct wm_tick tick = wm_track_tick(tracker, when_ns);
 
+    tracker->tick_ns = when_ns;
     if (tracker->late) {
         wm_track_keep_tick(tracker->late, &tick);
         return;
@@ -183,11 +184,27 @@ static void take_due_tick(struct wm_tracker *tracker, int64_t now_ns)
         wm_track_regions_tick(tracker->regions, drain_until(tracker, after_ns));
 }
 
-static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns)
+/* The tracker may have been held up by a slow driver when the command ended. What runs on
+ * has used its CPU time up to the reading of it. */
+static int64_t find_end(const struct wm_tracker *tracker, int64_t now_ns, bool has_ended)
 {
-    tracker->result.end_ns = now_ns;
+    int64_t end_ns = has_ended ? now_ns : tracker->readings[0].when_ns;
+    int64_t told_ns =
+        has_ended && tracker->launch ? wm_launch_ended_ns(tracker->launch) : 0;
+
+    if (told_ns > 0 && told_ns < end_ns)
+        end_ns = told_ns;
+    return end_ns > tracker->tick_ns ? end_ns : tracker->tick_ns + 1;
+}
+
+static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns, bool has_ended)
+{
     wm_account_want_exact(tracker->account);
-    take_tick(tracker, now_ns, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
+    wm_track_begin_round(tracker);
+    wm_track_read_tree(tracker);
+    tracker->result.end_ns = find_end(tracker, now_ns, has_ended);
+    wm_track_read_sources(tracker, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
+    wm_track_hand_out(tracker, tracker->result.end_ns);
     tracker->state = WM_TRACKER_ENDED;
 }
 
@@ -220,10 +237,6 @@ static void end_command(struct wm_tracker *tracker)
 
     if (!tracker->launch || !reap(tracker, &end))
         return;
-
-    /* The tracker may have been held up by a slow driver when the end came. */
-    if (end.ended_ns > tracker->start_ns && end.ended_ns < result->end_ns)
-        result->end_ns = end.ended_ns;
     wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
     result->tool_cpu_seconds.number += end.launcher_seconds;
     result->peak_rss_bytes = end.peak_rss_bytes;
@@ -264,7 +277,7 @@ static int act(struct wm_tracker *tracker, const struct wake *wake, struct wm_er
         wm_account_catch_up(tracker->account, tracker->tree);
     }
     if (wake->target_ended && !go_on_without_command(tracker, wake->now_ns)) {
-        take_last_tick(tracker, wake->now_ns);
+        take_last_tick(tracker, wake->now_ns, true);
         return WM_TRACKER_ENDED;
     }
     if (tracker->late && wm_track_late_is_over(tracker)) {
@@ -415,13 +428,8 @@ static int finish(struct wm_tracker *tracker, struct wm_error *err)
 
     wm_track_begin_work(tracker);
     bool ended = has_ended(tracker);
-    if (tracker->state == WM_TRACKER_RUNNING) {
-        take_last_tick(tracker, wm_clock_monotonic_ns());
-
-        /* What runs on has used its CPU time up to the reading of it. */
-        if (!ended)
-            result->end_ns = tracker->readings[0].when_ns;
-    }
+    if (tracker->state == WM_TRACKER_RUNNING)
+        take_last_tick(tracker, wm_clock_monotonic_ns(), ended);
     if (ended)
         end_command(tracker);
     tracker->state = WM_TRACKER_STOPPED;

@@ -358,9 +358,10 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
     if (status < 0)
         return status;
 
-    /* Opening a recording takes its time; what was used meanwhile is not ours. */
+    /* Opening a recording takes its time, and so may drivers; what was used meanwhile is
+     * not ours. CPU time is counted from the start on, to the moment. */
     wm_track_read_first(tracker);
-    wm_tree_refresh(tracker->tree);
+    wm_tree_find_all(tracker->tree);
     wm_tree_rebase(tracker->tree);
     wm_account_rebase(tracker->account, tracker->tree);
     int64_t start_ns = wm_clock_monotonic_ns();

@@ -80,6 +80,7 @@ struct wm_tracker {
 
     int64_t interval_ns;
     int64_t start_ns;     /* of the first tick */
+    int64_t tick_ns;      /* of the last one that was handed out */
     int64_t due_ns;       /* of the next one */
     int64_t look_ns;      /* when the tree is looked at before its first tick is due */
     int64_t cost_ns;      /* CPU time in functions of the tracker that have returned */
@@ -160,8 +161,9 @@ void wm_track_read_tree(struct wm_tracker *tracker);
 
 enum wm_track_demand {
     WM_TRACK_RECENT, /* a reading of a moment ago will do where a driver is slow */
-    WM_TRACK_NEW,    /* nothing from before the begin */
-    WM_TRACK_FIRST,  /* the same, and nothing that is old when all drivers have answered */
+    WM_TRACK_NEW,    /* one of after the begin is waited for; else the last one stands */
+    WM_TRACK_FIRST, /* nothing of before the begin, and nothing that is old when all drivers
+                     * have answered */
 };
 void wm_track_read_sources(struct wm_tracker *tracker, enum wm_track_demand demand,
                            int64_t patience_ns);

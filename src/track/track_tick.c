@@ -79,10 +79,12 @@ void wm_track_read_tree(struct wm_tracker *tracker)
 {
     double total, main, own_cpu = wm_track_own_seconds(tracker);
 
-    /* Right behind the root's clock, which is read last: a counter may take a while. */
-    wm_tree_refresh(tracker->tree);
+    /* Right behind the root's clock, which is read last: a counter may take a while, and
+     * memory far longer. */
+    wm_tree_find_all(tracker->tree);
     wm_account_read(tracker->account, tracker->tree, &total, &main);
     int64_t when_ns = wm_clock_monotonic_ns();
+    wm_tree_measure(tracker->tree);
     wm_tree_read(tracker->tree, tracker->readings + tracker->first_tree_channel);
 
     /* The two clocks are read a moment apart; that must not look like a counter
@@ -134,6 +136,8 @@ void wm_track_read_sources(struct wm_tracker *tracker, enum wm_track_demand dema
     } else {
         wm_source_set_collect(tracker->sources, deadline_ns, oldest_ns, readings);
     }
+    if (demand == WM_TRACK_NEW)
+        wm_source_set_wait(tracker->sources, 0, oldest_that_counts(tracker), readings);
     wm_shares_read(tracker->shares, tracker->round_ns,
                    tracker->readings + tracker->first_share_channel);
 }

@@ -4,12 +4,15 @@
 that fork, execute, take and give back memory, compute, end early and leave orphans.
 WM_TREES says how many, from WM_FIRST_TREE on; `make bench-truth` takes a thousand."""
 
+import bisect
 import concurrent.futures
+import contextlib
 import csv
 import os
 import re
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -341,6 +344,51 @@ def _(folder):
     for kind in "plain", "denied", "stolen":
         for how in HOWS:
             try_attached(kind, how, folder)
+
+
+# Has a hundred and twenty idle children, computes until its input ends, and then tells the
+# nanoseconds of CPU time that it had used by each moment.
+WORKER = """
+import os, select, sys, time
+idle = [os.posix_spawn("/bin/sleep", ["sleep", "600"], os.environ) for _ in range(120)]
+print("ready", flush=True)
+log = []
+while not select.select([sys.stdin], [], [], 0)[0]:
+    log.append((time.monotonic_ns(), time.process_time_ns()))
+    for _ in range(2000):
+        pass
+for pid in idle:
+    os.kill(pid, 9)
+print("\\n".join(f"{when} {used}" for when, used in log))
+"""
+
+
+def used_at(log, when):
+    later = bisect.bisect([moment for moment, _ in log], when)
+    (from_, least), (to, most) = log[later - 1], log[later]
+    return least + (most - least) * (when - from_) / (to - from_)
+
+
+@case("CPU time of a tree that runs already is of the session, to the moment", tries=5)
+def _(folder):
+    before, env = between("denied")
+    recording, output = folder / "attached.sqlite", folder / "attached.json"
+    with subprocess.Popen([sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as worker:
+        assert worker.stdout.readline() == "ready\n"
+        done = subprocess.run(
+            [*before, tap.WATTMETER, "attach", "-d", "1", "--json", "-o", output, "--record", recording,
+             "--overwrite", str(worker.pid)], env=tap.environment(**env), stderr=subprocess.PIPE, check=False)
+        told, _ = worker.communicate("")
+    assert done.returncode == 0, done
+    r = tap.json.loads(output.read_text())
+    assert r["cpu_time"]["method"].startswith("sampling"), r["cpu_time"]
+    log = [tuple(map(int, line.split())) for line in told.splitlines()]
+    with contextlib.closing(sqlite3.connect(recording)) as db:
+        ends = db.execute("SELECT min(time_ns), max(time_ns) FROM sample").fetchone()
+    assert abs((ends[1] - ends[0]) / 1e9 - r["compute_time"]["time"]) < 1e-8, (ends, r["compute_time"])
+    true = (used_at(log, ends[1]) - used_at(log, ends[0])) / 1e9
+    tap.near(r["cpu_time"]["main"], true, 0.01 * true, "CPU time")
 
 
 tap.main()

@@ -35,6 +35,7 @@ static void note_energy(struct wm_device_stats *device, const struct wm_analysis
     if (strcmp(channel->metric, "energy") == 0) {
         device->energy = index;
         device->joules.counter_sensor = wm_sensor_of(channel);
+        device->joules.has_driver = channel->device_kind == WM_DEVICE_GPU;
     } else if (strcmp(channel->metric, "power") == 0) {
         device->power = index;
         device->joules.power_sensor = wm_sensor_of(channel);

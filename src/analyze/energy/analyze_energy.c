@@ -56,6 +56,9 @@
 /* The part of the time that a figure has to cover to be one. */
 #define LEAST_COVERED 0.01
 
+/* What is filled in of less is between the calls for the counter and for power. */
+#define LEAST_FILLED_S 1e-3
+
 /* A first reading that is later than that has hung: the time before it is not known. */
 #define LATEST_S 0.5
 
@@ -217,25 +220,24 @@ static double early_s(const struct wm_energy *energy, const struct wm_reading *f
     return seconds < -LATEST_S ? 0 : seconds;
 }
 
-/* A call is dated in its middle. It began after the tick before it or, at the first one,
- * ended before it; and other calls about the same device came next to it. */
-static double stamp_s(const struct wm_energy *energy, const struct wm_reading *reading,
-                      const struct wm_reading *other)
+/* A driver's call is dated in its middle, and it is not known when in it the driver looked.
+ * The call began after the tick or, at the first one, ended before it; and the one for
+ * power came next to it. */
+static double stamp_s(const struct wm_energy *energy, const struct wm_reading *counter,
+                      const struct wm_reading *power)
 {
-    double seconds = fabs(seconds_to(energy->last_ns, reading->when_ns));
+    double seconds = fabs(seconds_to(energy->last_ns, counter->when_ns));
 
-    if (wm_sensor_is_dated(&energy->power_sensor))
+    if (!energy->has_driver)
         return 0;
-    if (!there(other))
+    if (!there(power))
         return seconds;
-    return fmin(seconds, fabs(seconds_to(other->when_ns, reading->when_ns)));
+    return fmin(seconds, fabs(seconds_to(counter->when_ns, power->when_ns)));
 }
 
-static void start_power(struct wm_energy *energy, const struct wm_reading *power,
-                        double stamp)
+static void start_power(struct wm_energy *energy, const struct wm_reading *power)
 {
     energy->first_power = power->value;
-    energy->first_stamp_s = stamp;
     energy->early_s = early_s(energy, power);
     if (energy->early_s < 0)
         energy->hole_s = 0;
@@ -264,7 +266,7 @@ static double power_to(const struct wm_energy *energy, int64_t when_ns)
 /* The integral of power since the last tick, and how much time it covers. A hole ends with
  * the first reading after it. */
 static void add_power(struct wm_energy *energy, double tick_s,
-                      const struct wm_reading *power, const struct wm_reading *counter)
+                      const struct wm_reading *power)
 {
     double joules = 0, seconds = 0;
 
@@ -286,14 +288,12 @@ static void add_power(struct wm_energy *energy, double tick_s,
         energy->hole_s += fmin(fmax(tick_s - late_s, 0), tick_s);
     }
     add_dated_reading(energy, power);
-    double stamp = stamp_s(energy, power, counter);
     if (!energy->power_pace.started)
-        start_power(energy, power, stamp);
+        start_power(energy, power);
     if (!energy->powered || power->when_ns > energy->power_ns) {
         energy->is_joined = energy->powered;
         energy->power_before =
             (struct wm_energy_reading) { energy->power_ns, energy->power };
-        energy->power_stamp_s = stamp;
     }
     wm_sensor_pace_show(&energy->power_pace, &energy->power_sensor, power);
     add_power_swing(energy, power);
@@ -843,7 +843,8 @@ static void use_counter(struct wm_energy *energy, struct wm_energy_result *resul
     result->missing_s = energy->missing_s;
     result->filled_s = energy->filled_s;
     result->method = WM_ENERGY_COUNTER;
-    if (energy->filled_s > 0 || (energy->implausible > 0 && energy->covered_s > 0))
+    if (energy->filled_s > LEAST_FILLED_S ||
+        (energy->implausible > 0 && energy->covered_s > 0))
         result->method = WM_ENERGY_COUNTER_FILLED;
 }
 
@@ -934,14 +935,12 @@ static void use_integral(const struct wm_energy *energy, struct wm_energy_result
         .lag_s = lag_s,
         .watts = energy->first_power,
         .cut_s = energy->early_s,
-        .stamp_s = energy->first_stamp_s,
         .step = step_at(energy->first_readings, readings, period_s),
     };
     result->end = (struct wm_energy_edge) {
         .lag_s = lag_s,
         .watts = energy->power,
         .cut_s = late_s(energy),
-        .stamp_s = energy->power_stamp_s,
         .step = step_at(energy->last_readings, readings, period_s),
     };
     result->joules = shifted_integral(energy);
@@ -1082,7 +1081,7 @@ void wm_energy_add(struct wm_energy *energy, int64_t when_ns,
     energy->last_ns = when_ns;
     bool stands = is_counter_old(energy, counter, power);
 
-    add_power(energy, tick_s, power, counter);
+    add_power(energy, tick_s, power);
     add_busy(energy, tick_s);
     energy->present = there(counter);
     if (energy->present)

@@ -123,9 +123,10 @@ struct wm_energy_shape {
     double span;           /* so many */
 };
 
-/* All zero, but for the sensors, is the right start. */
+/* All zero, but for the sensors and the driver, is the right start. */
 struct wm_energy {
     struct wm_sensor counter_sensor, power_sensor;
+    bool has_driver; /* readings are a driver's answers, which may take long */
     struct wm_sensor_pace counter_pace, power_pace;
     struct wm_energy_swing counter_swing, power_swing;
 
@@ -139,7 +140,6 @@ struct wm_energy {
     struct wm_energy_reading power_before; /* the one before the last, if `is_joined` */
     bool is_joined;
     double early_s; /* how long before the first tick the first one was, as above */
-    double first_stamp_s, power_stamp_s; /* how far off their times may be */
     double integral, covered_s;
     double hole_s;    /* the rest of the time */
     double bridged_s; /* of the covered time, what gaps between dated readings are */

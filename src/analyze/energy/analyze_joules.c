@@ -113,7 +113,7 @@ static void remark_counter(struct wm_report_builder *builder,
                             troubles[i].what, (unsigned long long)troubles[i].count,
                             wm_plural(troubles[i].count), instead);
     }
-    if (energy->filled_s > 0 && !energy->stuck &&
+    if (energy->filled_s > LEAST_MISSING_S && !energy->stuck &&
         energy->resets + energy->implausible + energy->stalls == 0)
         wm_build_remark(
             builder,

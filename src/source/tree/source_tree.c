@@ -386,21 +386,24 @@ static void look_closer(struct wm_tree *tree, int64_t now_ns)
 
 void wm_tree_find_all(struct wm_tree *tree)
 {
-    wm_tree_set_refresh(&tree->set, wm_clock_monotonic_ns());
+    tree->refreshed_ns = wm_clock_monotonic_ns();
+    wm_tree_set_refresh(&tree->set, tree->refreshed_ns);
+}
+
+void wm_tree_measure(struct wm_tree *tree)
+{
+    if (tree->set.procfs.is_other)
+        return;
+    refresh_details(tree, tree->refreshed_ns);
+    refresh_peaks(tree, tree->refreshed_ns);
+    look_closer(tree, tree->refreshed_ns);
+    note_peaks(tree);
 }
 
 void wm_tree_refresh(struct wm_tree *tree)
 {
-    int64_t now_ns = wm_clock_monotonic_ns();
-
-    wm_tree_set_refresh(&tree->set, now_ns);
-    tree->refreshed_ns = now_ns;
-    if (tree->set.procfs.is_other)
-        return;
-    refresh_details(tree, now_ns);
-    refresh_peaks(tree, now_ns);
-    look_closer(tree, now_ns);
-    note_peaks(tree);
+    wm_tree_find_all(tree);
+    wm_tree_measure(tree);
 }
 
 static void set(struct wm_tree *tree, struct wm_reading *readings, size_t channel,

@@ -66,11 +66,14 @@ void wm_tree_set_reaper(struct wm_tree *tree, pid_t reaper);
 /* Tells that the root has just executed another program. */
 void wm_tree_executed(struct wm_tree *tree);
 
-/* Finds new processes and forgets dead ones, without a look at their memory, which takes
- * the most time. */
+/* Finds new processes, forgets dead ones, and reads the CPU time of each, the root's last.
+ */
 void wm_tree_find_all(struct wm_tree *tree);
 
-/* The same with their memory. */
+/* Reads the memory of those that have been found, which takes the most time. */
+void wm_tree_measure(struct wm_tree *tree);
+
+/* Both. */
 void wm_tree_refresh(struct wm_tree *tree);
 
 /* As of all refreshes, and no less than the kernel's own peak of any one process. There is

@@ -23,7 +23,6 @@ struct wm_launch;
 /* How the command ended, as the launcher saw it. */
 struct wm_launch_end {
     int wait_status;                /* as from wait(2) */
-    int64_t ended_ns;               /* CLOCK_MONOTONIC when the launcher heard of it */
     double children_seconds;        /* CPU time of the command and all that were reaped */
     double launcher_seconds;        /* of the launcher itself: part of our own cost */
     struct wm_known peak_rss_bytes; /* largest process among them */
@@ -57,6 +56,10 @@ int wm_launch_go(struct wm_launch *launch, struct wm_error *err);
 /* Waits until the command has executed its program. WM_ENOENT and WM_EACCES as
  * wm_launch_find(), WM_EIO where it was killed at its gate; it is gone then. */
 int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err);
+
+/* When what wm_launch_end_fd() shows the end of has ended; 0 where nobody knows, as the
+ * launcher was killed. */
+int64_t wm_launch_ended_ns(const struct wm_launch *launch);
 
 /* Has the dead command reaped and tells how it ended. Waits for it if it lives
  * still. WM_EIO when the launcher was killed before it could tell. */

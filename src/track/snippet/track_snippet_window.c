@@ -80,7 +80,8 @@ void wm_snippet_begin(struct wm_snippet *snippet)
         struct wm_meter_span *span = &snippet->spans[i];
         *span = (struct wm_meter_span) {
             .energy = { .counter_sensor = counter_sensor_of(input),
-                        .power_sensor = input->power_sensor },
+                        .power_sensor = input->power_sensor,
+                        .has_driver = input->told.kind == WM_DEVICE_GPU },
         };
         if (input->counter)
             span->first_counter = *input->counter;
