@@ -200,7 +200,7 @@ static int64_t find_end(const struct wm_tracker *tracker, int64_t now_ns, bool h
 static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns, bool has_ended)
 {
     wm_account_want_exact(tracker->account);
-    wm_track_begin_round(tracker);
+    wm_track_begin_round(tracker, true);
     wm_track_read_tree(tracker);
     tracker->result.end_ns = find_end(tracker, now_ns, has_ended);
     wm_track_read_sources(tracker, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
