@@ -19,6 +19,13 @@
  * reserved as it is needed: what does not fit into a full /dev/shm stops the growth and
  * is not found out by SIGBUS.
  *
+ * A thread whose calls are short and come fast folds them: at the end of its ring it keeps
+ * a tail, which is a slice in two copies and the events behind it. When there are many
+ * events it adds them to the copy that does not hold, and in one store says that this one
+ * holds now and the events are gone. So a ring is whole whenever its thread is killed. The
+ * inbox reads a tail only when the thread can no longer fold into it: when it is settled,
+ * that is not a tail any more, or WM_RING_SLICE_NS after it was first seen.
+ *
  * Each end takes what it reads here for the word of a stranger. A file that is cut short
  * is noticed by the inbox, which has it read by the kernel; the thread, which cannot
  * afford that, gets SIGBUS.
@@ -33,7 +40,7 @@
 
 #include "wattmeter/region.h"
 
-#define WM_RING_VERSION 2
+#define WM_RING_VERSION 3
 #define WM_RING_MAGIC UINT64_C(0x31676e69726d7777)    /* "wwmring1" */
 #define WM_CONTROL_MAGIC UINT64_C(0x31746c63726d7777) /* "wwmrclt1" */
 
@@ -57,7 +64,13 @@ enum {
     WM_RING_SIZE_MAX = 1 << 16,
     WM_RING_NAMES = 256,    /* names that a ring holds at one time */
     WM_RINGS_MAX = 1 << 24, /* in all; numbers of rings are below that */
+    WM_RING_PLACES = 32,    /* of calls in a slice */
+    WM_RING_PLACE_SLOTS = 5,
+    WM_RING_SLICE_SLOTS = 1 + WM_RING_PLACES * WM_RING_PLACE_SLOTS, /* at most */
 };
+
+/* How long a thread may fold calls into a slice. */
+#define WM_RING_SLICE_NS INT64_C(10000000)
 
 enum wm_ring_kind {
     WM_RING_NAME = 1, /* value: its number here; when_ns: its length; its bytes follow in
@@ -67,6 +80,9 @@ enum wm_ring_kind {
                        * call, by its own clock; 0: it was not read */
     WM_RING_START,    /* value: the name's number; the next slot's `what` is its id */
     WM_RING_STOP,     /* value: the id; the next slot's `what` is as the value of an end */
+    WM_RING_SLICE,    /* value: the number of its places, and 8 bits further up that of its
+                       * slots; when_ns: the calls came after that. Its places follow. */
+    WM_RING_VOID,     /* value: the number of slots, all of which mean nothing */
 };
 
 /* Ids of what is started by itself have so many bits. */
@@ -77,6 +93,30 @@ struct wm_ring_event {
     uint64_t what;   /* the kind, and a value 8 bits further up */
 };
 
+/* Buckets of times by powers of two of a microsecond, as in a report: the first up to 1 us.
+ */
+enum { WM_REGION_FOLD_BUCKETS = 10 };
+
+/* The longest call that has one. */
+#define WM_REGION_FOLD_LONGEST_NS (INT64_C(1000) << (WM_REGION_FOLD_BUCKETS - 1))
+
+/* Short calls one after the other that their thread folded. All zero: it is one call by
+ * itself. */
+struct wm_region_fold {
+    uint64_t calls;
+    uint64_t sum_ns, squares; /* of their times, and of these in ns squared */
+    uint32_t min_ns, max_ns;
+    uint32_t buckets[WM_REGION_FOLD_BUCKETS];
+};
+
+/* Of a slice: all calls of a name at a place in the tree of calls. */
+struct wm_ring_place {
+    uint32_t number; /* of the name */
+    uint32_t parent; /* the place around it, which is before this one; WM_RING_PLACES: the
+                      * thread's innermost open call */
+    struct wm_region_fold calls;
+};
+
 struct wm_ring {
     /* Written before the ring has its name. */
     uint64_t magic;
@@ -85,8 +125,7 @@ struct wm_ring {
     uint32_t process; /* a number that no other process of this inbox has */
     uint64_t size;    /* greatest capacity */
 
-    /* The thread's. `sequence` is twice the position behind the last event; one more from
-     * before the clock is read for the next until that is there. */
+    /* The thread's. `sequence` is all that is said of events, as a wm_ring_state. */
     _Alignas(64) _Atomic uint64_t sequence;
     _Atomic uint64_t capacity;
     _Atomic uint64_t lost;     /* events that found no room */
@@ -114,11 +153,40 @@ struct wm_ring_control {
     _Alignas(64) _Atomic uint64_t rings_gone;
     _Atomic uint64_t progress; /* moves while events are taken out of any ring */
     _Atomic uint32_t is_closed;
+    _Atomic uint32_t folds_all; /* short calls are folded however slowly they come */
 };
 
 _Static_assert(sizeof(struct wm_ring) <= WM_RING_EVENTS_AT, "events begin behind it");
 _Static_assert(sizeof(struct wm_ring_event) == 16, "the layout is shared");
+_Static_assert(sizeof(struct wm_ring_place) ==
+                   WM_RING_PLACE_SLOTS * sizeof(struct wm_ring_event),
+               "the layout is shared");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would be in one process only");
+
+/* What a thread says in one word. */
+struct wm_ring_state {
+    uint64_t end;    /* position behind the last event */
+    uint64_t tail;   /* so many slots before that are its tail; 0: there is none */
+    unsigned copy;   /* of the slice: the one that holds */
+    bool is_writing; /* from before the clock is read for an event until that is there */
+};
+
+/* The word is `end * UNIT`, and in a tail `end * (UNIT + TAIL)` less `TAIL` for each slot
+ * before it. */
+#define WM_RING_WRITING UINT64_C(1)
+#define WM_RING_COPY UINT64_C(2)
+#define WM_RING_TAIL UINT64_C(4)
+#define WM_RING_UNIT (UINT64_C(1) << 14)
+
+static inline struct wm_ring_state wm_ring_state(uint64_t sequence)
+{
+    return (struct wm_ring_state) {
+        .end = sequence / WM_RING_UNIT,
+        .tail = sequence % WM_RING_UNIT / WM_RING_TAIL,
+        .copy = sequence & WM_RING_COPY ? 1 : 0,
+        .is_writing = sequence & WM_RING_WRITING,
+    };
+}
 
 /* Whether so many events may have been lost, `before` of which it was known: a thread needs
  * more than a nanosecond for each. */

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/base_error.h"
+#include "region/region_ring.h"
 
 /* What comes out of the rings, one after the other in the order of time. */
 enum wm_region_event_kind {
@@ -28,19 +29,6 @@ enum wm_region_event_kind {
 struct wm_region_thread {
     pid_t pid, tid;   /* as the process itself knows them */
     uint32_t process; /* number of the process */
-};
-
-/* Buckets of times by powers of two of a microsecond, as in a report: the first up to 1 us.
- */
-enum { WM_REGION_FOLD_BUCKETS = 10 };
-
-/* Short calls one after the other that their thread took together. All zero: it is one call
- * by itself. */
-struct wm_region_fold {
-    uint64_t calls;
-    uint64_t sum_ns, squares; /* of their times, and of these in ns squared */
-    uint32_t min_ns, max_ns;
-    uint32_t buckets[WM_REGION_FOLD_BUCKETS];
 };
 
 struct wm_region_event {

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base_array.h"
@@ -63,7 +64,6 @@ struct wm_region_inbox {
     uint64_t lost_without_ring;
     int open_errno; /* why a ring could not be read */
     bool is_control_damaged;
-    bool folds_all;
     struct wm_region_trouble trouble;
 };
 
@@ -113,7 +113,9 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
 
 void wm_region_inbox_fold_all(struct wm_region_inbox *inbox, bool folds_all)
 {
-    inbox->folds_all = folds_all;
+    const uint32_t value = folds_all;
+
+    wm_shared_write(&inbox->folder.control->folds_all, &value, sizeof(value));
 }
 
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox)
@@ -318,19 +320,30 @@ static bool is_time_up(struct round *round)
     return round->is_time_up;
 }
 
+/* Whether something may come of it that is older than now. */
+static bool is_waited_for(const struct wm_region_source *source)
+{
+    return source->gone_ns == 0 && !source->is_stuck &&
+           (source->state.is_writing || wm_region_source_has_tail(source));
+}
+
+/* What it is writing is not older than what it wrote last; should it be as old, it will be
+ * taken for a nanosecond younger. Nor is it older than its tail. */
+static int64_t safe_until(const struct wm_region_source *source)
+{
+    int64_t last_ns =
+        wm_region_source_has_tail(source) ? source->tail_ns - 1 : source->last_ns;
+
+    return last_ns > source->quiet_ns ? last_ns : source->quiet_ns;
+}
+
 static int peek(struct wm_region_inbox *inbox, struct wm_region_source *source,
                 struct round *round)
 {
     int status = wm_region_source_peek(source, inbox->complete_ns + 1, round->now_ns);
 
-    /* What it is writing is not older than what it wrote last; should it be as old, it will
-     * be taken for a nanosecond younger. */
-    if (status == 0 && source->is_writing) {
-        int64_t safe_ns =
-            source->last_ns > source->quiet_ns ? source->last_ns : source->quiet_ns;
-        if (safe_ns < round->until_ns)
-            round->until_ns = safe_ns;
-    }
+    if (status == 0 && is_waited_for(source) && safe_until(source) < round->until_ns)
+        round->until_ns = safe_until(source);
     return status;
 }
 
@@ -362,8 +375,6 @@ static int run(struct wm_region_inbox *inbox, struct round *round)
         status = round->take(round->context, &source->next);
         if (status < 0)
             break;
-        if (source->next.fold)
-            round->clock_after = 1; /* it took as long as many */
         wm_region_source_next(source);
         release(inbox, &source, 1, RELEASE_AFTER);
         status = peek(inbox, source, round);
@@ -409,28 +420,49 @@ static void empty_wake(const struct wm_region_inbox *inbox)
         ;
 }
 
-/* Whatever a ring says, but that times can be added to. */
-#define ANY_TIME_NS (INT64_MAX / 2)
+static bool has_tail(struct wm_region_inbox *inbox, struct wm_region_source *source,
+                     int64_t end_ns)
+{
+    int64_t now_ns = wm_clock_monotonic_ns();
+
+    wm_region_source_look(source, now_ns);
+    if (!wm_region_source_has_tail(source) || source->tail_ns > end_ns)
+        return false;
+    wm_region_source_check(source, dirfd(inbox->folder.dir), now_ns);
+    return wm_region_source_has_tail(source);
+}
+
+/* A thread that goes on after the end may yet fold what is in a tail of before it, for as
+ * long as a slice is; one that has stopped by then leaves it as it is. */
+static void end_tails(struct wm_region_inbox *inbox, int64_t end_ns)
+{
+    const struct timespec moment = { .tv_nsec = WM_NS_PER_MS };
+
+    for (size_t i = 0; i < inbox->source_count; i++) {
+        struct wm_region_source *source = inbox->sources[i];
+        while (has_tail(inbox, source, end_ns) &&
+               wm_clock_monotonic_ns() < end_ns + 2 * WM_RING_SLICE_NS)
+            nanosleep(&moment, NULL);
+        if (wm_region_source_has_tail(source) && source->tail_ns <= end_ns)
+            wm_region_source_take_tail(source);
+    }
+}
 
 static void look_at_all(struct wm_region_inbox *inbox, bool is_last, struct round *round)
 {
-    for (size_t i = 0; i < inbox->source_count; i++) {
-        struct wm_region_source *source = inbox->sources[i];
-        wm_region_source_look(source, round->now_ns);
-        source->until_ns = is_last ? ANY_TIME_NS : round->until_ns;
-        source->folds_all = inbox->folds_all;
-        if (is_last)
-            source->is_writing = false;
+    if (is_last)
+        end_tails(inbox, round->now_ns);
+    for (size_t i = 0; i < inbox->source_count && !is_last; i++)
+        wm_region_source_look(inbox->sources[i], round->now_ns);
+    if (!is_last) {
+        check_some(inbox, round->now_ns);
+        return;
     }
     /* Now is later than all that was seen. */
-    if (is_last) {
-        round->now_ns = round->until_ns = wm_clock_monotonic_ns();
-        for (size_t i = 0; i < inbox->source_count; i++)
-            if (inbox->sources[i]->gone_ns == 0)
-                inbox->sources[i]->gone_ns = round->now_ns;
-    } else {
-        check_some(inbox, round->now_ns);
-    }
+    round->now_ns = round->until_ns = wm_clock_monotonic_ns();
+    for (size_t i = 0; i < inbox->source_count; i++)
+        if (inbox->sources[i]->gone_ns == 0)
+            inbox->sources[i]->gone_ns = round->now_ns;
 }
 
 static bool has_no_control(const struct wm_region_inbox *inbox)
@@ -513,7 +545,7 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t d
     if (round.until_ns > inbox->complete_ns)
         inbox->complete_ns = round.until_ns;
     for (size_t i = 0; i < inbox->source_count; i++)
-        if (!inbox->sources[i]->is_writing)
+        if (!inbox->sources[i]->state.is_writing)
             inbox->sources[i]->quiet_ns = inbox->complete_ns;
     *ret_complete_ns = inbox->complete_ns;
     return status;

@@ -16,7 +16,7 @@
 #include "base/base_shared.h"
 #include "base/text/base_text.h"
 
-/* A thread that stopped in the middle of an event is not waited for any longer. */
+/* How long a thread that stopped in the middle of an event is waited for. */
 #define STUCK_NS WM_NS_PER_S
 
 /* Names of all rings together, with what the allocator takes for each: a ring of 20 KiB
@@ -134,6 +134,60 @@ static bool look_at_capacity(struct wm_region_source *source, uint64_t written)
     return true;
 }
 
+static uint64_t tail_begin(const struct wm_region_source *source)
+{
+    return source->state.end - source->state.tail;
+}
+
+bool wm_region_source_has_tail(const struct wm_region_source *source)
+{
+    return !source->is_broken && source->written < source->state.end;
+}
+
+void wm_region_source_take_tail(struct wm_region_source *source)
+{
+    source->written = source->state.end;
+}
+
+/* Reads of its tail since when it is one, unless that is known. It is by this clock that it
+ * is old: a program may have another. */
+static bool look_at_tail(struct wm_region_source *source)
+{
+    uint64_t begin = tail_begin(source);
+    struct wm_ring_event head;
+
+    if (source->state.tail == 0)
+        return true;
+    if (source->state.tail < 2 * WM_RING_SLICE_SLOTS ||
+        !wm_shared_read(&head, &source->events[begin & (source->capacity - 1)],
+                        sizeof(head)))
+        return false;
+    if (begin == source->tail_at && head.when_ns == source->tail_ns)
+        return true;
+    source->tail_at = begin;
+    source->tail_ns = head.when_ns;
+    source->tail_until_ns = wm_clock_monotonic_ns() + WM_RING_SLICE_NS;
+    return true;
+}
+
+/* Whether what is written stays. */
+static bool is_settled(const struct wm_region_source *source, int64_t now_ns)
+{
+    return source->state.tail == 0 ||
+           (!source->state.is_writing && now_ns > source->tail_until_ns);
+}
+
+/* Whether the thread stopped in the middle of an event. */
+static void look_for_stop(struct wm_region_source *source, uint64_t sequence,
+                          int64_t now_ns)
+{
+    if (sequence != source->stuck_sequence) {
+        source->stuck_sequence = sequence;
+        source->stuck_ns = now_ns;
+    }
+    source->is_stuck = source->state.is_writing && now_ns - source->stuck_ns > STUCK_NS;
+}
+
 void wm_region_source_look(struct wm_region_source *source, int64_t now_ns)
 {
     struct wm_ring head;
@@ -143,23 +197,26 @@ void wm_region_source_look(struct wm_region_source *source, int64_t now_ns)
     source->is_broken = true;
     if (!wm_shared_read(&head, source->ring, sizeof(head)))
         return;
-    uint64_t sequence = atomic_load(&head.sequence), written = sequence / 2;
+    uint64_t sequence = atomic_load(&head.sequence);
+    const struct wm_ring_state state = wm_ring_state(sequence);
     uint64_t lost = atomic_load(&head.lost);
 
-    if (written < source->written || !look_at_capacity(source, written) ||
-        written - source->taken > source->capacity ||
+    if (state.tail > state.end || state.end < source->written ||
+        state.end - state.tail < tail_begin(source) ||
+        !look_at_capacity(source, state.end) ||
+        state.end - source->taken > source->capacity ||
         !wm_ring_is_count(lost, source->lost, now_ns - source->since_ns))
         return;
-    source->is_broken = false;
-    source->written = written;
+    source->state = state;
     source->lost = lost;
-    source->is_writing = sequence % 2 != 0;
-    if (!source->is_writing || sequence != source->stuck_sequence) {
-        source->stuck_sequence = sequence;
-        source->stuck_ns = now_ns;
-    } else if (now_ns - source->stuck_ns > STUCK_NS) {
-        source->is_writing = false;
-    }
+    if (!look_at_tail(source))
+        return;
+    source->is_broken = false;
+    look_for_stop(source, sequence, now_ns);
+    if (is_settled(source, now_ns))
+        source->written = state.end;
+    else if (source->written < tail_begin(source))
+        source->written = tail_begin(source);
 }
 
 /* When its thread ended; 0: it has not said so. */
@@ -192,7 +249,8 @@ void wm_region_source_check(struct wm_region_source *source, int folder, int64_t
     wm_region_source_look(source, now_ns);
     int64_t when_ns = closed_ns(source);
     source->gone_ns = when_ns > 0 && when_ns < now_ns ? when_ns : now_ns;
-    source->is_writing = false;
+    source->state.is_writing = false;
+    wm_region_source_take_tail(source);
 }
 
 /* Copies what is written from `position` on, as far as it is next to it and finds room: so
@@ -276,7 +334,11 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
     struct wm_ring_event second;
     uint64_t value = event->what >> 8;
 
-    *next = (struct wm_region_event) { .thread = source->number, .who = &source->thread };
+    *next = (struct wm_region_event) {
+        .when_ns = event->when_ns,
+        .thread = source->number,
+        .who = &source->thread,
+    };
     source->next_slots = 1;
     switch (event->what & 0xff) {
     case WM_RING_BEGIN:
@@ -312,254 +374,165 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
     return true;
 }
 
-/* At least so many calls are taken together, over so much time. Longer ones never are:
- * their buckets would be others. Where it fails it is tried again so many slots further on:
- * a prime, for calls come in periods, and one that begins inside of a call fails. */
-enum { FOLD_AGAIN = 61, FOLD_LEAST = 16, FOLD_DEPTH = 4, FOLD_ENDS = 16 };
-#define FOLD_SPAN_NS (10 * WM_NS_PER_MS)
-#define FOLD_LONGEST_NS (INT64_C(1000) << (WM_REGION_FOLD_BUCKETS - 1))
-
-/* Half a million calls a second are handed out one by one. What a slower time has left of
- * that is kept for a burst, of so many that the ring does not fill up meanwhile; and after
- * a faster one it takes a moment to be back. */
-#define PACE_CALL_NS INT64_C(2000)
-#define PACE_KEPT_NS (4 * WM_NS_PER_MS)
-#define PACE_OVER_NS WM_NS_PER_MS
-
-/* So many slots are copied at a time: a copy by way of the kernel takes as long as going
- * through some hundred of them. */
-enum { FOLD_COPY = 1024 };
-
-/* When the calls so far, and one at `when_ns`, would be over at that pace. */
-static int64_t add_to_pace(int64_t paced_ns, int64_t when_ns)
+/* Whether a thread writes that of a place, behind `before` others. */
+static bool is_place(const struct wm_region_source *source,
+                     const struct wm_ring_place *place, size_t before)
 {
-    return between(when_ns - PACE_KEPT_NS, paced_ns, when_ns + PACE_OVER_NS) + PACE_CALL_NS;
+    const struct wm_region_fold *calls = &place->calls;
+    uint64_t counted = 0;
+
+    for (size_t i = 0; i < WM_REGION_FOLD_BUCKETS; i++)
+        counted += calls->buckets[i];
+    return place->number < WM_RING_NAMES && source->names[place->number] &&
+           (place->parent < before || place->parent == WM_RING_PLACES) &&
+           calls->calls > 0 && calls->calls == counted && calls->min_ns <= calls->max_ns &&
+           calls->sum_ns <= WM_RING_SLICE_NS;
 }
 
-/* Calls that are being looked through: a call counts when the outermost around it is over.
- */
-struct folding {
-    struct wm_region_folds *folds;
-    uint64_t calls;
-    int64_t paced_ns;
-    struct {
-        size_t place;
-        int64_t start_ns;
-    } stack[FOLD_DEPTH];
-    size_t depth;
-    struct {
-        size_t place;
-        int64_t ns;
-    } ended[FOLD_ENDS];
-    size_t ended_count;
-};
-
-static bool begin_folded(struct folding *folding, uint64_t number, int64_t when_ns)
+static bool read_place(struct wm_region_source *source, uint64_t first, size_t number,
+                       struct wm_ring_place *ret_place)
 {
-    struct wm_region_folds *folds = folding->folds;
-    size_t parent = folding->depth > 0 ? folding->stack[folding->depth - 1].place
-                                       : (size_t)WM_REGION_FOLDS;
-    size_t place = 0;
+    struct wm_ring_event slots[WM_RING_PLACE_SLOTS];
 
-    while (place < folds->count &&
-           (folds->places[place].number != number || folds->places[place].parent != parent))
-        place++;
-    if (place == WM_REGION_FOLDS || folding->depth == FOLD_DEPTH)
-        return false;
-    folding->paced_ns = add_to_pace(folding->paced_ns, when_ns);
-    if (place == folds->count) {
-        folds->places[place].number = number;
-        folds->places[place].parent = parent;
-        folds->places[place].calls = (struct wm_region_fold) { 0 };
-        folds->count++;
-    }
-    folding->stack[folding->depth].place = place;
-    folding->stack[folding->depth++].start_ns = when_ns;
-    return true;
+    for (size_t i = 0; i < WM_RING_PLACE_SLOTS; i++)
+        if (!read_slot(source, first + number * WM_RING_PLACE_SLOTS + i, &slots[i]))
+            return false;
+    memcpy(ret_place, slots, sizeof(*ret_place));
+    return is_place(source, ret_place, number);
 }
 
-static void count_folded(struct wm_region_fold *fold, uint64_t ns)
+static void add_folded(struct wm_region_folds *folds, size_t place, bool is_end,
+                       int64_t when_ns)
 {
-    int bucket = ns <= 1000 ? 0 : 64 - __builtin_clzll((ns - 1) / 1000);
-
-    if (fold->calls == 0 || ns < fold->min_ns)
-        fold->min_ns = (uint32_t)ns;
-    if (ns > fold->max_ns)
-        fold->max_ns = (uint32_t)ns;
-    fold->calls++;
-    fold->sum_ns += ns;
-    fold->squares += ns * ns;
-    fold->buckets[bucket]++;
+    folds->events[folds->count].place = (uint8_t)place;
+    folds->events[folds->count].is_end = is_end;
+    folds->events[folds->count++].when_ns = when_ns;
 }
 
-static bool end_folded(struct folding *folding, int64_t when_ns)
+/* One after the other, with what is in each at its beginning. */
+static void lay_out(struct wm_region_folds *folds, const struct wm_ring_place *places,
+                    size_t count, size_t parent, int64_t when_ns)
 {
-    if (folding->depth == 0 || folding->ended_count == FOLD_ENDS)
-        return false;
-    int64_t ns = when_ns - folding->stack[--folding->depth].start_ns;
-    if (ns > FOLD_LONGEST_NS)
-        return false;
-    folding->ended[folding->ended_count].place = folding->stack[folding->depth].place;
-    folding->ended[folding->ended_count++].ns = ns;
-    if (folding->depth > 0)
-        return true;
-    for (size_t i = 0; i < folding->ended_count; i++)
-        count_folded(&folding->folds->places[folding->ended[i].place].calls,
-                     (uint64_t)folding->ended[i].ns);
-    folding->calls += folding->ended_count;
-    folding->ended_count = 0;
-    return true;
-}
-
-/* Whether calls come so fast that they are taken together. */
-static bool is_fast(const struct wm_region_source *source, int64_t paced_ns,
-                    int64_t when_ns)
-{
-    return source->folds_all || paced_ns > when_ns;
-}
-
-static bool fold_event(const struct wm_region_source *source, struct folding *folding,
-                       const struct wm_ring_event *event)
-{
-    uint64_t value = event->what >> 8;
-
-    if (folding->depth == 0 && !is_fast(source, folding->paced_ns, event->when_ns))
-        return false;
-    if ((event->what & 0xff) == WM_RING_BEGIN)
-        return value < WM_RING_NAMES && source->names[value] &&
-               begin_folded(folding, value, event->when_ns);
-    return event->what == WM_RING_END && end_folded(folding, event->when_ns);
-}
-
-/* Looks through what is written up to the last call that can be taken, and says how many
- * there are. */
-static uint64_t fold_calls(struct wm_region_source *source)
-{
-    struct wm_region_folds *folds = &source->folds;
-    struct folding folding = { .folds = folds, .paced_ns = source->paced_ns };
-    const struct wm_ring_event *slots = source->copied;
-    struct wm_ring_event further[FOLD_COPY];
-    uint64_t from = source->copied_from, count = source->copied_count;
-    int64_t last_ns = 0;
-
-    folds->count = 0;
-    folds->end = source->taken;
-    for (uint64_t at = source->taken; at < source->written; at++) {
-        if (at - from >= count) {
-            from = at;
-            count = copy_slots(source, from, further, FOLD_COPY);
-            slots = further;
-        }
-        const struct wm_ring_event *event = &slots[at - from];
-        if (count == 0 || event->when_ns < last_ns || event->when_ns > source->until_ns)
-            break;
-        if (at == source->taken)
-            folds->from_ns = event->when_ns;
-        last_ns = event->when_ns;
-        if (last_ns - folds->from_ns > FOLD_SPAN_NS || !fold_event(source, &folding, event))
-            break;
-        if (folding.depth == 0) {
-            folds->end = at + 1;
-            folds->paced_ns = folding.paced_ns;
-        }
-    }
-    return folding.calls;
-}
-
-static void add_folded(struct wm_region_folds *folds, enum wm_region_event_kind kind,
-                       size_t place, int64_t when_ns)
-{
-    folds->events[folds->event_count].kind = kind;
-    folds->events[folds->event_count].place = place;
-    folds->events[folds->event_count++].when_ns = when_ns;
-}
-
-/* One after the other, with what is in each at its beginning. A place may have come up in a
- * call that did not count. */
-static void lay_out(struct wm_region_folds *folds, size_t parent, int64_t when_ns)
-{
-    for (size_t i = 0; i < folds->count; i++) {
-        const struct wm_region_fold *calls = &folds->places[i].calls;
-        if (folds->places[i].parent != parent || calls->calls == 0)
+    for (size_t i = 0; i < count; i++) {
+        if (places[i].parent != parent)
             continue;
-        add_folded(folds, WM_REGION_BEGINS, i, when_ns);
-        lay_out(folds, i, when_ns);
-        when_ns += (int64_t)calls->sum_ns;
-        add_folded(folds, WM_REGION_ENDS, i, when_ns);
+        add_folded(folds, i, false, when_ns);
+        lay_out(folds, places, count, i, when_ns);
+        when_ns += (int64_t)places[i].calls.sum_ns;
+        add_folded(folds, i, true, when_ns);
     }
 }
 
-/* At a begin: whether calls were taken together. */
-static bool try_fold(struct wm_region_source *source, const struct wm_ring_event *first)
+/* At a slice that begins at `taken`: false where it is none. Of a tail one copy holds. */
+static bool take_slice(struct wm_region_source *source, struct wm_ring_event head)
 {
     struct wm_region_folds *folds = &source->folds;
+    struct wm_ring_place places[WM_RING_PLACES];
 
-    if (source->taken < source->try_at || (first->what & 0xff) != WM_RING_BEGIN ||
-        !is_fast(source, source->paced_ns, first->when_ns))
+    folds->at = source->taken + 1;
+    folds->slots = head.what >> 16;
+    if (source->state.tail > 0 && source->taken == tail_begin(source)) {
+        folds->at += source->state.copy * (uint64_t)WM_RING_SLICE_SLOTS;
+        folds->slots = 2 * WM_RING_SLICE_SLOTS;
+        if (!read_slot(source, folds->at - 1, &head))
+            return false;
+    }
+    size_t count = head.what >> 8 & 0xff;
+    if ((head.what & 0xff) != WM_RING_SLICE || count > WM_RING_PLACES ||
+        folds->slots < 1 + count * WM_RING_PLACE_SLOTS ||
+        folds->slots > source->written - source->taken)
         return false;
-    source->try_at = source->taken + FOLD_AGAIN;
-    if (fold_calls(source) < FOLD_LEAST)
-        return false;
-    source->try_at = folds->end;
-    source->paced_ns = folds->paced_ns;
-    folds->event_count = folds->next = 0;
-    lay_out(folds, WM_REGION_FOLDS, folds->from_ns);
+    for (size_t i = 0; i < count; i++)
+        if (!read_place(source, folds->at, i, &places[i]))
+            return false;
+    folds->count = folds->next = 0;
+    lay_out(folds, places, count, WM_RING_PLACES, head.when_ns);
+    if (count == 0)
+        source->taken += folds->slots;
     return true;
 }
 
-/* The next of the events that were taken together. */
+/* At slots that mean nothing. */
+static bool skip(struct wm_region_source *source, uint64_t slots)
+{
+    if (slots == 0 || slots > source->written - source->taken)
+        return false;
+    source->taken += slots;
+    return true;
+}
+
+static bool is_in_slice(const struct wm_region_source *source)
+{
+    return source->folds.next < source->folds.count;
+}
+
+/* The next of the events that a slice comes to. */
 static bool next_folded(struct wm_region_source *source)
 {
-    const struct wm_region_folds *folds = &source->folds;
+    struct wm_region_folds *folds = &source->folds;
+    bool is_end = folds->events[folds->next].is_end;
 
-    if (folds->next == folds->event_count)
+    if (!read_place(source, folds->at, folds->events[folds->next].place, &folds->place))
         return false;
-    size_t place = folds->events[folds->next].place;
-    bool is_end = folds->events[folds->next].kind == WM_REGION_ENDS;
     source->next = (struct wm_region_event) {
         .when_ns = folds->events[folds->next].when_ns,
-        .kind = folds->events[folds->next].kind,
+        .kind = is_end ? WM_REGION_ENDS : WM_REGION_BEGINS,
         .thread = source->number,
         .who = &source->thread,
-        .name = is_end ? NULL : source->names[folds->places[place].number],
-        .fold = is_end ? &folds->places[place].calls : NULL,
+        .name = is_end ? NULL : source->names[folds->place.number],
+        .fold = is_end ? &folds->place.calls : NULL,
     };
-    source->next_slots =
-        folds->next + 1 == folds->event_count ? folds->end - source->taken : 0;
+    source->next_slots = folds->next + 1 == folds->count ? folds->slots : 0;
     return true;
+}
+
+/* Reads what is at `taken`: 1 where it is an event, which is the next; else 0, or
+ * WM_ENOMEM. It may turn out to be broken. */
+static int read_on(struct wm_region_source *source)
+{
+    struct wm_ring_event event;
+    int status = 0;
+
+    if (is_in_slice(source)) {
+        source->is_broken = !next_folded(source);
+        return !source->is_broken;
+    }
+    source->is_broken = !read_slot(source, source->taken, &event);
+    if (source->is_broken)
+        return 0;
+    switch (event.what & 0xff) {
+    case WM_RING_NAME:
+        status = take_name(source, event.what >> 8, (uint64_t)event.when_ns);
+        source->is_broken = status == 0;
+        return status < 0 ? status : 0;
+    case WM_RING_SLICE:
+        source->is_broken = !take_slice(source, event);
+        return 0;
+    case WM_RING_VOID:
+        source->is_broken = !skip(source, event.what >> 8);
+        return 0;
+    default:
+        source->is_broken = !decode(source, &event);
+        return !source->is_broken;
+    }
 }
 
 int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int64_t now_ns)
 {
+    int status = 0;
+
     if (source->has_next)
         return 1;
     if (floor_ns < source->last_ns)
         floor_ns = source->last_ns;
-    while (!source->is_broken && source->taken < source->written) {
-        struct wm_ring_event event;
-        if (next_folded(source)) {
-            source->next.when_ns = between(floor_ns, source->next.when_ns, now_ns);
-            source->has_next = true;
-            return 1;
-        }
-        if (!read_slot(source, source->taken, &event)) {
-            source->is_broken = true;
-        } else if (try_fold(source, &event)) {
-            continue;
-        } else if ((event.what & 0xff) == WM_RING_NAME) {
-            int status = take_name(source, event.what >> 8, (uint64_t)event.when_ns);
-            if (status < 0)
-                return status;
-            source->is_broken = status == 0;
-        } else if (decode(source, &event)) {
-            source->next.when_ns = between(floor_ns, event.when_ns, now_ns);
-            if (source->next.name)
-                source->paced_ns = add_to_pace(source->paced_ns, source->next.when_ns);
-            source->has_next = true;
-            return 1;
-        } else {
-            source->is_broken = true;
-        }
+    while (status == 0 && !source->is_broken && source->taken < source->written)
+        status = read_on(source);
+    if (status < 0)
+        return status;
+    if (status > 0) {
+        source->next.when_ns = between(floor_ns, source->next.when_ns, now_ns);
+        source->has_next = true;
+        return 1;
     }
     if (source->is_over || (!source->is_broken && source->gone_ns == 0))
         return 0;
@@ -581,8 +554,7 @@ int wm_region_source_peek(struct wm_region_source *source, int64_t floor_ns, int
 void wm_region_source_next(struct wm_region_source *source)
 {
     source->taken += source->next_slots;
-    if (source->folds.next < source->folds.event_count)
-        source->folds.next++;
+    source->folds.next += is_in_slice(source);
     source->last_ns = source->next.when_ns;
     source->is_over = source->next.kind == WM_REGION_GONE;
     source->has_next = false;

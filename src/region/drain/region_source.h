@@ -38,28 +38,18 @@ void wm_region_folder_remove_stale(void);
 /* Slots that are copied out of a ring at a time. */
 enum { WM_REGION_SLOTS = 128 };
 
-/* Short calls that come fast are taken together, with those right inside them: all calls of
- * a name at a place are one, that lasts as long as they do. */
-enum { WM_REGION_FOLDS = 8 };
-
+/* What a slice of calls that their thread folded comes to: those of each place are one
+ * call, that lasts as long as they do. */
 struct wm_region_folds {
     struct {
-        uint64_t number; /* of the name */
-        size_t parent;   /* the place around it; WM_REGION_FOLDS: none of these */
-        struct wm_region_fold calls;
-    } places[WM_REGION_FOLDS];
-    size_t count;
-    int64_t from_ns;
-    int64_t paced_ns; /* of the source, behind them */
-    uint64_t end;     /* position behind them */
-
-    /* What they come to, of which `next` is the first that was not handed out. */
-    struct {
-        enum wm_region_event_kind kind;
-        size_t place;
         int64_t when_ns;
-    } events[2 * WM_REGION_FOLDS];
-    size_t event_count, next;
+        uint8_t place; /* its number */
+        bool is_end;
+    } events[2 * WM_RING_PLACES];
+    size_t count, next;         /* `next` is the first that was not handed out */
+    uint64_t at;                /* position of the first place */
+    uint64_t slots;             /* of the slice */
+    struct wm_ring_place place; /* of the event that is handed out */
 };
 
 struct wm_region_source {
@@ -69,7 +59,7 @@ struct wm_region_source {
     uint32_t number;                    /* of the ring, and of the thread */
     struct wm_region_thread thread;
     uint64_t size, capacity; /* checked */
-    uint64_t taken, written; /* positions: read up to, written up to */
+    uint64_t taken, written; /* positions: read up to, written up to as far as it stays */
     uint64_t released;       /* what the ring says of `taken` */
     uint64_t lost;
     int64_t since_ns; /* there was no ring before */
@@ -78,11 +68,13 @@ struct wm_region_source {
     bool has_pid;     /* its process was there, by the number that it has for itself */
     bool is_broken;
 
-    /* An event is being written, which may be as old as the last one, and as `quiet_ns`. */
-    bool is_writing;
+    /* What the thread says. An event that is being written may be as old as the last one,
+     * and as `quiet_ns`. */
+    struct wm_ring_state state;
     int64_t quiet_ns;
     uint64_t stuck_sequence; /* since stuck_ns */
     int64_t stuck_ns;
+    bool is_stuck; /* for so long that it is waited for no more */
 
     /* The next event, when `has_next`; it takes so many slots. */
     struct wm_region_event next;
@@ -91,13 +83,10 @@ struct wm_region_source {
     bool is_over;    /* the thread's last event was handed out */
     uint64_t next_slots;
 
-    /* Calls that are over by `until_ns` may be taken together; the next time that it is
-     * tried is at a position. */
-    int64_t until_ns;
-    bool folds_all;   /* however slowly they come */
-    int64_t paced_ns; /* when the calls so far would be over if they came no faster than
-                       * they are handed out one by one */
-    uint64_t try_at;
+    /* The tail that was seen last: its slice is of calls after `tail_ns`, and it cannot
+     * change after `tail_until_ns`. */
+    uint64_t tail_at;
+    int64_t tail_ns, tail_until_ns;
     struct wm_region_folds folds;
 
     struct wm_ring_event copied[WM_REGION_SLOTS];
@@ -124,6 +113,12 @@ void wm_region_source_look(struct wm_region_source *source, int64_t now_ns);
 /* Whether nobody writes it any more; if so what is written now is all. Where that cannot
  * be told, for want of a descriptor, say, it counts as written. */
 void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns);
+
+/* Whether it has a tail that may yet change. */
+bool wm_region_source_has_tail(const struct wm_region_source *source);
+
+/* What is in its tail is read as it stands. */
+void wm_region_source_take_tail(struct wm_region_source *source);
 
 /* Reads up to the next event, of which the time is between `floor_ns` and `now_ns`.
  * 1, 0 where there is none, or WM_ENOMEM. */

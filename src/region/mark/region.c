@@ -350,7 +350,8 @@ static struct wm_region_writer *find_writer(void)
     if (!thread)
         return NULL;
     struct wm_region_writer *writer = thread->writer;
-    if (writer && writer->ring && is_current(writer) && !writer->has_given_up)
+    if (writer && writer->ring && is_current(writer) && !writer->has_given_up &&
+        !atomic_load(&writer->target->control->is_closed))
         return writer;
 
     pthread_mutex_lock(&lock);
@@ -433,8 +434,10 @@ static bool mark_at(enum wm_ring_kind kind, const char *name, uint64_t id)
     switch (find_mode()) {
     case MODE_RING:
         writer = find_writer();
-        if (!writer)
+        if (!writer) {
+            quick = NULL;
             return false;
+        }
         is_kept = wm_region_writer_mark(writer, kind, name, id);
         quick = wm_region_writer_is_quick(writer) ? writer : NULL;
         return is_kept;

@@ -299,6 +299,7 @@ void wm_region_writer_attach(struct wm_region_writer *writer)
     writer->mask = WM_RING_CAPACITY_MIN - 1;
     writer->bytes = wm_ring_bytes(size);
     writer->size = size;
+    writer->unit = WM_RING_UNIT;
 }
 
 void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept)
@@ -329,7 +330,7 @@ static void grow(struct wm_region_writer *writer)
     }
 }
 
-/* Whether `total`, of events and ends to come, fits now. Then `limit` is no less. */
+/* Whether `total`, of events and ends to come, fits now. Then `room` is no less. */
 static bool fits(struct wm_region_writer *writer, uint64_t total)
 {
     uint64_t taken = atomic_load_explicit(&writer->ring->taken, memory_order_acquire);
@@ -339,13 +340,14 @@ static bool fits(struct wm_region_writer *writer, uint64_t total)
         return false;
     uint64_t half = taken + (can_grow(writer) ? capacity : capacity / 2);
     if (total <= half) {
-        writer->limit = half;
+        writer->room = half;
     } else {
-        writer->limit = taken + capacity;
+        writer->room = taken + capacity;
         wake(writer->target);
     }
-    if (can_grow(writer) && writer->limit > capacity)
-        writer->limit = capacity;
+    if (can_grow(writer) && writer->room > capacity)
+        writer->room = capacity;
+    wm_region_writer_set_limit(writer);
     return true;
 }
 
@@ -399,15 +401,21 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
     return false;
 }
 
+bool wm_region_writer_has_room(struct wm_region_writer *writer, uint64_t slots)
+{
+    uint64_t total = writer->count + writer->open + slots;
+
+    while (can_grow(writer) && total > writer->mask + 1)
+        grow(writer);
+    return total <= writer->room || fits(writer, total);
+}
+
 /* Makes sure of room for `slots` events, some of which may be ends that come later. */
 static bool make_room(struct wm_region_writer *writer, uint64_t slots)
 {
     if (!writer->ring)
         return false;
-    uint64_t total = writer->count + writer->open + slots;
-    while (can_grow(writer) && total > writer->mask + 1)
-        grow(writer);
-    if (total <= writer->limit || fits(writer, total)) {
+    if (wm_region_writer_has_room(writer, slots)) {
         writer->has_given_up = false;
         return true;
     }
@@ -415,7 +423,7 @@ static bool make_room(struct wm_region_writer *writer, uint64_t slots)
     /* Once for each time that the ring is full; and what is open may itself be too much. */
     if (writer->has_given_up || writer->open + slots > writer->mask + 1)
         return false;
-    if (wait_for_room(writer, total))
+    if (wait_for_room(writer, writer->count + writer->open + slots))
         return true;
     writer->has_given_up = true;
     return false;
@@ -459,6 +467,8 @@ void wm_region_writer_learn(struct wm_region_writer *writer,
         *mean_ns = length_ns;
     else
         *mean_ns += (length_ns - *mean_ns) / (*calls < FIRST_CALLS ? *calls + 1 : 8);
+    if (length_ns > WM_REGION_FOLD_LONGEST_NS)
+        wm_region_tail_settle(writer);
     *calls = (uint8_t)(*calls < FIRST_CALLS ? *calls + 1 : FIRST_CALLS);
     writer->is_clocked[number] = *calls < FIRST_CALLS || *mean_ns >= WM_REGION_LONG_NS;
 }
@@ -477,6 +487,7 @@ static uint32_t take_place(struct wm_region_writer *writer, const char *name, si
     /* The first calls tell, unless names come and go: then those would be all. */
     writer->is_clocked[number] = !writer->was_taken[number];
     writer->was_taken[number] = true;
+    writer->unfolded[number] = 0;
     writer->clocked_calls[number] = 0;
     writer->mean_ns[number] = 0;
     char *text = writer->texts + writer->text_used;
@@ -502,6 +513,20 @@ static void add_name(struct wm_region_writer *writer, uint32_t number, const cha
     }
 }
 
+/* Before a call of that number, or of none that is known. */
+static void look_at_tail(struct wm_region_writer *writer, enum wm_ring_kind kind,
+                         uint32_t number)
+{
+    if (kind == WM_RING_BEGIN && number != WM_REGION_NO_NAME &&
+        !writer->is_clocked[number] && writer->unfolded[number] == 0) {
+        wm_region_tail_check(writer);
+        return;
+    }
+    if (number != WM_REGION_NO_NAME && writer->unfolded[number] > 0)
+        writer->unfolded[number]--;
+    wm_region_tail_close(writer);
+}
+
 /* Adds an event of that kind, the name before it if the ring does not know it, and `id`
  * behind it unless that is 0. `later` slots are kept free beside. */
 static bool add_named(struct wm_region_writer *writer, enum wm_ring_kind kind,
@@ -513,6 +538,7 @@ static bool add_named(struct wm_region_writer *writer, enum wm_ring_kind kind,
     size_t length = wm_region_name_length(name);
     uint32_t number = find_text(writer, name, length);
     bool is_new = number == WM_REGION_NO_NAME;
+    look_at_tail(writer, kind, number);
     if (is_new)
         slots += 1 + wm_ring_slots_of_name(length);
     if (!make_room(writer, slots))
@@ -565,13 +591,10 @@ static void begin(struct wm_region_writer *writer, const char *name)
         writer->levels = writer->levels << 1 | is_there;
 }
 
-static void end(struct wm_region_writer *writer)
+/* One too many: the inbox is told all the same. */
+static void end_nothing(struct wm_region_writer *writer)
 {
-    if (writer->level_count > 0 && !pop_level(writer))
-        return;
-    if (wm_region_writer_end_quickly(writer))
-        return;
-    /* One too many: the inbox is told all the same. */
+    wm_region_tail_close(writer);
     if (!make_room(writer, 1)) {
         count_lost(writer, 1);
         return;
@@ -580,6 +603,20 @@ static void end(struct wm_region_writer *writer)
     wm_region_writer_add(writer, wm_region_writer_now(),
                          wm_region_writer_what(WM_RING_END, 0));
     wm_region_writer_publish(writer);
+}
+
+static void end(struct wm_region_writer *writer)
+{
+    if (writer->level_count > 0 && !pop_level(writer))
+        return;
+    if (writer->open == 0) {
+        end_nothing(writer);
+        return;
+    }
+    if (writer->open == writer->tail.base)
+        wm_region_tail_close(writer);
+    wm_region_writer_close(writer);
+    wm_region_tail_ended(writer);
 }
 
 static bool start(struct wm_region_writer *writer, const char *name, uint64_t id)
@@ -607,6 +644,7 @@ static void stop(struct wm_region_writer *writer, uint64_t id)
     bool is_known = writer->started[id % WM_REGION_FRAMES].id == id;
     uint64_t clocked = is_known ? wm_region_writer_clocked(frame) : 0;
 
+    wm_region_tail_close(writer);
     if (!make_room(writer, 2)) {
         count_lost(writer, 1);
         return;

@@ -61,13 +61,36 @@ struct wm_region_frame {
     uint32_t number; /* of its name */
 };
 
+/* The end of the ring in which calls are folded, with the slice that they are folded into
+ * as it is to be written next. */
+struct wm_region_tail {
+    bool is_open;
+    bool is_due;   /* to be folded when the innermost call that it holds from its beginning
+                    * is over */
+    unsigned copy; /* of the slice: the one that holds */
+    uint64_t from; /* its position */
+    uint64_t base; /* regions that were open before it */
+    int64_t from_ns;
+    uint64_t calls;
+    uint32_t place_count;
+    uint8_t last_places[WM_RING_NAMES]; /* of each name */
+    struct wm_ring_place places[WM_RING_PLACES];
+
+    uint64_t check;   /* what count + open may come to before it is thought of */
+    uint64_t checked; /* position up to which calls have been paced */
+    int64_t paced_ns; /* when these would be over if they came no faster than they are left
+                       * as they are */
+};
+
 struct wm_region_writer {
     struct wm_ring_event *events;
     struct wm_ring *ring; /* NULL: none could be made */
     uint64_t count;       /* position behind the last event */
     uint64_t open;        /* regions in the ring that have not ended */
-    uint64_t limit;       /* what count + open may come to before the ring is looked at */
+    uint64_t floor;       /* ends of so many regions are not quick */
+    uint64_t limit;       /* what count + open may come to before all this is looked at */
     uint64_t mask;        /* capacity - 1 */
+    uint64_t word, unit;  /* what the ring's word is, and what it is more with each slot */
     unsigned generation;  /* of the target */
 
     /* Two places for each hash of a pointer, which a name's number is the index of. */
@@ -76,6 +99,9 @@ struct wm_region_writer {
         const char *text;    /* the name that was there */
     } names[WM_RING_NAMES];
     uint8_t next_place[WM_RING_NAMES / 2];
+    bool is_clocked[WM_RING_NAMES];  /* whether its calls are */
+    uint8_t unfolded[WM_RING_NAMES]; /* so many calls to come are not folded: they were too
+                                      * long, or had too many in them */
 
     struct wm_region_target *target;
     uint64_t number;  /* number of the ring */
@@ -83,13 +109,14 @@ struct wm_region_writer {
     uint64_t size;    /* capacity up to which the ring may grow */
     int64_t retry_ns; /* when a ring may be tried to be made again */
     bool has_given_up;
+    uint64_t room; /* what count + open may come to before the ring is looked at */
+    struct wm_region_tail tail;
 
     /* Regions opened since the first of those that are open and were dropped. */
     uint64_t level_count;
     uint64_t levels; /* a bit for each: it is in the ring; those beyond 64 are not */
 
-    /* Of each name, whether its calls are clocked, and what that is decided by. */
-    bool is_clocked[WM_RING_NAMES];
+    /* Of each name, what decides whether its calls are clocked. */
     bool was_taken[WM_RING_NAMES];        /* by another name before */
     uint8_t clocked_calls[WM_RING_NAMES]; /* up to those that are clocked in any case */
     int64_t mean_ns[WM_RING_NAMES];
@@ -133,13 +160,18 @@ static inline uint64_t wm_region_writer_what(enum wm_ring_kind kind, uint64_t va
     return value << 8 | kind;
 }
 
+static inline void wm_region_writer_say(const struct wm_region_writer *writer,
+                                        uint64_t is_writing, memory_order order)
+{
+    atomic_store_explicit(&writer->ring->sequence, writer->word + is_writing, order);
+}
+
 /* From here on the inbox does not go past this thread's last event. The store may be seen
  * by others a little after the clock was read, which is why the inbox stays a little
  * behind; a fence would cost more than all the rest. */
 static inline void wm_region_writer_enter(const struct wm_region_writer *writer)
 {
-    atomic_store_explicit(&writer->ring->sequence, 2 * writer->count + 1,
-                          memory_order_relaxed);
+    wm_region_writer_say(writer, WM_RING_WRITING, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -148,11 +180,12 @@ static inline void wm_region_writer_add(struct wm_region_writer *writer, int64_t
 {
     writer->events[writer->count++ & writer->mask] =
         (struct wm_ring_event) { .when_ns = when_ns, .what = what };
+    writer->word += writer->unit;
 }
 
 static inline void wm_region_writer_publish(const struct wm_region_writer *writer)
 {
-    atomic_store_explicit(&writer->ring->sequence, 2 * writer->count, memory_order_release);
+    wm_region_writer_say(writer, 0, memory_order_release);
 }
 
 static inline int64_t wm_region_writer_now(void)
@@ -208,7 +241,8 @@ static inline bool wm_region_writer_begin_quickly(struct wm_region_writer *write
     if (writer->count + writer->open + 2 > writer->limit || !name)
         return false;
     uint32_t number = wm_region_writer_find(writer, name);
-    if (number == WM_REGION_NO_NAME)
+    if (number == WM_REGION_NO_NAME || writer->is_clocked[number] ||
+        writer->unfolded[number] > 0)
         return false;
     wm_region_writer_enter(writer);
     int64_t now_ns = wm_region_writer_now();
@@ -218,10 +252,9 @@ static inline bool wm_region_writer_begin_quickly(struct wm_region_writer *write
     return true;
 }
 
-static inline bool wm_region_writer_end_quickly(struct wm_region_writer *writer)
+/* The innermost call. */
+static inline void wm_region_writer_close(struct wm_region_writer *writer)
 {
-    if (writer->open == 0)
-        return false;
     const struct wm_region_frame *frame = wm_region_writer_frame(writer, --writer->open);
     uint64_t clocked = wm_region_writer_clocked(frame);
     wm_region_writer_enter(writer);
@@ -230,6 +263,13 @@ static inline bool wm_region_writer_end_quickly(struct wm_region_writer *writer)
     wm_region_writer_publish(writer);
     if (clocked != 0 || now_ns - frame->start_ns >= WM_REGION_LONG_NS)
         wm_region_writer_learn(writer, frame, now_ns);
+}
+
+static inline bool wm_region_writer_end_quickly(struct wm_region_writer *writer)
+{
+    if (writer->open <= writer->floor)
+        return false;
+    wm_region_writer_close(writer);
     return true;
 }
 
@@ -256,5 +296,27 @@ void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept);
  * stop. False: a start found no room. */
 bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind kind,
                            const char *name, uint64_t id);
+
+/* What begins next may be folded: folds when that is due, and opens a tail or settles it as
+ * calls come fast or do not. */
+void wm_region_tail_check(struct wm_region_writer *writer);
+
+/* An end was written. */
+void wm_region_tail_ended(struct wm_region_writer *writer);
+
+/* What comes next is not folded. */
+void wm_region_tail_close(struct wm_region_writer *writer);
+
+/* What is in it cannot be folded. */
+void wm_region_tail_settle(struct wm_region_writer *writer);
+
+/* Whether there is room for so many slots, without waiting for it. */
+bool wm_region_writer_has_room(struct wm_region_writer *writer, uint64_t slots);
+
+/* After the tail's check was set, or the ring's room. */
+static inline void wm_region_writer_set_limit(struct wm_region_writer *writer)
+{
+    writer->limit = writer->room < writer->tail.check ? writer->room : writer->tail.check;
+}
 
 #endif

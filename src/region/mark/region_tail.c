@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * region_tail.c - folds calls that are short and come fast, in the thread that makes them:
+ * all calls of a name at a place within a slice of time are one, with their number, their
+ * sum, their least and greatest and their histogram.
+ *
+ * A tail is two copies of the slice, and events behind them as everywhere in the ring.
+ * Every so many events are added to the slice; that is written to the copy which does not
+ * hold, and one store says that it holds now and that the events are gone (region_ring.h).
+ * What cannot be folded settles the tail: all that is in it stays as it is.
+ */
+#include "region/mark/region_writer.h"
+
+#include "base/base_clock.h"
+
+/* Slots of events that are folded at a time; a call with more than twice as many of them in
+ * it is not folded, but those in it are. */
+enum { BATCH = 512 };
+
+/* After events that could not be folded so many are left alone; and so many calls of a name
+ * that had too much in it. */
+enum { AGAIN = 4096, UNFOLDED = 64 };
+
+/* A slice of fewer calls is not worth the room of a tail. */
+enum { LEAST = 16 };
+
+/* Half a million calls a second are left as they are. What a slower time has left of that
+ * is kept for a burst; and after a faster one it takes a moment to be back. */
+#define PACE_CALL_NS INT64_C(2000)
+#define PACE_KEPT_NS (4 * WM_NS_PER_MS)
+#define PACE_OVER_NS WM_NS_PER_MS
+
+/* The next slice begins early enough for a batch of calls at that pace. */
+#define RENEW_NS (WM_RING_SLICE_NS - 2 * BATCH * PACE_CALL_NS)
+
+enum { COPIES = 2 * WM_RING_SLICE_SLOTS, TAIL_MOST = COPIES + 2 * BATCH + 4 };
+
+_Static_assert((uint64_t)TAIL_MOST < WM_RING_UNIT / WM_RING_TAIL, "the word has room");
+
+static void set_check(struct wm_region_writer *writer, uint64_t slots)
+{
+    writer->tail.check = writer->count + writer->open + 1 + slots;
+    wm_region_writer_set_limit(writer);
+}
+
+/* Whether calls since the last time came so fast that they are folded. */
+static bool is_fast(struct wm_region_writer *writer, int64_t now_ns)
+{
+    struct wm_region_tail *tail = &writer->tail;
+    int64_t calls = (int64_t)(writer->count - tail->checked) / 2;
+
+    tail->checked = writer->count;
+    tail->paced_ns += calls * PACE_CALL_NS;
+    if (tail->paced_ns < now_ns - PACE_KEPT_NS)
+        tail->paced_ns = now_ns - PACE_KEPT_NS;
+    if (tail->paced_ns > now_ns + PACE_OVER_NS)
+        tail->paced_ns = now_ns + PACE_OVER_NS;
+    return tail->paced_ns > now_ns ||
+           atomic_load_explicit(&writer->target->control->folds_all, memory_order_relaxed);
+}
+
+static void write_slots(struct wm_region_writer *writer, uint64_t position,
+                        const void *slots, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(&writer->events[(position + i) & writer->mask],
+               (const char *)slots + i * sizeof(*writer->events), sizeof(*writer->events));
+}
+
+/* To where a copy is, saying how many slots it takes. */
+static void write_slice(struct wm_region_writer *writer, unsigned copy, uint64_t slots)
+{
+    const struct wm_region_tail *tail = &writer->tail;
+    const struct wm_ring_event head = {
+        .when_ns = tail->from_ns,
+        .what = wm_region_writer_what(WM_RING_SLICE, tail->place_count | slots << 8),
+    };
+    uint64_t at = tail->from + copy * (uint64_t)WM_RING_SLICE_SLOTS;
+
+    write_slots(writer, at, &head, 1);
+    write_slots(writer, at + 1, tail->places,
+                (size_t)tail->place_count * WM_RING_PLACE_SLOTS);
+}
+
+static void set_word(struct wm_region_writer *writer)
+{
+    const struct wm_region_tail *tail = &writer->tail;
+
+    writer->unit = WM_RING_UNIT + (tail->is_open ? WM_RING_TAIL : 0);
+    writer->word = writer->count * WM_RING_UNIT;
+    if (tail->is_open)
+        writer->word +=
+            (writer->count - tail->from) * WM_RING_TAIL + tail->copy * WM_RING_COPY;
+}
+
+static void open_tail(struct wm_region_writer *writer)
+{
+    struct wm_region_tail *tail = &writer->tail;
+
+    wm_region_writer_enter(writer);
+    tail->is_open = true;
+    tail->is_due = false;
+    tail->copy = 0;
+    tail->from = writer->count;
+    tail->base = writer->floor = writer->open;
+    tail->from_ns = wm_region_writer_now();
+    tail->calls = tail->place_count = 0;
+    write_slice(writer, 0, WM_RING_SLICE_SLOTS);
+    writer->count += COPIES;
+    tail->checked = writer->count;
+    set_word(writer);
+    wm_region_writer_publish(writer);
+    set_check(writer, BATCH);
+}
+
+static void leave_tail(struct wm_region_writer *writer)
+{
+    writer->tail.is_open = false;
+    writer->tail.base = writer->floor = 0;
+    writer->tail.checked = writer->count;
+    set_word(writer);
+    wm_region_writer_publish(writer);
+}
+
+/* NULL: there is no room for it. */
+static struct wm_ring_place *find_place(struct wm_region_tail *tail, uint64_t number,
+                                        const struct wm_ring_place *around)
+{
+    uint32_t parent = around ? (uint32_t)(around - tail->places) : WM_RING_PLACES;
+    uint32_t i = tail->last_places[number];
+
+    if (i < tail->place_count && tail->places[i].number == number &&
+        tail->places[i].parent == parent)
+        return &tail->places[i];
+    for (i = 0; i < tail->place_count; i++)
+        if (tail->places[i].number == number && tail->places[i].parent == parent)
+            break;
+    if (i == WM_RING_PLACES)
+        return NULL;
+    if (i == tail->place_count)
+        tail->places[tail->place_count++] =
+            (struct wm_ring_place) { .number = (uint32_t)number, .parent = parent };
+    tail->last_places[number] = (uint8_t)i;
+    return &tail->places[i];
+}
+
+struct sum {
+    uint64_t calls, ns, squares, min_ns, max_ns;
+};
+
+static void add(struct wm_region_fold *fold, const struct sum *sum, int bucket)
+{
+    if (fold->calls == 0 || sum->min_ns < fold->min_ns)
+        fold->min_ns = (uint32_t)sum->min_ns;
+    if (sum->max_ns > fold->max_ns)
+        fold->max_ns = (uint32_t)sum->max_ns;
+    fold->calls += sum->calls;
+    fold->sum_ns += sum->ns;
+    fold->squares += sum->squares;
+    fold->buckets[bucket] += (uint32_t)sum->calls;
+}
+
+/* How many of the calls from `at` on are alike: of one name, with none in them, and in the
+ * first bucket. In a fast loop nearly all are, and go twice as fast in this way. */
+static uint64_t add_loop(const struct wm_region_writer *writer, uint64_t at,
+                         struct wm_region_fold *fold)
+{
+    struct sum sum = { .min_ns = UINT64_MAX };
+    uint64_t what = writer->events[at & writer->mask].what;
+
+    for (; at + 1 < writer->count; at += 2) {
+        const struct wm_ring_event *begin = &writer->events[at & writer->mask];
+        const struct wm_ring_event *end = &writer->events[(at + 1) & writer->mask];
+        uint64_t ns = (uint64_t)(end->when_ns - begin->when_ns);
+        if (begin->what != what || end->what != WM_RING_END || ns > 1000)
+            break;
+        sum.calls++;
+        sum.ns += ns;
+        sum.squares += ns * ns;
+        sum.min_ns = ns < sum.min_ns ? ns : sum.min_ns;
+        sum.max_ns = ns > sum.max_ns ? ns : sum.max_ns;
+    }
+    if (sum.calls > 0)
+        add(fold, &sum, 0);
+    return sum.calls;
+}
+
+static bool add_call(struct wm_region_fold *fold, int64_t length_ns)
+{
+    uint64_t ns = (uint64_t)length_ns;
+
+    if (ns > WM_REGION_FOLD_LONGEST_NS)
+        return false;
+    add(fold, &(struct sum) { 1, ns, ns * ns, ns, ns },
+        ns <= 1000 ? 0 : 64 - __builtin_clzll((ns - 1) / 1000));
+    return true;
+}
+
+/* Adds the events of the tail, which are whole calls. Each that is open has a place of its
+ * own, so that there are no more levels than places. */
+static bool add_events(struct wm_region_writer *writer)
+{
+    struct wm_region_tail *tail = &writer->tail;
+    uint64_t at = tail->from + COPIES;
+    struct wm_ring_place *stack[WM_RING_PLACES + 1];
+    int64_t starts_ns[WM_RING_PLACES];
+    size_t depth = 0;
+
+    tail->calls += (writer->count - at) / 2;
+    while (at < writer->count) {
+        const struct wm_ring_event *event = &writer->events[at & writer->mask];
+        uint64_t calls = 0;
+        if (event->what == WM_RING_END) {
+            depth--;
+            if (!add_call(&stack[depth]->calls, event->when_ns - starts_ns[depth]))
+                return false;
+        } else {
+            stack[depth] =
+                find_place(tail, event->what >> 8, depth > 0 ? stack[depth - 1] : NULL);
+            if (!stack[depth])
+                return false;
+            calls = add_loop(writer, at, &stack[depth]->calls);
+            starts_ns[depth] = event->when_ns;
+            depth += calls == 0;
+        }
+        at += calls > 0 ? 2 * calls : 1;
+    }
+    return true;
+}
+
+/* The slice has all calls of the tail in it. */
+static void replace_events(struct wm_region_writer *writer)
+{
+    struct wm_region_tail *tail = &writer->tail;
+
+    write_slice(writer, 1 - tail->copy, WM_RING_SLICE_SLOTS);
+    tail->copy = 1 - tail->copy;
+    tail->is_due = false;
+    tail->checked = writer->count = tail->from + COPIES;
+    writer->floor = tail->base;
+    set_word(writer);
+    wm_region_writer_say(writer, WM_RING_WRITING, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* The slice becomes a settled one, of no more slots than it needs. The copy that holds, if
+ * it is the first, is written as it is. */
+static void end_slice(struct wm_region_writer *writer)
+{
+    const struct wm_region_tail *tail = &writer->tail;
+    uint64_t slots = 1 + (uint64_t)tail->place_count * WM_RING_PLACE_SLOTS;
+
+    if (tail->calls > 0)
+        write_slice(writer, 0, slots);
+    writer->count = tail->from + (tail->calls > 0 ? slots : 0);
+    leave_tail(writer);
+    if (tail->calls < LEAST) {
+        set_check(writer, BATCH);
+        return;
+    }
+    writer->tail.check = 0; /* the next call opens another */
+    wm_region_writer_set_limit(writer);
+}
+
+/* Between calls. The inbox reads a tail that is as old as a slice can be and is not being
+ * written; the fence has it seen that this one is before the clock says that it is not that
+ * old. */
+static void fold(struct wm_region_writer *writer, bool is_over)
+{
+    struct wm_region_tail *tail = &writer->tail;
+
+    wm_region_writer_enter(writer);
+    atomic_thread_fence(memory_order_seq_cst);
+    int64_t age_ns = wm_region_writer_now() - tail->from_ns;
+    if (age_ns > WM_RING_SLICE_NS || !is_fast(writer, tail->from_ns + age_ns)) {
+        wm_region_tail_settle(writer);
+        return;
+    }
+    if (!add_events(writer)) {
+        wm_region_tail_settle(writer);
+        set_check(writer, AGAIN);
+        return;
+    }
+    if (writer->count > tail->from + COPIES)
+        replace_events(writer);
+    if (is_over || age_ns > RENEW_NS) {
+        end_slice(writer);
+        return;
+    }
+    wm_region_writer_publish(writer);
+    set_check(writer, BATCH);
+}
+
+void wm_region_tail_settle(struct wm_region_writer *writer)
+{
+    const struct wm_region_tail *tail = &writer->tail;
+    const struct wm_ring_event nothing = {
+        .what = wm_region_writer_what(WM_RING_VOID, WM_RING_SLICE_SLOTS),
+    };
+
+    if (!tail->is_open)
+        return;
+    wm_region_writer_enter(writer);
+    write_slots(writer, tail->from + (1 - tail->copy) * (uint64_t)WM_RING_SLICE_SLOTS,
+                &nothing, 1);
+    leave_tail(writer);
+    set_check(writer, BATCH);
+}
+
+void wm_region_tail_close(struct wm_region_writer *writer)
+{
+    if (!writer->tail.is_open)
+        return;
+    if (writer->open == writer->tail.base)
+        fold(writer, true);
+    else
+        wm_region_tail_settle(writer);
+}
+
+void wm_region_tail_ended(struct wm_region_writer *writer)
+{
+    const struct wm_region_tail *tail = &writer->tail;
+
+    if (tail->is_open && tail->is_due && writer->open == tail->base)
+        fold(writer, false);
+}
+
+/* In a call that began in the tail: when that is over, unless it has too much in it. */
+static void fold_later(struct wm_region_writer *writer)
+{
+    struct wm_region_tail *tail = &writer->tail;
+
+    if (tail->is_due) {
+        writer->unfolded[wm_region_writer_frame(writer, tail->base)->number] = UNFOLDED;
+        wm_region_tail_settle(writer);
+        return;
+    }
+    tail->is_due = true;
+    writer->floor = tail->base + 1;
+    set_check(writer, BATCH);
+}
+
+static bool is_check_due(const struct wm_region_writer *writer)
+{
+    return writer->ring && writer->count + writer->open + 2 > writer->tail.check;
+}
+
+void wm_region_tail_check(struct wm_region_writer *writer)
+{
+    const struct wm_region_tail *tail = &writer->tail;
+
+    if (is_check_due(writer) && tail->is_open && writer->open > tail->base)
+        fold_later(writer);
+    else if (is_check_due(writer) && tail->is_open)
+        fold(writer, false);
+    if (!is_check_due(writer))
+        return;
+    if (is_fast(writer, wm_region_writer_now()) &&
+        wm_region_writer_has_room(writer, TAIL_MOST))
+        open_tail(writer);
+    else
+        set_check(writer, BATCH);
+}
