@@ -10,6 +10,7 @@ or a peer of the same run where there is one, for a millisecond means another th
 each machine. No GPU driver is opened but the fake one, for the cluster.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -391,14 +392,38 @@ def measure_regions(scratch):
     return Table("Region begin + end", "ns", 1e9, [Row(*row) for row in samples.items()], 1.2, TWO_CLOCKS)
 
 
-def measure_many_regions():
-    """Ten million pairs without a pause: the tracker has to keep up with them."""
+def compare_many_regions(rounds):
+    """Ten million pairs without a pause, and as many of readings of the clock."""
     ours, clock = [], []
-    for _ in range(5):
+    for _ in range(rounds):
         ours += run_region("many", 1, wattmeter("100ms"))
-        clock += run_region("clock", 400)
+        clock += run_region("clocks", 1)
+    return [Row("wattmeter run", ours), Row(TWO_CLOCKS, clock)]
+
+
+def measure_many_regions():
     return Table("Region begin + end, ten million back to back under run", "ns", 1e9,
-                 [Row("wattmeter run", ours), Row(TWO_CLOCKS, clock)], 1.7, TWO_CLOCKS)
+                 compare_many_regions(5), 1.5, TWO_CLOCKS)
+
+
+@contextlib.contextmanager
+def busy_loops():
+    """As many as there are cores, as on a machine that computes."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+             for _ in range(len(os.sched_getaffinity(0)))]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def measure_many_regions_when_busy():
+    with busy_loops():
+        rows = compare_many_regions(9)
+    return Table("Region begin + end, ten million pairs beside as many busy loops as cores", "ns", 1e9,
+                 rows, 2.0, TWO_CLOCKS)
 
 
 def measure_waits():
@@ -580,6 +605,7 @@ def main():
             lambda: measure_snippets(scratch),
             lambda: measure_regions(scratch),
             measure_many_regions,
+            measure_many_regions_when_busy,
             measure_waits,
             lambda: measure_analysis(peers, scratch, ".csv"),
             lambda: measure_analysis(peers, scratch, ".sqlite"),

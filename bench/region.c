@@ -2,14 +2,16 @@
 /*
  * region.c - what wm_region_begin() and wm_region_end() take.
  *
- *     region ring|off|file|clock|many|waits ROUNDS
+ *     region ring|off|file|clock|many|clocks|waits ROUNDS
  *
  * Prints the seconds of one pair, a line for each round. `ring` is with a tracker that
  * drains between the rounds: a ring that is full costs what the tracker costs. `file`
  * writes to where WATTMETER_REGIONS says. `clock` is the floor: two readings of it.
  * `many` is for `wattmeter run`: ten million pairs in a round, so that the tracker has to
- * keep up; `waits` prints the share of that time in which the program waits for it.
+ * keep up; `clocks` is the floor of that, and `waits` prints the share of that time in
+ * which the program waits for the tracker.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +80,15 @@ static int pairs_of(const char *mode)
 {
     if (strcmp(mode, "file") == 0)
         return PAIRS_OF_FILE;
-    return strcmp(mode, "many") == 0 || strcmp(mode, "waits") == 0 ? PAIRS_OF_MANY : PAIRS;
+    if (strcmp(mode, "many") == 0 || strcmp(mode, "waits") == 0 ||
+        strcmp(mode, "clocks") == 0)
+        return PAIRS_OF_MANY;
+    return PAIRS;
+}
+
+static bool is_clock(const char *mode)
+{
+    return strncmp(mode, "clock", strlen("clock")) == 0;
 }
 
 int main(int argc, char **argv)
@@ -88,7 +98,7 @@ int main(int argc, char **argv)
     int64_t complete_ns;
 
     if (argc != 3) {
-        fprintf(stderr, "usage: region ring|off|file|clock|many|waits ROUNDS\n");
+        fprintf(stderr, "usage: region ring|off|file|clock|many|clocks|waits ROUNDS\n");
         return 2;
     }
     int pairs = pairs_of(argv[1]);
@@ -108,7 +118,7 @@ int main(int argc, char **argv)
                 return 1;
         }
         slept_ns = 0;
-        int64_t took_ns = strcmp(argv[1], "clock") == 0 ? read_clock(pairs) : mark(pairs);
+        int64_t took_ns = is_clock(argv[1]) ? read_clock(pairs) : mark(pairs);
         printf("%.12f\n", strcmp(argv[1], "waits") == 0 ? (double)slept_ns / (double)took_ns
                                                         : (double)took_ns / pairs / 1e9);
     }

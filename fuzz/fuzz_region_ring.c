@@ -81,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > most)
         size = most;
     uint64_t slots = size / sizeof(struct wm_ring_event);
-    uint64_t last = is_wild ? numbers[0] : 2 * slots;
-    head.sequence = is_wild ? last / 2 : slots;
+    uint64_t last = is_wild ? numbers[0] : slots * WM_RING_UNIT;
+    head.sequence = is_wild ? last : slots / 2 * WM_RING_UNIT;
 
     require(wm_region_inbox_new(&inbox, NULL) == WM_OK);
     require(wm_region_inbox_open(inbox, NULL) == WM_OK);

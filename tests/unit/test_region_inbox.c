@@ -899,6 +899,7 @@ static void test_folded(void **state)
     struct sums sums = { 0 };
     int64_t complete_ns, inside_ns = 0;
 
+    wm_region_inbox_fold_all(log->inbox, true);
     wm_region_begin("around");
     for (int round = 0; round < ROUNDS; round++) {
         int64_t from_ns = wm_clock_monotonic_ns();
@@ -933,6 +934,132 @@ static void test_folded(void **state)
     assert_int_equal(sums.of[outer].laid_ns, sums.of[outer].all.sum_ns);
     assert_int_equal(sums.of[inner].laid_ns, sums.of[inner].all.sum_ns);
     assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
+}
+
+/* A loop of short calls waits for no tracker, nor is any of them lost, */
+static void test_loop_without_tracker(void **state)
+{
+    enum { CALLS = 40 * WM_RING_SIZE_MAX };
+    struct log *log = *state;
+    struct sums sums = { 0 };
+    int64_t complete_ns;
+
+    wm_region_inbox_fold_all(log->inbox, true);
+    wm_region_begin("first"); /* makes the ring */
+    wm_region_end();
+    long before = count_naps();
+    for (int i = 0; i < CALLS; i++) {
+        wm_region_begin("call");
+        wm_region_end();
+    }
+    assert_int_equal(count_naps(), before);
+    assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, sum_up, &sums,
+                                           &complete_ns, NULL),
+                     WM_OK);
+    assert_int_equal(sums.of[find_sum(&sums, "call")].all.calls, CALLS);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
+}
+
+/* Calls of a loop by its own account, at the same place in all processes. */
+struct account {
+    _Atomic uint64_t outer, inner;
+    atomic_bool is_over;
+};
+
+static void loop_on(void *context)
+{
+    struct account *account = context;
+
+    while (!atomic_load(&account->is_over)) {
+        wm_region_begin("outer");
+        for (int i = 0; i < 3; i++) {
+            wm_region_begin("inner");
+            wm_region_end();
+            atomic_fetch_add(&account->inner, 1);
+        }
+        wm_region_end();
+        atomic_fetch_add(&account->outer, 1);
+    }
+}
+
+static uint64_t calls_of(struct sums *sums, const char *name)
+{
+    return sums->of[find_sum(sums, name)].all.calls;
+}
+
+/* by kill -9 in the middle of it, */
+static void test_killed_in_loop(void **state)
+{
+    enum { ROUNDS = 40 };
+
+    (void)state;
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        struct account *account = mmap(NULL, sizeof(*account), PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        struct wm_region_inbox *inbox;
+        struct sums sums = { 0 };
+        int64_t complete_ns;
+        assert_true(account != MAP_FAILED);
+        assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
+        assert_int_equal(wm_region_inbox_open(inbox, NULL), WM_OK);
+        wm_region_inbox_fold_all(inbox, true);
+        assert_int_equal(wm_region_listen(wm_region_inbox_path(inbox), NULL), WM_OK);
+        pid_t pid = run_child(loop_on, account);
+        while (atomic_load(&account->outer) < 1000 + 777 * round)
+            if (round % 2 == 0)
+                assert_true(wm_region_inbox_drain(inbox, false, INT64_MAX, sum_up, &sums,
+                                                  &complete_ns, NULL) >= 0);
+        kill(pid, SIGKILL);
+        join(pid);
+        assert_int_equal(wm_region_inbox_drain(inbox, true, INT64_MAX, sum_up, &sums,
+                                               &complete_ns, NULL),
+                         WM_OK);
+        uint64_t outer = calls_of(&sums, "outer"), inner = calls_of(&sums, "inner");
+        assert_in_range(outer, atomic_load(&account->outer),
+                        atomic_load(&account->outer) + 1);
+        assert_in_range(inner, atomic_load(&account->inner),
+                        atomic_load(&account->inner) + 1);
+        assert_in_range(inner, 3 * outer, 3 * outer + 3);
+        assert_true(sums.depth <= 2);
+        assert_int_equal(wm_region_inbox_trouble(inbox)->lost, 0);
+        assert_int_equal(wm_region_inbox_trouble(inbox)->damaged, 0);
+        assert_int_equal(wm_region_listen(NULL, NULL), WM_OK);
+        wm_region_inbox_free(inbox);
+        munmap(account, sizeof(*account));
+    }
+}
+
+static void *loop_in_thread(void *context)
+{
+    loop_on(context);
+    return NULL;
+}
+
+/* or by the end of the tracker, after which the loop has no regions. */
+static void test_end_in_loop(void **state)
+{
+    struct log *log = *state;
+    struct sums sums = { 0 };
+    struct account account = { .outer = 0 };
+    pthread_t thread;
+    int64_t complete_ns;
+
+    assert_int_equal(pthread_create(&thread, NULL, loop_in_thread, &account), 0);
+    while (atomic_load(&account.outer) < 10000)
+        usleep(100);
+    uint64_t before = atomic_load(&account.outer);
+    assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, sum_up, &sums,
+                                           &complete_ns, NULL),
+                     WM_OK);
+    assert_in_range(calls_of(&sums, "outer"), before, atomic_load(&account.outer) + 1);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
+    wm_region_inbox_free(log->inbox);
+    while (wm_region_is_on())
+        usleep(100);
+    atomic_store(&account.is_over, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(wm_region_inbox_new(&log->inbox, NULL), WM_OK);
+    assert_int_equal(wm_region_inbox_open(log->inbox, NULL), WM_OK);
 }
 
 /* As many calls in a moment as are less than half a million a second are one each, */
@@ -1058,7 +1185,7 @@ static void test_closed(void **state)
 struct bad_ring {
     const char *name;
     struct wm_ring head;
-    struct wm_ring_event events[4];
+    struct wm_ring_event events[16];
     size_t size;          /* of the file; 0: as it should be */
     const char *expected; /* what comes of it all the same */
     bool is_sound;
@@ -1081,6 +1208,20 @@ struct bad_ring {
     {                                                                                      \
         when, 1 << 8 | WM_RING_BEGIN                                                       \
     }
+
+#define SLICE(places, slots)                                                               \
+    {                                                                                      \
+        4, ((places) | (uint64_t)(slots) << 8) << 8 | WM_RING_SLICE                        \
+    }
+/* Calls of 100 ns. */
+#define PLACE(number, parent, calls, counted, sum_ns)                                      \
+    { (number) | (int64_t)(parent) << 32, calls }, { sum_ns, 10000 },                      \
+        { 100 | INT64_C(100) << 32, counted }, { 0, 0 },                                   \
+    {                                                                                      \
+        0, 0                                                                               \
+    }
+#define TOP WM_RING_PLACES
+#define TAIL_SLOTS (2 * WM_RING_SLICE_SLOTS)
 
 static void write_ring(const char *folder, const char *name, const struct bad_ring *ring)
 {
@@ -1265,6 +1406,109 @@ static void test_bad_rings(void **state)
           true },
         { "time below 0", SOUND(3), { NAMED, BEGUN(INT64_MIN) }, 0, "0(n 0!", true },
         { "time to come", SOUND(3), { NAMED, BEGUN(INT64_MAX) }, 0, "0(n 0!", true },
+        { "a slice",
+          SOUND(8),
+          { NAMED, SLICE(1, 6), PLACE(1, TOP, 3, 3, 300) },
+          0,
+          "0(n 0) 0!",
+          true },
+        { "a slice, one in the other",
+          SOUND(13),
+          { NAMED, SLICE(2, 11), PLACE(1, TOP, 3, 3, 300), PLACE(1, 0, 2, 2, 200) },
+          0,
+          "0(n 0(n 0) 0) 0!",
+          true },
+        { "a slice, empty, and slots that mean nothing",
+          SOUND(7),
+          { NAMED, SLICE(0, 2), { 0, 0 }, { 0, 3 << 8 | WM_RING_VOID } },
+          0,
+          "",
+          true },
+        { "a slice in a tail",
+          MADE((2 + TAIL_SLOTS) * WM_RING_UNIT + TAIL_SLOTS * WM_RING_TAIL),
+          { NAMED, SLICE(1, 161), PLACE(1, TOP, 3, 3, 300) },
+          0,
+          "0(n 0) 0!",
+          true },
+        { "a tail, another copy of which holds",
+          MADE((2 + TAIL_SLOTS) * WM_RING_UNIT + TAIL_SLOTS * WM_RING_TAIL + WM_RING_COPY),
+          { NAMED, SLICE(1, 161), PLACE(1, TOP, 3, 3, 300) },
+          0,
+          "",
+          false },
+        { "a tail without a slice",
+          MADE(3 * WM_RING_UNIT + WM_RING_TAIL),
+          { NAMED },
+          0,
+          "",
+          false },
+        { "a tail of more than there is",
+          MADE(3 * WM_RING_UNIT + TAIL_SLOTS * WM_RING_TAIL),
+          { NAMED },
+          0,
+          "",
+          false },
+        { "a slice of no slots",
+          SOUND(8),
+          { NAMED, SLICE(1, 0), PLACE(1, TOP, 3, 3, 300) },
+          0,
+          "",
+          false },
+        { "a slice of too few",
+          SOUND(8),
+          { NAMED, SLICE(1, 5), PLACE(1, TOP, 3, 3, 300) },
+          0,
+          "",
+          false },
+        { "half a slice",
+          SOUND(7),
+          { NAMED, SLICE(1, 6), PLACE(1, TOP, 3, 3, 300) },
+          0,
+          "",
+          false },
+        { "a slice of too many places", SOUND(16), { NAMED, SLICE(33, 14) }, 0, "", false },
+        { "a place without a name",
+          SOUND(8),
+          { NAMED, SLICE(1, 6), PLACE(2, TOP, 3, 3, 300) },
+          0,
+          "",
+          false },
+        { "a place in itself",
+          SOUND(8),
+          { NAMED, SLICE(1, 6), PLACE(1, 0, 3, 3, 300) },
+          0,
+          "",
+          false },
+        { "a place of no calls",
+          SOUND(8),
+          { NAMED, SLICE(1, 6), PLACE(1, TOP, 0, 0, 0) },
+          0,
+          "",
+          false },
+        { "calls that are not in its histogram",
+          SOUND(8),
+          { NAMED, SLICE(1, 6), PLACE(1, TOP, 3, 2, 300) },
+          0,
+          "",
+          false },
+        { "calls that are longer than a slice",
+          SOUND(8),
+          { NAMED, SLICE(1, 6), PLACE(1, TOP, 3, 3, WM_RING_SLICE_NS + 1) },
+          0,
+          "",
+          false },
+        { "no slots that mean nothing",
+          SOUND(3),
+          { NAMED, { 0, WM_RING_VOID } },
+          0,
+          "",
+          false },
+        { "too many slots that mean nothing",
+          SOUND(3),
+          { NAMED, { 0, 2 << 8 | WM_RING_VOID } },
+          0,
+          "",
+          false },
         { "in the middle of one",
           MADE(3 * WM_RING_UNIT + WM_RING_WRITING),
           { NAMED, BEGUN(5) },
@@ -1772,6 +2016,9 @@ int main(void)
         TEST(test_size),
         TEST(test_clocks),
         TEST(test_folded),
+        TEST(test_loop_without_tracker),
+        TEST(test_killed_in_loop),
+        TEST(test_end_in_loop),
         TEST(test_bursts),
         TEST(test_slow_after_fast),
         TEST(test_short_calls),
