@@ -22,6 +22,9 @@ int64_t wm_clock_monotonic_ns(void);
  * driver that takes long may answer with what was at any time of its call. */
 int64_t wm_clock_middle_ns(int64_t *begin_ns);
 
+/* Whose CLOCK_MONOTONIC it is: a number of the time namespace. 0: unknown. */
+uint64_t wm_clock_namespace(void);
+
 /* Nanoseconds since 1970, UTC. */
 int64_t wm_clock_unix_ns(void);
 

@@ -24,7 +24,8 @@
  * events it adds them to the copy that does not hold, and in one store says that this one
  * holds now and the events are gone. So a ring is whole whenever its thread is killed. The
  * inbox reads a tail only when the thread can no longer fold into it: when it is settled,
- * that is not a tail any more, or WM_RING_SLICE_NS after it was first seen.
+ * that is not a tail any more, or WM_RING_SLICE_NS after its beginning. That takes a clock
+ * that both have.
  *
  * Each end takes what it reads here for the word of a stranger. A file that is cut short
  * is noticed by the inbox, which has it read by the kernel; the thread, which cannot
@@ -144,7 +145,8 @@ enum { WM_RING_EVENTS_AT = 4096 };
 struct wm_ring_control {
     uint64_t magic;
     uint32_t version;
-    int32_t pid; /* of the tracker, as it knows itself */
+    int32_t pid;    /* of the tracker, as it knows itself */
+    uint64_t clock; /* the tracker's wm_clock_namespace() */
     _Alignas(64) _Atomic uint64_t rings_made;
     _Atomic uint64_t rings_ready; /* those that have their name */
     _Atomic uint64_t processes;

@@ -1005,10 +1005,11 @@ static void test_killed_in_loop(void **state)
         wm_region_inbox_fold_all(inbox, true);
         assert_int_equal(wm_region_listen(wm_region_inbox_path(inbox), NULL), WM_OK);
         pid_t pid = run_child(loop_on, account);
-        while (atomic_load(&account->outer) < 1000 + 777 * round)
-            if (round % 2 == 0)
-                assert_true(wm_region_inbox_drain(inbox, false, INT64_MAX, sum_up, &sums,
-                                                  &complete_ns, NULL) >= 0);
+        while (atomic_load(&account->outer) < 1000 + 777 * round) {
+            usleep(round % 2 * 5000);
+            assert_true(wm_region_inbox_drain(inbox, false, INT64_MAX, sum_up, &sums,
+                                              &complete_ns, NULL) >= 0);
+        }
         kill(pid, SIGKILL);
         join(pid);
         assert_int_equal(wm_region_inbox_drain(inbox, true, INT64_MAX, sum_up, &sums,

@@ -153,6 +153,7 @@ static int map_control(struct wm_region_folder *folder, int fd, struct wm_error 
         .magic = WM_CONTROL_MAGIC,
         .version = WM_RING_VERSION,
         .pid = getpid(),
+        .clock = wm_clock_namespace(),
     };
     size_t size = sizeof(new);
 

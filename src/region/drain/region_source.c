@@ -134,6 +134,13 @@ static bool look_at_capacity(struct wm_region_source *source, uint64_t written)
     return true;
 }
 
+static int64_t between(int64_t low_ns, int64_t value_ns, int64_t high_ns)
+{
+    if (value_ns > high_ns)
+        value_ns = high_ns;
+    return value_ns > low_ns ? value_ns : low_ns;
+}
+
 static uint64_t tail_begin(const struct wm_region_source *source)
 {
     return source->state.end - source->state.tail;
@@ -149,24 +156,17 @@ void wm_region_source_take_tail(struct wm_region_source *source)
     source->written = source->state.end;
 }
 
-/* Reads of its tail since when it is one, unless that is known. It is by this clock that it
- * is old: a program may have another. */
 static bool look_at_tail(struct wm_region_source *source)
 {
-    uint64_t begin = tail_begin(source);
     struct wm_ring_event head;
 
     if (source->state.tail == 0)
         return true;
     if (source->state.tail < 2 * WM_RING_SLICE_SLOTS ||
-        !wm_shared_read(&head, &source->events[begin & (source->capacity - 1)],
+        !wm_shared_read(&head, &source->events[tail_begin(source) & (source->capacity - 1)],
                         sizeof(head)))
         return false;
-    if (begin == source->tail_at && head.when_ns == source->tail_ns)
-        return true;
-    source->tail_at = begin;
-    source->tail_ns = head.when_ns;
-    source->tail_until_ns = wm_clock_monotonic_ns() + WM_RING_SLICE_NS;
+    source->tail_ns = between(0, head.when_ns, WM_TIME_MAX_NS);
     return true;
 }
 
@@ -174,7 +174,7 @@ static bool look_at_tail(struct wm_region_source *source)
 static bool is_settled(const struct wm_region_source *source, int64_t now_ns)
 {
     return source->state.tail == 0 ||
-           (!source->state.is_writing && now_ns > source->tail_until_ns);
+           (!source->state.is_writing && now_ns - source->tail_ns > WM_RING_SLICE_NS);
 }
 
 /* Whether the thread stopped in the middle of an event. */
@@ -318,13 +318,6 @@ static int take_name(struct wm_region_source *source, uint64_t local, uint64_t l
         return WM_ENOMEM;
     source->taken += 1 + slots;
     return 1;
-}
-
-static int64_t between(int64_t low_ns, int64_t value_ns, int64_t high_ns)
-{
-    if (value_ns > high_ns)
-        value_ns = high_ns;
-    return value_ns > low_ns ? value_ns : low_ns;
 }
 
 /* The event at `taken`; false where it is none. */

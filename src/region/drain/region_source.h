@@ -83,10 +83,7 @@ struct wm_region_source {
     bool is_over;    /* the thread's last event was handed out */
     uint64_t next_slots;
 
-    /* The tail that was seen last: its slice is of calls after `tail_ns`, and it cannot
-     * change after `tail_until_ns`. */
-    uint64_t tail_at;
-    int64_t tail_ns, tail_until_ns;
+    int64_t tail_ns; /* beginning of its tail */
     struct wm_region_folds folds;
 
     struct wm_ring_event copied[WM_REGION_SLOTS];

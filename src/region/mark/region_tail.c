@@ -25,7 +25,8 @@ enum { AGAIN = 4096, UNFOLDED = 64 };
 enum { LEAST = 16 };
 
 /* Half a million calls a second are left as they are. What a slower time has left of that
- * is kept for a burst; and after a faster one it takes a moment to be back. */
+ * is kept for a first burst: a loop that has been folded goes on after it lost its
+ * processor. After a faster time it takes a moment to be back. */
 #define PACE_CALL_NS INT64_C(2000)
 #define PACE_KEPT_NS (4 * WM_NS_PER_MS)
 #define PACE_OVER_NS WM_NS_PER_MS
@@ -48,11 +49,13 @@ static bool is_fast(struct wm_region_writer *writer, int64_t now_ns)
 {
     struct wm_region_tail *tail = &writer->tail;
     int64_t calls = (int64_t)(writer->count - tail->checked) / 2;
+    bool has_folded = tail->from > 0;
+    int64_t kept_ns = has_folded ? 0 : PACE_KEPT_NS;
 
     tail->checked = writer->count;
     tail->paced_ns += calls * PACE_CALL_NS;
-    if (tail->paced_ns < now_ns - PACE_KEPT_NS)
-        tail->paced_ns = now_ns - PACE_KEPT_NS;
+    if (tail->paced_ns < now_ns - kept_ns)
+        tail->paced_ns = now_ns - kept_ns;
     if (tail->paced_ns > now_ns + PACE_OVER_NS)
         tail->paced_ns = now_ns + PACE_OVER_NS;
     return tail->paced_ns > now_ns ||
@@ -99,7 +102,6 @@ static void open_tail(struct wm_region_writer *writer)
 
     wm_region_writer_enter(writer);
     tail->is_open = true;
-    tail->is_due = false;
     tail->copy = 0;
     tail->from = writer->count;
     tail->base = writer->floor = writer->open;
@@ -115,7 +117,7 @@ static void open_tail(struct wm_region_writer *writer)
 
 static void leave_tail(struct wm_region_writer *writer)
 {
-    writer->tail.is_open = false;
+    writer->tail.is_open = writer->tail.is_due = false;
     writer->tail.base = writer->floor = 0;
     writer->tail.checked = writer->count;
     set_word(writer);
@@ -243,29 +245,34 @@ static void replace_events(struct wm_region_writer *writer)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+/* With the next call. */
+static void open_next(struct wm_region_writer *writer)
+{
+    writer->tail.check = 0;
+    wm_region_writer_set_limit(writer);
+}
+
 /* The slice becomes a settled one, of no more slots than it needs. The copy that holds, if
  * it is the first, is written as it is. */
 static void end_slice(struct wm_region_writer *writer)
 {
-    const struct wm_region_tail *tail = &writer->tail;
+    struct wm_region_tail *tail = &writer->tail;
     uint64_t slots = 1 + (uint64_t)tail->place_count * WM_RING_PLACE_SLOTS;
 
     if (tail->calls > 0)
         write_slice(writer, 0, slots);
     writer->count = tail->from + (tail->calls > 0 ? slots : 0);
     leave_tail(writer);
-    if (tail->calls < LEAST) {
+    if (tail->calls < LEAST)
         set_check(writer, BATCH);
-        return;
-    }
-    writer->tail.check = 0; /* the next call opens another */
-    wm_region_writer_set_limit(writer);
+    else
+        open_next(writer);
 }
 
 /* Between calls. The inbox reads a tail that is as old as a slice can be and is not being
  * written; the fence has it seen that this one is before the clock says that it is not that
  * old. */
-static void fold(struct wm_region_writer *writer, bool is_over)
+static bool fold(struct wm_region_writer *writer, bool is_over)
 {
     struct wm_region_tail *tail = &writer->tail;
 
@@ -274,21 +281,22 @@ static void fold(struct wm_region_writer *writer, bool is_over)
     int64_t age_ns = wm_region_writer_now() - tail->from_ns;
     if (age_ns > WM_RING_SLICE_NS || !is_fast(writer, tail->from_ns + age_ns)) {
         wm_region_tail_settle(writer);
-        return;
+        return false;
     }
     if (!add_events(writer)) {
         wm_region_tail_settle(writer);
         set_check(writer, AGAIN);
-        return;
+        return false;
     }
     if (writer->count > tail->from + COPIES)
         replace_events(writer);
     if (is_over || age_ns > RENEW_NS) {
         end_slice(writer);
-        return;
+        return true;
     }
     wm_region_writer_publish(writer);
     set_check(writer, BATCH);
+    return true;
 }
 
 void wm_region_tail_settle(struct wm_region_writer *writer)
@@ -307,21 +315,31 @@ void wm_region_tail_settle(struct wm_region_writer *writer)
     set_check(writer, BATCH);
 }
 
-void wm_region_tail_close(struct wm_region_writer *writer)
+/* Whether all of it was folded. */
+static bool close_tail(struct wm_region_writer *writer)
 {
-    if (!writer->tail.is_open)
-        return;
     if (writer->open == writer->tail.base)
-        fold(writer, true);
-    else
-        wm_region_tail_settle(writer);
+        return fold(writer, true);
+    wm_region_tail_settle(writer);
+    return false;
 }
 
-void wm_region_tail_ended(struct wm_region_writer *writer)
+void wm_region_tail_close(struct wm_region_writer *writer)
+{
+    if (writer->tail.is_open)
+        close_tail(writer);
+}
+
+/* What comes after one that is around the tail may be around more of what is folded. */
+void wm_region_tail_end(struct wm_region_writer *writer)
 {
     const struct wm_region_tail *tail = &writer->tail;
+    bool is_next = tail->is_open && writer->open == tail->base && close_tail(writer);
 
-    if (tail->is_open && tail->is_due && writer->open == tail->base)
+    wm_region_writer_close(writer);
+    if (is_next)
+        open_next(writer);
+    else if (tail->is_due && writer->open == tail->base)
         fold(writer, false);
 }
 
@@ -355,7 +373,7 @@ void wm_region_tail_check(struct wm_region_writer *writer)
         fold(writer, false);
     if (!is_check_due(writer))
         return;
-    if (is_fast(writer, wm_region_writer_now()) &&
+    if (writer->target->has_clock && is_fast(writer, wm_region_writer_now()) &&
         wm_region_writer_has_room(writer, TAIL_MOST))
         open_tail(writer);
     else

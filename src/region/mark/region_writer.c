@@ -55,6 +55,11 @@ static int map_control(int fd, const char *path, struct wm_ring_control **ret_co
     return WM_OK;
 }
 
+static void look_at_clock(struct wm_region_target *target)
+{
+    target->has_clock = target->clock != 0 && target->clock == wm_clock_namespace();
+}
+
 int wm_region_target_open(const char *path, struct wm_region_target **ret_target,
                           struct wm_error *err)
 {
@@ -78,6 +83,8 @@ int wm_region_target_open(const char *path, struct wm_region_target **ret_target
         free(target);
         return status;
     }
+    target->clock = target->control->clock;
+    look_at_clock(target);
     *ret_target = target;
     return WM_OK;
 }
@@ -97,6 +104,7 @@ void wm_region_target_forget(struct wm_region_target *target)
     target->users = 1;
     target->first = NULL;
     target->is_left = false;
+    look_at_clock(target);
 }
 
 /* The more there are, the less each has: 64 large ones take 64 MiB, which is all that
@@ -613,10 +621,7 @@ static void end(struct wm_region_writer *writer)
         end_nothing(writer);
         return;
     }
-    if (writer->open == writer->tail.base)
-        wm_region_tail_close(writer);
-    wm_region_writer_close(writer);
-    wm_region_tail_ended(writer);
+    wm_region_tail_end(writer);
 }
 
 static bool start(struct wm_region_writer *writer, const char *name, uint64_t id)

@@ -31,6 +31,8 @@ struct wm_region_target {
     struct wm_ring *first; /* of this process; NULL: it has made none yet */
     size_t first_bytes;    /* that are mapped */
     bool is_left;          /* its thread has ended */
+    uint64_t clock;        /* the tracker's wm_clock_namespace() */
+    bool has_clock;        /* which is this one's, too */
 };
 
 /* WM_ENOENT, WM_EACCES or WM_EFORMAT where there is no inbox of this user and version. */
@@ -301,8 +303,8 @@ bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind ki
  * calls come fast or do not. */
 void wm_region_tail_check(struct wm_region_writer *writer);
 
-/* An end was written. */
-void wm_region_tail_ended(struct wm_region_writer *writer);
+/* Ends the innermost call: one around the tail, or perhaps one that it is due after. */
+void wm_region_tail_end(struct wm_region_writer *writer);
 
 /* What comes next is not folded. */
 void wm_region_tail_close(struct wm_region_writer *writer);
