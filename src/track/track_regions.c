@@ -17,7 +17,7 @@
 enum { BATCH_MAX = 512 };
 
 /* Edges that are kept for takers that are not there yet: 32 MiB of them. When an eighth of
- * it is taken, short calls are taken together however slowly they come. */
+ * it is taken, short calls are folded however slowly they come. */
 enum { KEPT_MAX = 1 << 18, KEPT_MANY = KEPT_MAX / 8 };
 
 /* So many ticks without any ring are worked off at once: each by itself would cost many

@@ -5,7 +5,8 @@
  * Events are handed out of the rings themselves: nothing is sorted beforehand or kept
  * aside, so that the memory for it is that of the rings. What is younger than a
  * quarter of a millisecond waits for the next time, for a thread may be about to write
- * something that is older; see wm_region_writer_enter().
+ * something that is older; see wm_region_writer_enter(). Events wait for a tail that is
+ * older than they are, too, for as long as it may change.
  */
 #include "region/drain/region_inbox.h"
 

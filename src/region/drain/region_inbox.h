@@ -39,8 +39,8 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox);
 /* Whether no thread has made a ring yet: then draining can wait. */
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox);
 
-/* Short calls that come fast are handed out together, as one that has a fold: from now on
- * however fast they come, or no longer so. */
+/* Threads fold short calls that come fast, which are handed out as one: from now on however
+ * slowly they come, or no longer so. */
 void wm_region_inbox_fold_all(struct wm_region_inbox *inbox, bool folds_all);
 
 /* Takes an event; negative stops the draining, and the event comes again. Its name and its
