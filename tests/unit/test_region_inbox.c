@@ -936,10 +936,18 @@ static void test_folded(void **state)
     assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
 }
 
-/* A loop of short calls waits for no tracker, nor is any of them lost, */
+/* A slow loop loses its processor so often that what it leaves unfolded fills the ring. */
+#ifdef __SANITIZE_THREAD__
+enum { LOOP_CALLS = WM_RING_SIZE_MAX / 8 };
+#else
+enum { LOOP_CALLS = 2 * WM_RING_SIZE_MAX };
+#endif
+
+/* A loop of short calls waits for no tracker, though they are many times what the ring
+ * holds, nor is any of them lost, */
 static void test_loop_without_tracker(void **state)
 {
-    enum { CALLS = 40 * WM_RING_SIZE_MAX };
+    enum { ROUNDS = 20 };
     struct log *log = *state;
     struct sums sums = { 0 };
     int64_t complete_ns;
@@ -947,16 +955,18 @@ static void test_loop_without_tracker(void **state)
     wm_region_inbox_fold_all(log->inbox, true);
     wm_region_begin("first"); /* makes the ring */
     wm_region_end();
-    long before = count_naps();
-    for (int i = 0; i < CALLS; i++) {
-        wm_region_begin("call");
-        wm_region_end();
+    for (int round = 0; round < ROUNDS; round++) {
+        long before = count_naps();
+        for (int i = 0; i < LOOP_CALLS; i++) {
+            wm_region_begin("call");
+            wm_region_end();
+        }
+        assert_int_equal(count_naps(), before);
+        assert_int_equal(wm_region_inbox_drain(log->inbox, round == ROUNDS - 1, INT64_MAX,
+                                               sum_up, &sums, &complete_ns, NULL),
+                         WM_OK);
     }
-    assert_int_equal(count_naps(), before);
-    assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, sum_up, &sums,
-                                           &complete_ns, NULL),
-                     WM_OK);
-    assert_int_equal(sums.of[find_sum(&sums, "call")].all.calls, CALLS);
+    assert_int_equal(sums.of[find_sum(&sums, "call")].all.calls, ROUNDS * LOOP_CALLS);
     assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
 }
 
@@ -1045,9 +1055,13 @@ static void test_end_in_loop(void **state)
     pthread_t thread;
     int64_t complete_ns;
 
+    wm_region_inbox_fold_all(log->inbox, true);
     assert_int_equal(pthread_create(&thread, NULL, loop_in_thread, &account), 0);
-    while (atomic_load(&account.outer) < 10000)
+    while (atomic_load(&account.outer) < 10000) {
         usleep(100);
+        assert_true(wm_region_inbox_drain(log->inbox, false, INT64_MAX, sum_up, &sums,
+                                          &complete_ns, NULL) >= 0);
+    }
     uint64_t before = atomic_load(&account.outer);
     assert_int_equal(wm_region_inbox_drain(log->inbox, true, INT64_MAX, sum_up, &sums,
                                            &complete_ns, NULL),
@@ -1091,12 +1105,13 @@ static void test_slow_after_fast(void **state)
     enum { FAST = 20000, SLOW = 200, PAUSE_NS = 20000 };
     struct log *log = *state;
     struct sums sums = { 0 };
-    int64_t complete_ns;
+    int64_t complete_ns, took_ns = -wm_clock_monotonic_ns();
 
     for (int i = 0; i < FAST; i++) {
         wm_region_begin("fast");
         wm_region_end();
     }
+    took_ns += wm_clock_monotonic_ns();
     usleep(3000);
     for (int i = 0; i < SLOW; i++) {
         int64_t until_ns = wm_clock_monotonic_ns() + PAUSE_NS;
@@ -1110,7 +1125,7 @@ static void test_slow_after_fast(void **state)
                      WM_OK);
     const size_t fast = find_sum(&sums, "fast"), slow = find_sum(&sums, "slow");
     assert_int_equal(sums.of[fast].all.calls, FAST);
-    assert_true(sums.of[fast].rows < FAST / 2);
+    assert_true(sums.of[fast].rows < FAST / 2 || took_ns > FAST * WM_NS_PER_MS / 1000);
     assert_int_equal(sums.of[slow].all.calls, SLOW);
     assert_int_equal(sums.of[slow].rows, SLOW);
 }

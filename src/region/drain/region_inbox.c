@@ -29,6 +29,9 @@
 
 #define MARGIN_NS (WM_NS_PER_MS / 4)
 
+/* How long tails are waited for at the end, whatever they say. */
+#define END_MOST_NS (2 * WM_NS_PER_S)
+
 /* How often files that were not announced are searched for. */
 #define SEARCH_NS WM_NS_PER_S
 
@@ -441,8 +444,8 @@ static void end_tails(struct wm_region_inbox *inbox, int64_t end_ns)
 
     for (size_t i = 0; i < inbox->source_count; i++) {
         struct wm_region_source *source = inbox->sources[i];
-        while (has_tail(inbox, source, end_ns) &&
-               wm_clock_monotonic_ns() < end_ns + 2 * WM_RING_SLICE_NS)
+        while (has_tail(inbox, source, end_ns) && !source->is_stuck &&
+               wm_clock_monotonic_ns() < end_ns + END_MOST_NS)
             nanosleep(&moment, NULL);
         if (wm_region_source_has_tail(source) && source->tail_ns <= end_ns)
             wm_region_source_take_tail(source);

@@ -24,6 +24,9 @@
 #define NAME_BYTES_MAX ((size_t)64 << 20)
 #define BYTES_PER_NAME 16
 
+/* A thread may be between two tails each time that it is looked at; but it will not be. */
+enum { LOOKS = 100 };
+
 static bool is_power_of_two(uint64_t number)
 {
     return number > 0 && (number & (number - 1)) == 0;
@@ -156,18 +159,22 @@ void wm_region_source_take_tail(struct wm_region_source *source)
     source->written = source->state.end;
 }
 
-static bool look_at_tail(struct wm_region_source *source)
+/* Looks at the tail that a head says. WM_EIO: it was another by then. */
+static int look_at_tail(struct wm_region_source *source)
 {
-    struct wm_ring_event head;
+    struct wm_ring_event first;
+    uint64_t begin = tail_begin(source), sequence;
 
     if (source->state.tail == 0)
-        return true;
+        return WM_OK;
     if (source->state.tail < 2 * WM_RING_SLICE_SLOTS ||
-        !wm_shared_read(&head, &source->events[tail_begin(source) & (source->capacity - 1)],
-                        sizeof(head)))
-        return false;
-    source->tail_ns = between(0, head.when_ns, WM_TIME_MAX_NS);
-    return true;
+        !wm_shared_read(&first, &source->events[begin & (source->capacity - 1)],
+                        sizeof(first)) ||
+        !wm_shared_read(&sequence, &source->ring->sequence, sizeof(sequence)))
+        return WM_EFORMAT;
+    const struct wm_ring_state state = wm_ring_state(sequence);
+    source->tail_ns = between(0, first.when_ns, WM_TIME_MAX_NS);
+    return state.tail > 0 && state.end - state.tail == begin ? WM_OK : WM_EIO;
 }
 
 /* Whether what is written stays. */
@@ -188,33 +195,38 @@ static void look_for_stop(struct wm_region_source *source, uint64_t sequence,
     source->is_stuck = source->state.is_writing && now_ns - source->stuck_ns > STUCK_NS;
 }
 
-void wm_region_source_look(struct wm_region_source *source, int64_t now_ns)
+static int look(struct wm_region_source *source, int64_t now_ns)
 {
     struct wm_ring head;
 
-    if (source->is_broken || source->gone_ns != 0)
-        return;
-    source->is_broken = true;
     if (!wm_shared_read(&head, source->ring, sizeof(head)))
-        return;
-    uint64_t sequence = atomic_load(&head.sequence);
+        return WM_EFORMAT;
+    uint64_t sequence = atomic_load(&head.sequence), lost = atomic_load(&head.lost);
     const struct wm_ring_state state = wm_ring_state(sequence);
-    uint64_t lost = atomic_load(&head.lost);
 
     if (state.tail > state.end || state.end < source->written ||
         state.end - state.tail < tail_begin(source) ||
         !look_at_capacity(source, state.end) ||
         state.end - source->taken > source->capacity ||
         !wm_ring_is_count(lost, source->lost, now_ns - source->since_ns))
-        return;
+        return WM_EFORMAT;
     source->state = state;
     source->lost = lost;
-    if (!look_at_tail(source))
-        return;
-    source->is_broken = false;
     look_for_stop(source, sequence, now_ns);
-    if (is_settled(source, now_ns))
-        source->written = state.end;
+    return look_at_tail(source);
+}
+
+void wm_region_source_look(struct wm_region_source *source, int64_t now_ns)
+{
+    int status = WM_EIO;
+
+    if (source->is_broken || source->gone_ns != 0)
+        return;
+    for (int i = 0; i < LOOKS && status == WM_EIO; i++)
+        status = look(source, now_ns);
+    source->is_broken = status == WM_EFORMAT;
+    if (status == WM_OK && is_settled(source, now_ns))
+        source->written = source->state.end;
     else if (source->written < tail_begin(source))
         source->written = tail_begin(source);
 }
