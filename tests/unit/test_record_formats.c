@@ -646,10 +646,53 @@ static void test_locale(void **state)
     assert_near(json_total(json, "gpu0_utilization_ratio"), 10, 0);
 }
 
+/* Recordings before sensors said what they contain: by source, kind and label. */
+static void test_old_contains(void **state)
+{
+    static const struct {
+        const char *source, *label, *metric;
+        enum wm_device_kind kind, becomes;
+        enum wm_contains contains;
+    } rows[] = {
+        { "rapl", "package0", "energy", WM_DEVICE_CPU, WM_DEVICE_CPU, WM_CONTAINS_PACKAGE },
+        { "rapl", "dram0", "energy", WM_DEVICE_DRAM, WM_DEVICE_DRAM, WM_CONTAINS_DEVICE },
+        { "rapl", "psys", "energy", WM_DEVICE_PLATFORM, WM_DEVICE_PLATFORM,
+          WM_CONTAINS_PLATFORM },
+        { "hwmon", "module0", "power", WM_DEVICE_PLATFORM, WM_DEVICE_PLATFORM,
+          WM_CONTAINS_MODULE },
+        { "battery", "BAT0", "power", WM_DEVICE_PLATFORM, WM_DEVICE_PLATFORM,
+          WM_CONTAINS_PLATFORM },
+        { "hwmon", "sysio0", "power", WM_DEVICE_OTHER, WM_DEVICE_OTHER,
+          WM_CONTAINS_DEVICE },
+        { "nvml", "gpu0", "energy", WM_DEVICE_GPU, WM_DEVICE_GPU, WM_CONTAINS_DEVICE },
+        /* A GPU in a processor: its power is the processor's. */
+        { "drm", "card1", "energy", WM_DEVICE_GPU, WM_DEVICE_GPU, WM_CONTAINS_PACKAGE },
+        { "drm", "card1", "power", WM_DEVICE_OTHER, WM_DEVICE_CPU, WM_CONTAINS_PACKAGE },
+        { "drm", "card2", "energy", WM_DEVICE_GPU, WM_DEVICE_GPU, WM_CONTAINS_DEVICE },
+    };
+    struct wm_channel channels[ARRAY_LEN(rows)] = { { 0 } };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        channels[i].source = rows[i].source;
+        channels[i].device = channels[i].label = rows[i].label;
+        channels[i].metric = rows[i].metric;
+        channels[i].device_kind = rows[i].kind;
+    }
+    wm_channel_old_contains(channels, ARRAY_LEN(rows));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (channels[i].device_kind != rows[i].becomes ||
+            channels[i].sensor.contains != rows[i].contains)
+            fail_msg("%s: kind %d, contains %d", rows[i].label,
+                     (int)channels[i].device_kind, (int)channels[i].sensor.contains);
+    }
+}
+
 int main(void)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_old_contains),
         WITH_DIR(test_round_trip),
         WITH_DIR(test_many_ticks),
         WITH_DIR(test_no_ticks),
