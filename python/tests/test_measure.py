@@ -119,6 +119,33 @@ def test_no_thread_is_left_waiting(no_gpus):
     ) == before
 
 
+def test_a_gpu_within_a_module_is_lacking(fake_gpus, tmp_path, monkeypatch, python):
+    """The driver reports the module's power, which has the CPU's in it."""
+    fake_gpus("everything")
+    scenario = tmp_path / "module.json"
+    scenario.write_text(
+        '{"gpus": [{"name": "SIMULATED GH200", "power": 300, "power_module": 520,'
+        ' "power_instant_scopes": [1], "power_average_scopes": [1]}]}'
+    )
+    socket = tmp_path / "class/hwmon/hwmon0"
+    socket.mkdir(parents=True)
+    for name, text in (
+        ("name", "power_meter"),
+        ("power1_average", "220000000"),
+        ("power1_average_interval", "50"),
+        ("power1_oem_info", "Grace Power Socket 0"),
+    ):
+        (socket / name).write_text(text + "\n")
+    monkeypatch.setenv("FAKE_NVML_SCENARIO", str(scenario))
+    monkeypatch.setenv("WATTMETER_SYSFS", str(tmp_path))
+    said = python(
+        "import time, wattmeter\n"
+        "with wattmeter.measure() as m: time.sleep(0.5)\n"
+        "print(m.gpu.why, m.cpu.state, m.energy.state, m.energy.value == m.cpu.value)"
+    ).stdout
+    assert "the module alone" in said and said.endswith(" known at least True\n")
+
+
 def joules(value, half=None, state="known", origin="measured", why=None, key="cpu"):
     low, high = (None, None) if half is None else (value - half, value + half)
     value = None if value is None else float(value)

@@ -110,6 +110,17 @@ class measure:
         self.gpu = _figure("gpu", reading.gpu)
         parts = (self.cpu, self.dram, self.gpu)
         self.energy = total("energy", "J", parts, of_known=True)
+        # What is there and has no figure is lacking; what is not there is not.
+        lacking = [
+            part
+            for part in (reading.cpu, reading.gpu)
+            if part.joules is None and part.state != "unsupported"
+        ]
+        if lacking and self.energy.value is not None:
+            self.energy = Figure(
+                "energy", float(self.energy), "J", state="at least",
+                origin=self.energy.origin, why=self.energy.why,
+            )
         self.devices = {
             device.label: _figure(device.label, energy)
             for device, energy in zip(self._meter.devices, reading.devices)

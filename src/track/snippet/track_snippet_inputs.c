@@ -88,11 +88,18 @@ static int check_use(struct wm_source_set *sources, struct wm_error *err)
     const struct wm_source *source =
         wm_source_set_member(sources, wm_source_set_count(sources) - 1)->source;
 
+    bool is_of_module = false;
+
     for (size_t i = 0; i < wm_source_channel_count(source); i++) {
-        if (is_input(wm_source_channel(source, i)))
+        const struct wm_channel *channel = wm_source_channel(source, i);
+        if (is_input(channel))
             return WM_OK;
+        is_of_module |= channel->sensor.contains == WM_CONTAINS_MODULE &&
+                        channel->device_kind == WM_DEVICE_GPU;
     }
     wm_source_set_drop_last(sources);
+    if (is_of_module)
+        return wm_fail(err, WM_EIO, "it reports the power of the module alone");
     return wm_fail(err, WM_ENODEV, "nothing in it reports energy or power");
 }
 
