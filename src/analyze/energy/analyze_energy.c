@@ -797,11 +797,14 @@ double wm_energy_partly_busy(double busy)
 static void add_settled(struct wm_energy *energy, double tick_s)
 {
     double busy = energy->busy.number;
+    bool may_settle = wm_stats_seconds(energy->first_ns, energy->last_ns) < BUSY_S;
 
-    if (wm_stats_seconds(energy->first_ns, energy->last_ns) < BUSY_S)
-        return;
-    if (energy->settled_s <= 0)
+    if (energy->busy_known_s <= 0 ||
+        (may_settle &&
+         fmax(energy->most_busy, busy) - fmin(energy->least_busy, busy) > WM_ENERGY_EVEN)) {
         energy->least_busy = energy->most_busy = busy;
+        energy->settled_s = 0;
+    }
     energy->settled_s += tick_s;
     energy->least_busy = fmin(energy->least_busy, busy);
     energy->most_busy = fmax(energy->most_busy, busy);
@@ -812,10 +815,10 @@ static void add_busy(struct wm_energy *energy, double tick_s)
     if (!energy->busy.known)
         return;
     tick_s = fmin(tick_s, BUSY_S);
+    add_settled(energy, tick_s);
     energy->busy_known_s += tick_s;
     energy->busy_s += tick_s * energy->busy.number;
     energy->partly_busy_s += tick_s * wm_energy_partly_busy(energy->busy.number);
-    add_settled(energy, tick_s);
 }
 
 static void use_counter(struct wm_energy *energy, struct wm_energy_result *result)

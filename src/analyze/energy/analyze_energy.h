@@ -194,8 +194,8 @@ struct wm_energy {
     double busy_known_s, busy_s;
     double partly_busy_s; /* and for how much it was neither always busy nor never */
 
-    /* After the first second, in which it is in part that of the time before: for how long
-     * it is known, and between what it was. */
+    /* For how long it has not moved, and between what it was; after the first second, in
+     * which it may be in part that of the time before, however far it moves. */
     double settled_s, least_busy, most_busy;
 };
 
@@ -232,6 +232,9 @@ struct wm_energy_result {
 /* More than the device of a sensor can draw, by the highest limit that its driver tells or
  * by what any board can: who says so is not believed. */
 double wm_energy_impossible_watts(const struct wm_sensor *sensor);
+
+/* A utilization that moves by no more than its own step of a percent does not move. */
+#define WM_ENERGY_EVEN 0.0101
 
 /* How sure it is that a device was busy for a part of the time only, 0 to 1: what is told
  * in percent may be one beside none, or beside all. */

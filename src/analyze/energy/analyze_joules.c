@@ -10,7 +10,7 @@
 #include "base/text/base_text.h"
 
 /* The part of a figure that a load in step with the sensor may hide without a note. */
-#define MOST_UNSEEN 0.1
+#define MOST_UNSEEN 0.15
 
 /* The part of a figure that the readings of a meter may leave out at the ends of the run
  * without a note. */

@@ -27,11 +27,9 @@
 #define UNSHOWN_TIMES 7.5
 #define SHOWN_STEPS 1.5
 
-/* Utilization is even if it moves by no more than its own step for so long, after the
- * second in which it is in part of the time before. Faster rhythms than this it does not
+/* Utilization is even if it has not moved for so long. Faster rhythms than this it does not
  * show, nor those of a device that is hardly ever busy, or hardly ever idle. */
 #define EVEN_S 1.0
-#define EVEN 0.0101
 #define LEAST_RHYTHM_S 0.09
 #define LEAST_PART 0.18
 
@@ -238,7 +236,7 @@ static bool is_even(const struct figure *figure)
         return figure->known <= 0;
     return figure->spacing_s >= LEAST_RHYTHM_S && energy->settled_s >= EVEN_S &&
            energy->least_busy >= LEAST_PART && energy->most_busy <= 1 - LEAST_PART &&
-           energy->most_busy - energy->least_busy <= EVEN;
+           energy->most_busy - energy->least_busy <= WM_ENERGY_EVEN;
 }
 
 /* A device that was always busy or never, whenever it was asked, hides nothing; it was

@@ -41,7 +41,7 @@
 /* Part of the figure that a load in step may hide although readings and utilization are
  * steady, and part that dips of a busy device may hide. One load in three that looks so is
  * in step in test_coverage.c, and 95 % of all of them are to be inside. */
-#define STEADY_HIDES 0.08
+#define STEADY_HIDES 0.07
 #define BUSY_HIDES 0.14
 
 /* A pattern shows if each of its readings was there so often, and if readings that follow
