@@ -961,6 +961,35 @@ static void test_between(void **state)
     }
 }
 
+/* The counter of a virtual machine moves every 0.7 s or so, and is read once a second: each
+ * reading is another, and nothing shows that it is slow but what its steps differ by. */
+static void test_slow_counter_read_seldom(void **state)
+{
+    size_t count = 0, inside = 0;
+
+    (void)state;
+    for (int k = 0; k < 600; k++) {
+        double period = 0.5 + 0.004 * (k % 101), phase = 0.013 * (k % 37);
+        double length = 2.1 + 0.0137 * k;
+        struct wm_energy energy = { .counter_sensor = { .period_ns = 976563 } };
+        for (double when = 0; when < length + 1; when++) {
+            double at = fmin(when, length);
+            double shown = 100 * period * floor((at + 50 - phase) / period);
+            struct wm_reading counter = reading(shown, at);
+            wm_energy_add(&energy, counter.when_ns, &counter, NULL);
+        }
+        struct wm_energy_result result;
+        const struct wm_uncertainty off = told(&energy);
+        wm_energy_result(&energy, &result);
+        const struct wm_between range =
+            wm_uncertainty_between(result.joules, off.systematic, off.below, off.above);
+        count++;
+        inside += range.low <= 100 * length && range.high >= 100 * length;
+    }
+    print_message("  %zu of %zu\n", inside, count);
+    assert_true((double)inside >= 0.92 * (double)count);
+}
+
 /* 40 W in steps that come all the time, and then no more: whether that may hide what
  * went on is in the uncertainty, and a counter that takes its time is not suspected. */
 static void test_frozen(void **state)
@@ -1030,6 +1059,7 @@ int main(void)
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_between),
+        cmocka_unit_test(test_slow_counter_read_seldom),
         cmocka_unit_test(test_frozen),
     };
 

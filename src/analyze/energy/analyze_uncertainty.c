@@ -17,6 +17,15 @@
  * not miss. */
 #define MISSED 0.5
 
+/* A counter is read seldom if the next reading comes after so long, and so many of its
+ * periods. */
+#define SELDOM_S 0.2
+#define SELDOM_PERIODS 3.0
+
+/* Of what the steps of a slow counter differ by, the part that it may hold back at the
+ * ends: for steps of one or two periods these are 0.7 and 0.4 of a period. */
+#define HELD_BACK 0.5
+
 /* The utilization is that of a second at most. A device that was busy for a part of the
  * time in one of so many of its readings may have been so in all. */
 #define BUSY_S 1.0
@@ -226,6 +235,21 @@ static double sampling_squares(const struct figure *figure)
            figure->seconds * spacing_s;
 }
 
+/* A counter that is read seldom, and has moved each time, may be far slower than it is
+ * known to be, as those of virtual machines are. It then holds back up to a period of
+ * joules at both ends; and its steps are of one period more, or one less, and differ by
+ * that. */
+static double held_back_squares(const struct figure *figure)
+{
+    bool has_power = figure->energy->covered_s > 0;
+
+    if (figure->is_integral || has_power || figure->sensor->kind == WM_SENSOR_MODEL ||
+        figure->spacing_s < SELDOM_S ||
+        figure->spacing_s < SELDOM_PERIODS * figure->period_s)
+        return 0;
+    return square(HELD_BACK * K * figure->spacing_s) * difference_squares(figure);
+}
+
 /* A driver's utilization is the mean of a time that is rarely a multiple of a load's
  * period: a load that is in step with a sensor of 100 ms moves it up and down. */
 static bool is_even(const struct figure *figure)
@@ -313,7 +337,7 @@ void wm_uncertainty_find(const struct wm_energy *energy,
     const struct wm_unseen unseen = unseen_joules(&figure);
     double other =
         sqrt(edge_squares(&figure, &result->start) + edge_squares(&figure, &result->end) +
-             sampling_squares(&figure) + gap_squares(&figure));
+             held_back_squares(&figure) + sampling_squares(&figure) + gap_squares(&figure));
     uncertainty.unseen = fmax(unseen.less, unseen.more);
     uncertainty.below = hypot(other, unseen.less);
     uncertainty.above = hypot(hypot(other, unshown_joules(&figure)), unseen.more);
