@@ -167,6 +167,43 @@ static const struct series dead_package[] = {
     { RAPL("package1", WM_DEVICE_CPU), { 5, 5, 5, 5, 5 } },
 };
 
+/* A meter of the platform, at 50 W. */
+#define PSYS                                                                               \
+    {                                                                                      \
+        { .source = "rapl",                                                                \
+          .device = "psys",                                                                \
+          .label = "psys",                                                                 \
+          .metric = "energy",                                                              \
+          .unit = "J",                                                                     \
+          .device_kind = WM_DEVICE_PLATFORM,                                               \
+          .kind = WM_COUNTER,                                                              \
+          .period_ns = 1000000,                                                            \
+          .sensor.contains = WM_CONTAINS_PLATFORM },                                       \
+        {                                                                                  \
+            0, 50, 100, 150, 200                                                           \
+        }                                                                                  \
+    }
+
+static const struct series metered[] = {
+    LOAD,
+    PSYS,
+    { METER("estimate", "cpu", WM_DEVICE_CPU, WM_ESTIMATED), { 0, 5, 10, 15, 20 } },
+};
+
+static const struct series metered_in_part[] = {
+    LOAD,
+    PSYS,
+    { RAPL("package0", WM_DEVICE_CPU), { 0, 10, 20, 30, 40 } },
+    { RAPL("package1", WM_DEVICE_CPU), { 5, 5, 5, 5, 5 } },
+};
+
+static const struct series metered_less[] = {
+    LOAD,
+    PSYS,
+    { METER("estimate", "cpu", WM_DEVICE_CPU, WM_ESTIMATED), { 0, 5, 10, 15, 20 } },
+    GPU_LOAD,
+};
+
 #define SERIES(series_) series_, ARRAY_LEN(series_)
 #define UNKNOWN (-1)
 
@@ -203,6 +240,12 @@ static const struct {
       WM_MEASURED, UNKNOWN, UNKNOWN, UNKNOWN, true },
     { "memory whose counter stands still", SERIES(dead_memory), 40, UNKNOWN, UNKNOWN, 40,
       WM_MEASURED, 10, 20, 10, true },
+    { "a meter of all, and an estimate", SERIES(metered), 20, UNKNOWN, UNKNOWN, 200,
+      WM_MEASURED, 50, 100, 50, true },
+    { "a meter of all, and one package of two", SERIES(metered_in_part), 40, UNKNOWN,
+      UNKNOWN, 200, WM_MEASURED, 50, 100, 50, false },
+    { "a meter of less than a GPU", SERIES(metered_less), 20, UNKNOWN, 400, 420,
+      WM_ESTIMATED, 105, 160, 155, false },
     { "an estimate that includes the memory", SERIES(included), 20, 16, UNKNOWN, 20,
       WM_ESTIMATED, 5, 10, 5, false },
 };
