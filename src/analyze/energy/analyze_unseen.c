@@ -39,8 +39,8 @@
 #define BUSY_STEP 0.005
 
 /* Part of the figure that a load in step may hide although readings and utilization are
- * steady, and part that dips of a busy device may hide. One load in three that looks so is
- * in step in test_coverage.c, and 95 % of all of them are to be inside. */
+ * steady, and part of the unseen time's that dips of a busy device may. Steady loads and
+ * those in step are equally likely, and 95 % of both together are to be inside. */
 #define STEADY_HIDES 0.07
 #define BUSY_HIDES 0.14
 
