@@ -13,6 +13,7 @@
 
 #include "base/text/base_number.h"
 #include "record/record_channel.h"
+#include "source/cpu/source_energy.h"
 #include "source/gpu/nvml/source_nvml_power.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
@@ -213,9 +214,7 @@ void wm_channel_old_contains(struct wm_channel *channels, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct wm_channel *channel = &channels[i];
-        bool is_energy =
-            strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
-        if (is_energy && channel->sensor.contains == WM_CONTAINS_DEVICE)
+        if (wm_channel_is_energy(channel) && channel->sensor.contains == WM_CONTAINS_DEVICE)
             channel->sensor.contains = contains_of(channel);
     }
     for (size_t i = 0; i < count; i++) {

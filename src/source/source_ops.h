@@ -37,11 +37,11 @@ struct wm_source_found {
     size_t part_count;    /* for read_part(): each has as many channels, in order */
     const char *detail;   /* what is being read, for people; NULL: the name says it all */
     const char *left_out; /* which GPUs it was to read and cannot, and why; NULL: none */
-    const char *denied; /* which energy of CPUs or memory is there and not for this user; */
-                        /* NULL: none */
+    const char *denied;   /* why this user may not read all energy of CPUs and memory, or */
+                          /* NULL */
 
-    /* How long it may go unread before a counter of its may have run over more than once;
-     * 0: as long as it likes. It is read in between where ticks are further apart. */
+    /* A counter of the source may overflow twice if nobody reads it for longer than this;
+     * 0: none can. Where ticks are further apart the core reads the source in between. */
     int64_t unread_ns;
 };
 
@@ -108,9 +108,6 @@ struct wm_source_ops {
 
 #define WM_SOURCE_DECLARED(name) extern const struct wm_source_ops wm_source_##name;
 WM_SOURCES(WM_SOURCE_DECLARED)
-
-/* Which energy of CPUs or memory is there and not for this user; NULL: none. */
-const char *wm_source_denied(const struct wm_source *source);
 
 /* Which GPUs it was to read and cannot, and why; NULL: none. */
 const char *wm_source_left_out(const struct wm_source *source);

@@ -314,11 +314,6 @@ struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *s
     return all;
 }
 
-const char *wm_source_set_denied(const struct wm_source_member *member)
-{
-    return wm_source_denied(member->source);
-}
-
 const char *wm_source_set_left_out(const struct wm_source_set *set,
                                    const struct wm_source_member *member)
 {

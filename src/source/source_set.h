@@ -106,8 +106,9 @@ struct wm_source_gpu_count {
 struct wm_source_gpu_count wm_source_gpu_count(const struct wm_source *source);
 struct wm_source_gpu_count wm_source_set_gpu_count(const struct wm_source_set *set);
 
-/* Which energy of CPUs or memory that source has and not for this user; NULL: none. */
-const char *wm_source_set_denied(const struct wm_source_member *member);
+/* Why this user may not read all the energy of CPUs or memory that the source has; NULL:
+ * all of it may be read. */
+const char *wm_source_denied(const struct wm_source *source);
 
 /* Which GPUs the source leaves out that was to read all of its, and why; NULL: none. */
 const char *wm_source_set_left_out(const struct wm_source_set *set,

@@ -116,7 +116,7 @@ static void note_remedy(struct wm_run *run, const char *name)
 /* Of a source that was opened, the part that is not for this user. */
 static void note_denied(struct wm_run *run, const struct wm_source_member *added)
 {
-    const char *denied = wm_source_set_denied(added);
+    const char *denied = wm_source_denied(added->source);
 
     if (!denied)
         return;

@@ -127,15 +127,13 @@ static bool is_device_channel(const struct wm_channel *channel)
 {
     switch (channel->device_kind) {
     case WM_DEVICE_GPU:
-        return is_of_module(channel) && (strcmp(channel->metric, "energy") == 0 ||
-                                         strcmp(channel->metric, "power") == 0);
+        return is_of_module(channel) && wm_channel_is_energy(channel);
     case WM_DEVICE_CPU:
     case WM_DEVICE_CPU_PART:
     case WM_DEVICE_DRAM:
     case WM_DEVICE_PLATFORM:
     case WM_DEVICE_OTHER:
-        return strcmp(channel->metric, "energy") == 0 ||
-               strcmp(channel->metric, "power") == 0;
+        return wm_channel_is_energy(channel);
     default:
         return false;
     }

@@ -9,6 +9,7 @@
 #include "analyze/analyze_welch.h"
 #include "analyze/energy/analyze_devices.h"
 #include "base/text/base_text.h"
+#include "record/record_channel.h"
 #include "source/source_traits.h"
 
 /* The order in which devices are shown. */
@@ -461,13 +462,6 @@ static void sum_meter(const struct wm_report *report, const struct wm_energy_met
     wm_build_sum_end(sum);
 }
 
-static const char *const reaches[] = {
-    [WM_CONTAINS_DEVICE] = "the device",
-    [WM_CONTAINS_PACKAGE] = "the package",
-    [WM_CONTAINS_MODULE] = "the module",
-    [WM_CONTAINS_PLATFORM] = "the platform",
-};
-
 /* A meter that measured less than what it should contain is wrong, or does not contain
  * it. */
 static void compare_meter(struct wm_report_builder *builder,
@@ -482,12 +476,12 @@ static void compare_meter(struct wm_report_builder *builder,
     const struct wm_energy_sum *sum = &builder->report->energy;
     if (least_of(sum) <= most_of(&whole))
         return;
-    wm_build_remark(builder,
-                    "the parts add up to %s J, more than the %s J that %s measured of %s: "
-                    "one of them is wrong, or it does not contain all of them",
-                    wm_build_number(sum->energy.number).text,
-                    wm_build_number(whole.energy.number).text, name,
-                    reaches[meter->contains]);
+    wm_build_remark(
+        builder,
+        "the parts add up to %s J, more than the %s J that %s measured of the %s: "
+        "one of them is wrong, or it does not contain all of them",
+        wm_build_number(sum->energy.number).text, wm_build_number(whole.energy.number).text,
+        name, wm_word(WM_WORDS_CONTAINS, (int)meter->contains));
 }
 
 /* Where parts are not measured, but something that contains them all is, that is the energy

@@ -115,8 +115,7 @@ static int way_of(const struct wm_channel *channels, size_t count,
     size_t index = (size_t)(channel - channels);
 
     if (channel->origin != WM_ESTIMATED && wm_energy_is_summed(channels, count, index) &&
-        (strcmp(channel->metric, "energy") == 0 ||
-         (strcmp(channel->metric, "power") == 0 && !has_energy(channels, count, channel))))
+        (strcmp(channel->metric, "energy") == 0 || !has_energy(channels, count, channel)))
         return POWER;
     if (strcmp(channel->metric, "cpu_time") != 0)
         return WAYS;

@@ -37,15 +37,17 @@ const char *wm_energy_source(size_t index)
     return NULL;
 }
 
+bool wm_channel_is_energy(const struct wm_channel *channel)
+{
+    return strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
+}
+
 struct wm_energy_offer wm_energy_offer_of(const struct wm_channel *channel)
 {
-    bool is_energy =
-        strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
-
     return (struct wm_energy_offer) {
         .source = channel->source,
         .sensor = channel->sensor.kind,
-        .kind = is_energy ? channel->device_kind : WM_DEVICE_OTHER,
+        .kind = wm_channel_is_energy(channel) ? channel->device_kind : WM_DEVICE_OTHER,
         .origin = channel->origin,
         .is_known = true,
         .contains = channel->sensor.contains,

@@ -29,6 +29,9 @@ struct wm_energy_offer {
     enum wm_contains contains;
 };
 
+/* Whether it is a channel of power or energy. */
+bool wm_channel_is_energy(const struct wm_channel *channel);
+
 /* What a channel of power or energy offers, before it is known; any other channel is of
  * WM_DEVICE_OTHER. */
 struct wm_energy_offer wm_energy_offer_of(const struct wm_channel *channel);

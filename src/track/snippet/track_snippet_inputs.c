@@ -74,8 +74,7 @@ static bool is_input(const struct wm_channel *channel)
         /* fall through */
     case WM_DEVICE_CPU:
     case WM_DEVICE_DRAM:
-        return strcmp(channel->metric, "energy") == 0 ||
-               strcmp(channel->metric, "power") == 0;
+        return wm_channel_is_energy(channel);
     default:
         return false;
     }
@@ -207,9 +206,7 @@ static void take_channel(struct wm_meter_inputs *inputs, size_t index)
         input = new_input(inputs, channel);
     if (!input)
         return;
-    bool is_energy =
-        strcmp(channel->metric, "energy") == 0 || strcmp(channel->metric, "power") == 0;
-    if (is_energy && !is_input(channel))
+    if (wm_channel_is_energy(channel) && !is_input(channel))
         return;
     input->is_elsewhere |= input->told.kind == WM_DEVICE_GPU &&
                            channel->sensor.contains == WM_CONTAINS_PACKAGE;

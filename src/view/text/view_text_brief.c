@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/record_channel.h"
 #include "view/text/view_text_line.h"
 
 /* More GPUs than this are folded into a table of the lowest, the mean and the highest. */
@@ -408,7 +409,9 @@ static void print_beside(const struct wm_text_view *view)
         if (!wm_line_is_beside(device) || !device->figure.energy.known)
             continue;
         struct wm_detail detail = { "" };
-        wm_line_add(&detail, "", "%s", wm_line_reach(device->contains));
+        if (device->contains != WM_CONTAINS_DEVICE)
+            wm_line_add(&detail, "", "the %s",
+                        wm_word(WM_WORDS_CONTAINS, (int)device->contains));
         wm_line_add(&detail, "; ", "not included in the total");
         wm_line_print(view, device->name,
                       joules_text(&device->figure.energy, &device->figure.uncertainty).text,

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "record/record_channel.h"
+
 bool wm_line_has_no_gpu(const struct wm_report *report)
 {
     return report->gpu_count == 0;
@@ -155,7 +157,8 @@ static void print_device(const struct wm_text_view *view,
         wm_line_add(&detail, "; ", "%s on average; by %s",
                     wm_line_number(&device->power, 1, " W").text, figure->method);
         if (is_beside && device->contains != WM_CONTAINS_DEVICE)
-            wm_line_add(&detail, "; ", "%s", wm_line_reach(device->contains));
+            wm_line_add(&detail, "; ", "the %s",
+                        wm_word(WM_WORDS_CONTAINS, (int)device->contains));
     } else {
         wm_line_add(&detail, "", "(%s)", figure->energy.why);
     }
@@ -201,18 +204,6 @@ static void print_beside(const struct wm_text_view *view)
     }
 }
 
-const char *wm_line_reach(enum wm_contains contains)
-{
-    static const char *const names[] = {
-        [WM_CONTAINS_DEVICE] = "",
-        [WM_CONTAINS_PACKAGE] = "the package",
-        [WM_CONTAINS_MODULE] = "the module",
-        [WM_CONTAINS_PLATFORM] = "the platform",
-    };
-
-    return names[contains];
-}
-
 struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count)
 {
     const char *const names[WM_COST_DEVICES] = { "CPU", "memory",
@@ -222,7 +213,8 @@ struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count)
 
     if (cover->meter != WM_CONTAINS_DEVICE) {
         wm_line_clean(name, sizeof(name), cover->name);
-        wm_line_add(&detail, "", "%s by %s", wm_line_reach(cover->meter), name);
+        wm_line_add(&detail, "", "the %s by %s",
+                    wm_word(WM_WORDS_CONTAINS, (int)cover->meter), name);
         return detail;
     }
     for (size_t i = 0; i < WM_COST_DEVICES; i++) {
@@ -268,9 +260,9 @@ static void print_platform_amounts(const struct wm_text_view *view,
         if (!platform.energy.known)
             continue;
         wm_line_clean(name, sizeof(name), platform.name);
-        wm_line_add(&detail, "", "%s by %s, of %s",
+        wm_line_add(&detail, "", "%s by %s, of the %s",
                     wm_tariff_text(&view->units->tariff, kind, &platform.energy, 0).text,
-                    name, wm_line_reach(platform.contains));
+                    name, wm_word(WM_WORDS_CONTAINS, (int)platform.contains));
         wm_line_add_origin(&detail, platform.origin);
         wm_line_more(view, detail.text);
     }

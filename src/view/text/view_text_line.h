@@ -130,9 +130,6 @@ void wm_line_packages(const struct wm_text_view *view);
 void wm_line_dram(const struct wm_text_view *view);
 void wm_line_whole(const struct wm_text_view *view);
 
-/* "the platform"; of WM_CONTAINS_DEVICE "". */
-const char *wm_line_reach(enum wm_contains contains);
-
 /* What an energy is of: "CPU, memory, GPUs", or "the platform by psys". */
 struct wm_detail wm_line_cover(const struct wm_cover *cover, size_t gpu_count);
 
