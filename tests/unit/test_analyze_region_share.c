@@ -680,7 +680,7 @@ static void try_scene(enum scene scene, double period_s, struct scene_tally *tal
         .used = { true, machine.tree_s[machine.steps] },
         .most = { true, machine.cores },
         .has_uncertainty = true,
-        .grain = 1,
+        .quantum = 1,
     };
     wholes[WM_REGION_CPU_ENERGY] = (struct wm_region_whole) {
         .used = { true, machine.joules[machine.steps] },
@@ -841,7 +841,7 @@ static void test_whole_cores(void **state)
     static const double cpu_seconds[] = { 0.09, 0.18, 0.27, 0.36, 0.41, 0.41, 0.41 };
     const struct wm_region_whole whole = { .used = { true, 0.41 },
                                            .most = { true, 64 },
-                                           .grain = 1 };
+                                           .quantum = 1 };
     struct wm_region_meter meter = { 0 };
     struct wm_region_share share = { 0 };
     struct wm_region_time time = { 0 };

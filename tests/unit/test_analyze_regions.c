@@ -493,7 +493,7 @@ static void test_energy_follows_cpu_time(void **state)
  * did. */
 static void test_whose_gpu(void **state)
 {
-    static const double anybodys[] = { 0, 1, 0.4 };
+    static const double unassigned[] = { 0, 1, 0.4 };
     struct wm_region_whole wholes[WM_REGION_RESOURCES];
     struct wm_region_figures figures;
     double off = 0;
@@ -505,7 +505,7 @@ static void test_whose_gpu(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(anybodys); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(unassigned); i++) {
         struct wm_regions *regions = new_regions();
         for (int tick = 0; tick <= 2; tick++) {
             struct wm_region_totals totals = totals_at(250 * tick * MS, NAN, 50 * tick);
@@ -514,12 +514,12 @@ static void test_whose_gpu(void **state)
         give_steps(regions, steps, ARRAY_LEN(steps));
         wm_regions_complete(regions, INT64_MAX);
         fill_wholes(wholes, NAN, 100);
-        wholes[WM_REGION_GPU_ENERGY].anybodys = anybodys[i];
+        wholes[WM_REGION_GPU_ENERGY].unassigned = unassigned[i];
         assert_true(wm_regions_path(regions, A, wholes, &figures));
         const struct wm_region_use *use = &figures.exclusive.uses[WM_REGION_GPU_ENERGY];
         off = i == 0 ? use->random : off;
         assert_near(use->used.number, 75, 1e-9);
-        assert_near(use->random - off, 25 * anybodys[i], 1e-9);
+        assert_near(use->random - off, 25 * unassigned[i], 1e-9);
         assert_near(figures.inclusive.uses[WM_REGION_GPU_ENERGY].used.number, 100, 1e-9);
         wm_regions_free(regions);
     }

@@ -96,7 +96,8 @@ static void set_use(struct wm_region_use *use, double used, double off)
     };
 }
 
-/* What was attributed is a part of what is around a path, if there is anything. */
+/* CPU time that was attributed comes from the path around, which may itself have it by
+ * time. */
 static double unknown_part(const struct wm_region_clocked *path,
                            const struct wm_region_clocked *parent)
 {
@@ -131,7 +132,7 @@ static void find_paths(struct wm_region_items *items)
     }
 }
 
-/* What paths have exclusively: what the clocks tell, and what is theirs by time. */
+/* The sum of what paths have exclusively: by time, or else by their clocks. */
 static double sum_exclusive(const struct wm_region_items *items, bool is_unknown)
 {
     double sum = 0;
@@ -147,7 +148,7 @@ static double sum_exclusive(const struct wm_region_items *items, bool is_unknown
     return sum;
 }
 
-/* What is by time is the first to be less. */
+/* Cuts the paths' CPU time down to `total`: first what they have by time, then the rest. */
 static double limit_to(struct wm_region_items *items, double total, double known,
                        double unknown)
 {
@@ -213,7 +214,7 @@ double wm_region_cpu_find(struct wm_region_items *items, double total)
     return sum;
 }
 
-/* The rest has no clock. */
+/* CPU time by clocks; the rest has none. */
 static double clocked_s(const struct wm_region_by_time *part)
 {
     const struct wm_region_clocked *clocked = &part->item->clocked;
@@ -228,8 +229,8 @@ static double excess_s(const struct wm_region_by_time *part)
     return part->cpu_s - clocked_s(part);
 }
 
-/* The part of their excesses that items give up for what others lack by time: the rest of
- * these is CPU time that no clock tells of. */
+/* Items that have more by time than their clocks say give up this part of their excess to
+ * those that have less. No clock reports what they keep. */
 static double part_given_up(const struct wm_region_by_time *parts, size_t count)
 {
     double lacking = 0, excess = 0;
@@ -242,9 +243,9 @@ static double part_given_up(const struct wm_region_by_time *parts, size_t count)
     return excess > 0 ? fmin(lacking / excess, 1) : 0;
 }
 
-/* CPU time that no clock tells of was at the times at which it is left over, or, where
- * these are too short to tell, or others were open, too, at any time: the middle of the
- * two. */
+/* CPU time that no clock reports was used when it is left over; or at any time, if the
+ * stretches are too coarse to tell or other regions were open, too. The middle of the two
+ * is taken, and half of their difference is the uncertainty. */
 static void find_moved_s(struct wm_region_by_time *parts, size_t count)
 {
     double given_up = part_given_up(parts, count), pool_s = 0, all_s = 0;
@@ -263,8 +264,8 @@ static void find_moved_s(struct wm_region_by_time *parts, size_t count)
     }
 }
 
-/* A call that is not clocked, beside those of other threads, had anything from nothing to
- * all of its time, if there was so much. */
+/* A call without a clock, beside those of other threads, may have used no CPU time or all
+ * of its own time, up to all that was used. */
 static double unclocked_off_s(const struct wm_region_by_time *part, double all_s)
 {
     const struct wm_region_clocked *clocked = &part->item->clocked;
@@ -276,7 +277,7 @@ static double unclocked_off_s(const struct wm_region_by_time *part, double all_s
     return part->shared * fmax(fmin(part->left_s, most_s), most_s - part->left_s);
 }
 
-/* What one of them has, others have not. */
+/* What one call without a clock has more, the others have less. */
 static void add_unclocked(struct wm_region_by_time *parts, size_t count)
 {
     double all_s = 0, sum_s = 0;
@@ -344,7 +345,7 @@ static void give(struct wm_region_items *items, const struct wm_region_move *mov
     }
 }
 
-/* Nobody gives more than it has. */
+/* No item gives more than it has. */
 static double joules_lost(const struct wm_region_move *move,
                           const struct wm_region_by_time *part)
 {
@@ -369,102 +370,4 @@ void wm_region_cpu_move(struct wm_region_items *items, const struct wm_region_mo
         else if (joules != 0)
             give(items, move, parts[i].item, joules);
     }
-}
-
-void wm_region_line_take(struct wm_region_line *line, double seconds, double joules,
-                         struct wm_known busy_s)
-{
-    double step_j = joules - line->joules, step_s = busy_s.number - line->busy_s;
-    bool has_step = line->started && busy_s.known && seconds > 0;
-
-    line->started = busy_s.known;
-    line->joules = joules;
-    line->busy_s = busy_s.number;
-    if (!has_step)
-        return;
-    line->count++;
-    line->seconds += seconds;
-    line->sum_j += step_j;
-    line->sum_s += step_s;
-    line->square_j += step_j * step_j / seconds;
-    line->square_s += step_s * step_s / seconds;
-    line->product += step_j * step_s / seconds;
-}
-
-/* What the packages draw idle, by what all cores add at most: no less and no more than that
- * is assumed of one whose power nothing else is known of. */
-#define IDLE_LEAST 0.03
-#define IDLE_MOST 1.2
-
-/* A second of one program's CPU time takes so much more or less than another's. */
-#define MIX 0.3
-
-/* A line says something where stretches are so many, and differ in CPU time by much more
- * than the kernel's steps of 10 ms do. */
-#define LEAST_STRETCHES 6
-#define STEP_S 0.01
-#define LEAST_SIGNAL 5.0
-
-/* What power of cores makes of the mean, where idle power is such a part of theirs. */
-static double rate_at(double watts, double cores, double busy, double idle)
-{
-    return watts / (idle * cores + busy);
-}
-
-/* The slope of the line through all stretches narrows what is known of the rate. */
-static void narrow(struct wm_region_rates *rates, const struct wm_region_line *line)
-{
-    double *low = &rates->of[WM_REGION_RATE_LOW], *high = &rates->of[WM_REGION_RATE_HIGH];
-    double n = (double)line->count;
-
-    if (line->count < LEAST_STRETCHES)
-        return;
-    double s2 = line->square_s - line->sum_s * line->sum_s / line->seconds;
-    double j2 = line->square_j - line->sum_j * line->sum_j / line->seconds;
-    double js = line->product - line->sum_j * line->sum_s / line->seconds;
-    double noise2 = STEP_S * STEP_S * n * n / line->seconds;
-    if (s2 < LEAST_SIGNAL * noise2)
-        return;
-    double slope = js / (s2 - noise2 / 2);
-    double left2 = fmax(j2 - js * js / s2, 0) / (n - 2);
-    double off = hypot(2 * sqrt(left2 / s2), slope * noise2 / s2);
-    double from = fmin(fmax(slope - off, *low), *high);
-    *high = fmax(fmin(slope + off, *high), from);
-    *low = from;
-}
-
-static void set_range(struct wm_region_rates *rates, double low, double high, double most)
-{
-    rates->of[WM_REGION_RATE_LOW] = fmin(fmax(low, 0), most);
-    rates->of[WM_REGION_RATE_HIGH] = fmin(fmax(high, 0), most);
-}
-
-struct wm_region_rates wm_region_rates_of(const struct wm_region_package *package,
-                                          const struct wm_region_line *line)
-{
-    struct wm_region_rates rates = { 0 };
-    double busy_s = fmax(package->busy_s, package->tree_s);
-
-    if (!(package->joules > 0 && package->seconds > 0 && package->tree_s > 0))
-        return rates;
-    double watts = package->joules / package->seconds, busy = busy_s / package->seconds;
-    double most = watts / busy, cores = fmax(package->cores, busy);
-    if (package->most_w.known && cores > busy) {
-        double modelled = (package->most_w.number - watts) / (cores - busy);
-        set_range(&rates, modelled, modelled, most);
-    } else if (package->idle_w.known) {
-        double beyond = watts - package->idle_w.number, off = package->idle_off_w;
-        set_range(&rates, (beyond - off) / busy, (beyond + off) / busy, most);
-    } else {
-        set_range(&rates, rate_at(watts, cores, busy, IDLE_MOST),
-                  rate_at(watts, cores, busy, IDLE_LEAST), most);
-        narrow(&rates, line);
-    }
-    double middle = (rates.of[WM_REGION_RATE_LOW] + rates.of[WM_REGION_RATE_HIGH]) / 2;
-    rates.of[WM_REGION_RATE_MIDDLE] = middle;
-    rates.of[WM_REGION_RATE_TREE] = fmax(package->tree_j, 0) / package->tree_s;
-    rates.mix = package->most_w.known ? 0 : MIX;
-    rates.residual_w = middle * (rates.mix * package->tree_s + busy_s - package->tree_s) /
-                       package->seconds;
-    return rates;
 }

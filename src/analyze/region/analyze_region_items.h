@@ -15,7 +15,7 @@
 /* Paths from this number on are taken together in a report, as one without a parent. */
 #define WM_REGIONS_MOST 4096
 
-/* The same of code blocks, whose paths are their names. Each takes some 10 kB. */
+/* The limit for code blocks, whose paths are their names. Each takes about 10 kB. */
 #define WM_BLOCKS_MOST 16384
 
 /* What numbers of paths stand for. */
@@ -43,25 +43,26 @@ struct wm_region_clocked {
     double attributed_s, off_s;    /* CPU time of the others, and how far that may be off */
     double inside_cpu_s, inside_s; /* of the clocked calls right inside */
     double alone;                  /* part of its time that it did not share with others */
-    double unknown; /* part of its CPU time that it has by time, as no clock tells of it */
+    double
+        unknown; /* the part of its CPU time that is divided by time, for lack of a clock */
     struct wm_region_use uses[WM_REGION_PARTS];
 };
 
-/* What the clocks add to an item's energy by time, at each of these joules per second of
- * CPU time. */
+/* Joules per second of CPU time. */
 enum wm_region_rate {
     WM_REGION_RATE_TREE, /* of the tree's energy */
-    WM_REGION_RATE_LOW,  /* of the packages', as it may be */
+    WM_REGION_RATE_LOW,  /* of the packages' energy: the range of it, and its middle */
     WM_REGION_RATE_MIDDLE,
     WM_REGION_RATE_HIGH,
     WM_REGION_RATES,
 };
 
 struct wm_region_moved {
-    double j[WM_REGION_RATES][WM_REGION_PARTS];
-    double off_s;    /* of CPU time, that it may have more or less */
-    double shared_s; /* of its CPU time, while other threads worked, too */
-    double own_s;    /* time in which it was innermost, of all its calls */
+    double j[WM_REGION_RATES]
+            [WM_REGION_PARTS]; /* added to its energy by time, at each rate */
+    double off_s;              /* the uncertainty of its CPU time */
+    double shared_s;           /* its CPU time while other threads worked, too */
+    double own_s; /* time of all its calls in which it was innermost in its thread */
 };
 
 /* A name or a path. */

@@ -268,7 +268,7 @@ static struct wm_region_whole whole_of(const struct wm_energy_sum *sum, bool is_
     };
 }
 
-/* What of an energy the tree used; all, where that is not known. */
+/* The part of an energy that the tree used: all of it if that is not known. */
 static double part_of_tree(const struct wm_energy_sum *sum)
 {
     const struct wm_value *tree = &sum->split.tree;
@@ -302,7 +302,7 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
         .used = { report->cpu_total.known, report->cpu_total.number },
         .most = { report->run.core_count > 0, (double)report->run.core_count },
         .has_uncertainty = true,
-        .grain = 1, /* a thread has all of a core, or nothing */
+        .quantum = 1, /* a thread has all of a core, or nothing */
     };
     wholes[WM_REGION_CPU_ENERGY] = whole_of(&report->cpu_energy, cpu_told);
     wholes[WM_REGION_DRAM_ENERGY] = whole_of(&report->dram_energy, dram_told);
@@ -310,11 +310,11 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
     wholes[WM_REGION_TREE_ENERGY] = whole_of(&tree, is_the_same);
     wholes[WM_REGION_TREE_ENERGY].step = division_step(analysis);
 
-    wholes[WM_REGION_GPU_ENERGY].anybodys = part_of_tree(&report->gpu_energy);
+    wholes[WM_REGION_GPU_ENERGY].unassigned = part_of_tree(&report->gpu_energy);
     if (split->tree.known && split->tree.number > 0 && covered[WM_COST_GPUS])
-        wholes[WM_REGION_TREE_ENERGY].anybodys =
-            fmin(wholes[WM_REGION_GPU_ENERGY].anybodys * report->gpu_energy.energy.number /
-                     split->tree.number,
+        wholes[WM_REGION_TREE_ENERGY].unassigned =
+            fmin(wholes[WM_REGION_GPU_ENERGY].unassigned *
+                     report->gpu_energy.energy.number / split->tree.number,
                  1);
 
     struct wm_known cpus = most_watts(analysis, WM_DEVICE_CPU);
@@ -410,7 +410,7 @@ static void remark_kill(struct wm_report_builder *builder)
                              "are those up to the last sample");
 }
 
-/* What the packages drew before the run, where all of them were measured then. */
+/* The power of the packages before the run, if all of them were measured then. */
 static struct wm_known idle_of(const struct wm_analysis *analysis, double *ret_off)
 {
     struct wm_known idle = { .known = analysis->device_count > 0 };
@@ -426,7 +426,7 @@ static struct wm_known idle_of(const struct wm_analysis *analysis, double *ret_o
     return idle;
 }
 
-/* Without the machine's CPU time that of the tree is all there is known to be. */
+/* If the machine's CPU time is not known, the tree's stands in. */
 static bool find_package(const struct wm_analysis *analysis, const struct wm_report *report,
                          const struct wm_region_whole *whole,
                          struct wm_region_package *ret_package)

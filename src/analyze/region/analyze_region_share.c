@@ -33,7 +33,7 @@
 /* Fewer stretches say nothing of how the use goes with the region. */
 #define LEAST_STRETCHES 4
 
-/* No more than this of another grain may be a clock that was read late. */
+/* No more than this of another quantum may be a clock that was read late. */
 #define HARDLY_ANY 0.05
 
 /* What is left of a difference of sums of that size is rounding. */
@@ -78,7 +78,7 @@ void wm_region_share_take(struct wm_region_share *share,
     double seconds = (time->ns - share->mark.ns) / 1e9;
     double part = seconds / length;
     double before = meter->count > 0 ? share->last_s / meter->last_s : part;
-    double turn = fabs(part - before);
+    double share_change = fabs(part - before);
     double square = (time->squares - share->mark.squares) / 1e9 / length;
     double doubt_s = length * doubtful_part(part, square);
 
@@ -86,9 +86,9 @@ void wm_region_share_take(struct wm_region_share *share,
     share->seconds += seconds;
     share->squares += part * seconds;
     share->doubt_s += doubt_s;
-    share->doubts2 += doubt_s * doubt_s;
-    share->turns += turn;
-    share->turns2 += turn * turn;
+    share->doubt_squares += doubt_s * doubt_s;
+    share->share_changes += share_change;
+    share->share_change_squares += share_change * share_change;
     share->most_part = fmax(share->most_part, part);
     share->last_s = seconds;
     share->mark = *time;
@@ -120,9 +120,9 @@ bool wm_region_share_is_still(const struct wm_region_share *share,
 }
 
 /* How much more can be used per second at one time than at another. */
-static double most_contrast(const struct wm_region_share *share,
-                            const struct wm_region_meter *meter,
-                            const struct wm_region_whole *whole)
+static double most_difference(const struct wm_region_share *share,
+                              const struct wm_region_meter *meter,
+                              const struct wm_region_whole *whole)
 {
     double times = share->most_part >= ALL_OF_IT ? SEEN_TIMES : UNSEEN_TIMES;
     double most = fmax(meter->most, times * fmax(meter->least, 0));
@@ -141,9 +141,9 @@ static double step_s(const struct wm_region_meter *meter)
  * through all stretches shows, if calls are short, as long ones may be uneven, if they are
  * many, and if the sensor is quick, as one that lags puts their use into another stretch.
  */
-static double find_contrast(const struct wm_region_share *share,
-                            const struct wm_region_meter *meter, uint64_t openings,
-                            double most)
+static double find_difference(const struct wm_region_share *share,
+                              const struct wm_region_meter *meter, uint64_t openings,
+                              double most)
 {
     double n = (double)meter->count;
     double mean = meter->seconds > 0 ? meter->used / meter->seconds : 0;
@@ -152,58 +152,62 @@ static double find_contrast(const struct wm_region_share *share,
 
     if (meter->count < LEAST_STRETCHES || parts <= ROUNDING * share->seconds)
         return most;
-    double contrast =
+    double difference =
         fmax(K * sqrt(uses / parts * n / (n - 2)), meter->most - meter->least);
     if (openings >= MANY_CALLS &&
         share->seconds < SMALL * step_s(meter) * (double)openings &&
         meter->period_s < SMALL * step_s(meter)) {
         double slope = (share->used - share->seconds * mean) / parts;
         double left = fmax(uses - slope * slope * parts, 0) / (n - 2);
-        contrast = fmin(contrast, fabs(slope) + K * sqrt(left / parts));
+        difference = fmin(difference, fabs(slope) + K * sqrt(left / parts));
     }
-    return fmin(most, contrast);
+    return fmin(most, difference);
 }
 
-/* By how much the use per second inside of a region may differ from that outside: within a
- * stretch, at most and as it shows; from one stretch to the next, as far as a sensor shows
- * it late; and what of it may change in calls. */
-struct contrast {
-    double most, within, late, inside;
+/* How far the use per second inside a region may differ from that outside. */
+struct difference {
+    double most;   /* within a stretch, whatever the readings show */
+    double within; /* the same, as far as the readings allow */
+    double late;   /* from one stretch to the next, which a slow sensor shows late */
+    double inside; /* from one call to the next */
 };
 
-static struct contrast contrast_of(const struct wm_region_share *share,
-                                   const struct wm_region_meter *meter, uint64_t openings,
-                                   const struct wm_region_whole *whole,
-                                   const struct wm_region_shift *shift)
+static struct difference difference_of(const struct wm_region_share *share,
+                                       const struct wm_region_meter *meter,
+                                       uint64_t openings,
+                                       const struct wm_region_whole *whole,
+                                       const struct wm_region_shift *shift)
 {
-    double most = most_contrast(share, meter, whole);
-    double shown = find_contrast(share, meter, openings, most);
+    double most = most_difference(share, meter, whole);
+    double shown = find_difference(share, meter, openings, most);
     double rate = share->seconds > 0 ? fabs(share->used) / share->seconds : 0;
 
     if (!shift)
-        return (struct contrast) { most, shown, shown, rate };
+        return (struct difference) { most, shown, shown, rate };
     double residual = fmin(most, shift->residual);
     double loose = fmin(most, residual + shift->loose);
-    return (struct contrast) { loose, residual, fmin(shown, shift->contrast),
-                               fmin(rate, loose) };
+    return (struct difference) { loose, residual, fmin(shown, shift->difference),
+                                 fmin(rate, loose) };
 }
 
 /* What goes wrong in the same direction in each stretch adds up, and the rest averages out
  * over many. */
 static double find_random(const struct wm_region_share *share,
                           const struct wm_region_meter *meter,
-                          const struct contrast *contrast, double step)
+                          const struct difference *difference, double step)
 {
     double rate = share->seconds > 0 ? fabs(share->used) / share->seconds : 0;
-    double swing = fmin(contrast->most, meter->most - meter->least);
-    double within =
-        fmin(contrast->within * share->doubt_s + K * swing * sqrt(share->doubts2),
-             contrast->most * share->doubt_s);
-    double late = contrast->late * meter->period_s * share->turns / 2;
-    double reach = fmax(rate * meter->period_s, contrast->inside * INSIDE * step_s(meter));
-    double blur = K * reach * sqrt(share->turns2 / 12);
+    double variation = fmin(difference->most, meter->most - meter->least);
+    double within = fmin(difference->within * share->doubt_s +
+                             K * variation * sqrt(share->doubt_squares),
+                         difference->most * share->doubt_s);
+    double late = difference->late * meter->period_s * share->share_changes / 2;
+    double reach =
+        fmax(rate * meter->period_s, difference->inside * INSIDE * step_s(meter));
+    double edge_error = K * reach * sqrt(share->share_change_squares / 12);
 
-    return hypot(within + late, hypot(blur, step * sqrt(share->turns2)));
+    return hypot(within + late,
+                 hypot(edge_error, step * sqrt(share->share_change_squares)));
 }
 
 /* The end of the run, of which a sensor may report nothing more. All zero: nothing of it.
@@ -256,15 +260,15 @@ static void divide_ending(struct ending *ending, const struct wm_region_share *s
 /* What goes on in a time that a sensor reports nothing of may be anything where it had not
  * gone on before. */
 static double doubt_ending(const struct ending *ending, double period_s,
-                           const struct contrast *contrast, double most)
+                           const struct difference *difference, double most)
 {
-    double turn = fabs(ending->part - ending->part_before);
+    double share_change = fabs(ending->part - ending->part_before);
     double unseen_s =
-        fmin(turn * ending->seconds, period_s); /* all at its end, it may be */
+        fmin(share_change * ending->seconds, period_s); /* all at its end, it may be */
 
-    return contrast->most * ending->doubt_s +
-           (ending->part > ending->part_before ? most : contrast->late) * unseen_s +
-           fabs(ending->late) * turn;
+    return difference->most * ending->doubt_s +
+           (ending->part > ending->part_before ? most : difference->late) * unseen_s +
+           fabs(ending->late) * share_change;
 }
 
 static void find_uncertainty(const struct wm_region_share *share,
@@ -273,20 +277,21 @@ static void find_uncertainty(const struct wm_region_share *share,
                              const struct wm_region_whole *whole,
                              const struct wm_region_shift *shift, struct wm_region_use *use)
 {
-    const struct contrast contrast = contrast_of(share, meter, openings, whole, shift);
-    double most = shift ? contrast.late : contrast.most;
+    const struct difference difference =
+        difference_of(share, meter, openings, whole, shift);
+    double most = shift ? difference.late : difference.most;
     double resolution_s = fmax(meter->period_s, step_s(meter));
     double seconds = share->seconds + ending->of_region;
     double all_s = meter->seconds + ending->left_s;
     double seen = all_s > 0 ? sqrt(seconds / all_s) : 0;
     double used = use->used.number;
-    double doubt = find_random(share, meter, &contrast, whole->step) +
-                   doubt_ending(ending, meter->period_s, &contrast, most) +
+    double doubt = find_random(share, meter, &difference, whole->step) +
+                   doubt_ending(ending, meter->period_s, &difference, most) +
                    (shift ? shift->off : 0);
 
     use->systematic = whole->systematic * fabs(used);
-    /* It is no less than nothing, and no more than all, or than can be in its time, where
-     * all of that is divided by time. */
+    /* A use is between 0 and all; if it is divided by time alone, it is also at most what
+     * the device can use in that time. */
     double all = whole->used.number;
     if (whole->most.known && !shift)
         all = fmin(all, whole->most.number * seconds);
@@ -327,8 +332,8 @@ void wm_region_share_result(const struct wm_region_share *share,
     last.used += shift ? shift->moved : 0;
     /* Sums of numbers that a file made up may be none. */
     ret_use->used = (struct wm_known) { !isnan(last.used), last.used };
-    if (whole->grain > 0)
+    if (whole->quantum > 0)
         end.most =
-            fmax(end.most, whole->grain * ceil(end.most / whole->grain - HARDLY_ANY));
+            fmax(end.most, whole->quantum * ceil(end.most / whole->quantum - HARDLY_ANY));
     find_uncertainty(&last, &end, &ending, openings, whole, shift, ret_use);
 }

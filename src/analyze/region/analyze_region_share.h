@@ -6,8 +6,8 @@
  * A resource reports how much has been used now and then: in stretches of a tick, or of
  * some where its sensor is slower. A region has the part of a stretch that it has of its
  * time. How it really was within a stretch nobody sees: what was used in the region may
- * have been used faster or slower than in the rest of the stretch. How much so is the
- * contrast, which docs/energy.md explains.
+ * have been used faster or slower than in the rest of the stretch. docs/energy.md explains
+ * how that rate difference is bounded.
  */
 #ifndef WM_ANALYZE_REGION_SHARE_H
 #define WM_ANALYZE_REGION_SHARE_H
@@ -54,10 +54,12 @@ struct wm_region_share {
     double last_s;              /* its time in the last stretch */
     double used;
     double seconds, squares; /* its time; the same times its part of each stretch */
-    double doubt_s, doubts2; /* of that time, in stretches that are its own in part; and */
-                             /* the sum of the squares of these */
-    double turns, turns2;    /* its parts of neighbouring stretches differ by so much */
-    double most_part;        /* the greatest part that it had of a stretch */
+    double doubt_s,
+        doubt_squares; /* of that time, in stretches that are its own in part; and */
+                       /* the sum of the squares of these */
+    double share_changes,
+        share_change_squares; /* its parts of neighbouring stretches differ by so much */
+    double most_part;         /* the greatest part that it had of a stretch */
 };
 
 /* What was used in the end, and how far that may be off, as ratios at k = 2. */
@@ -66,21 +68,20 @@ struct wm_region_whole {
     struct wm_known most; /* more per second cannot be */
     bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
-    double grain; /* it is used in multiples of so much per second; 0: any */
-    double step;  /* error of what is reported at a tick; in its unit */
+    double quantum; /* it is used in multiples of so much per second; 0: any */
+    double step;    /* error of what is reported at a tick; in its unit */
 
-    /* The part of it that was used by the tree, and by nobody knows which of its threads:
-     * where several have a region open, it may all be one's. */
-    double anybodys;
+    /* The part of it that the tree used without a record of which thread did: while several
+     * threads have a region open, one of them may have used all of it. */
+    double unassigned;
 };
 
-/* What clocks tell of a region's energy, where power goes by CPU time: what it has beyond
- * its part by time, how far that may be off, and by how much power inside of it may differ
- * from that outside, in all and beyond what the clocks explain. */
+/* What the threads' clocks say about a region's energy, where power follows CPU time. */
 struct wm_region_shift {
-    double moved, off;         /* J */
-    double contrast, residual; /* W */
-    double loose; /* W that may be at any time besides, and average out over many calls */
+    double moved, off; /* J beyond its part by time, and the uncertainty of that */
+    double difference; /* W by which power inside may differ from power outside, */
+    double residual;   /* and by which it may beyond what the clocks explain */
+    double loose;      /* W at unknown times, which average out over many calls */
 };
 
 /* What a region used, and how far that may be off, in the same unit at k = 2. */
@@ -109,7 +110,7 @@ bool wm_region_share_is_still(const struct wm_region_share *share,
                               const struct wm_region_time *time);
 
 /* What it comes to by `now_ns`; `openings` is how often the region was opened. `shift` is
- * NULL where no clock tells anything. */
+ * NULL if no clock says anything about it. */
 void wm_region_share_result(const struct wm_region_share *share,
                             const struct wm_region_meter *meter,
                             const struct wm_region_time *time, int64_t now_ns,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/region/analyze_region_cpu.h"
 #include "base/base_array.h"
 #include "base/base_map.h"
 #include "record/record_stats.h"
@@ -297,7 +298,7 @@ static int open_call(struct wm_regions *regions, const struct wm_region_edge *ed
     return WM_OK;
 }
 
-/* It is counted alone: nothing is known to have happened in it. */
+/* It is only counted: nobody knows how long it went on. */
 static int count_unfinished(struct wm_regions *regions, const struct wm_region_edge *edge,
                             const struct wm_region_paths *paths)
 {
@@ -732,7 +733,7 @@ int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *w
     return move_energies(regions, wholes);
 }
 
-/* Cores that work on average and no clock tells for whom. */
+/* How many cores are busy on average for regions that no clock names. */
 static double loose_cores(const struct wm_regions *regions)
 {
     const struct wm_region_meter *meter = &regions->meters[WM_REGION_CPU_TIME];
@@ -741,16 +742,15 @@ static double loose_cores(const struct wm_regions *regions)
     return meter->seconds > 0 ? left_s / meter->seconds : 0;
 }
 
-/* By how much the energy of an item may be off for another mix of work than the mean: all
- * that moves, and all of its CPU time while others worked, too. */
+/* The error if the item's work takes another power per CPU second than the mean: it applies
+ * to all joules that move, and to its CPU time while others worked, too. */
 static double mix_of(const struct wm_regions *regions, const struct wm_region_item *item,
                      double moved, double rate)
 {
     return regions->rates.mix * fmax(fabs(moved), rate * item->moved.shared_s);
 }
 
-/* By how much CPU time an item may have more or less than what it is taken to have. What it
- * does not share with calls inside it is no more than its own time. */
+/* The uncertainty of an item's CPU time. Exclusively it has no more than its own time. */
 static double off_s_of(const struct wm_region_item *item, enum wm_region_part part)
 {
     const struct wm_region_use *use = &item->clocked.uses[part];
@@ -760,8 +760,9 @@ static double off_s_of(const struct wm_region_item *item, enum wm_region_part pa
     return item->moved.off_s + fmin(use->random, most);
 }
 
-/* The tree's energy goes by CPU time because it is said to. Of memory and GPUs the clocks
- * tell nothing: there the contrast has what calls without a clock may have. */
+/* The tree's part of the packages' energy follows CPU time by definition. The clocks say
+ * nothing about memory and GPUs, so with these in the energy the difference has no bound.
+ */
 static struct wm_region_shift shift_of_tree(const struct wm_regions *regions,
                                             const struct wm_region_item *item,
                                             enum wm_region_part part)
@@ -775,7 +776,7 @@ static struct wm_region_shift shift_of_tree(const struct wm_regions *regions,
     return (struct wm_region_shift) {
         .moved = moved,
         .off = mix_of(regions, item, moved, rate) + rate * off_s,
-        .contrast = INFINITY,
+        .difference = INFINITY,
         .residual = is_alone ? rates->residual_w : INFINITY,
         .loose = rate * loose_cores(regions),
     };
@@ -795,15 +796,15 @@ static struct wm_region_shift shift_of_packages(const struct wm_regions *regions
         .moved = moved,
         .off = hypot(range, mix_of(regions, item, moved, middle)) +
                high * off_s_of(item, part),
-        .contrast =
+        .difference =
             high * ceil(regions->meters[WM_REGION_CPU_TIME].most) + rates->residual_w,
         .residual = rates->residual_w,
         .loose = high * loose_cores(regions),
     };
 }
 
-/* False: the clocks tell nothing of an energy, as of what a region has inside where other
- * threads go on beside it. */
+/* False if the clocks say nothing about an energy, as of inclusive energy while other
+ * threads run. */
 static bool find_shift(const struct wm_regions *regions, const struct wm_region_item *item,
                        enum wm_region_part part, enum wm_region_resource resource,
                        struct wm_region_shift *ret_shift)
@@ -819,16 +820,16 @@ static bool find_shift(const struct wm_regions *regions, const struct wm_region_
     return true;
 }
 
-/* What the tree used of a GPU may be any of its threads'. */
-static void add_anybodys(const struct wm_region_time *time,
-                         const struct wm_region_whole *whole, struct wm_region_use *use)
+/* Any thread of the tree may have used the tree's part of a GPU. */
+static void add_unassigned(const struct wm_region_time *time,
+                           const struct wm_region_whole *whole, struct wm_region_use *use)
 {
     double used = use->used.number, shared = shared_part(time);
 
-    if (!use->used.known || whole->anybodys <= 0 || shared <= 0)
+    if (!use->used.known || whole->unassigned <= 0 || shared <= 0)
         return;
-    double others = time->ns / time->squares - 1; /* that it shares with, on average */
-    double off = shared * whole->anybodys * fabs(used) * fmax(others, 1);
+    double others = time->ns / time->squares - 1; /* on average */
+    double off = shared * whole->unassigned * fabs(used) * fmax(others, 1);
     use->random = fmin(use->random + off, fmax(fabs(used), whole->used.number - used));
 }
 
@@ -846,7 +847,7 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
                                time, regions->now_ns, item->openings, &wholes[resource],
                                is_shifted ? &shift : NULL, &ret_cost->uses[resource]);
         if (part == WM_REGION_EXCLUSIVE)
-            add_anybodys(time, &wholes[resource], &ret_cost->uses[resource]);
+            add_unassigned(time, &wholes[resource], &ret_cost->uses[resource]);
     }
     if (item == &regions->rest)
         return;

@@ -20,8 +20,8 @@
 #ifndef WM_ANALYZE_REGIONS_H
 #define WM_ANALYZE_REGIONS_H
 
-#include "analyze/region/analyze_region_cpu.h"
 #include "analyze/region/analyze_region_items.h"
+#include "analyze/region/analyze_region_rates.h"
 #include "wattmeter/recording.h"
 
 /* Edges come to be known within this time (a thread is waited for a second, and a recording
