@@ -18,8 +18,8 @@
 /* CLOCK_MONOTONIC. */
 int64_t wm_clock_monotonic_ns(void);
 
-/* The middle of the time since then, up to now, which becomes the begin of the next one: a
- * driver that takes long may answer with what was at any time of its call. */
+/* The middle between `begin_ns` and now; `begin_ns` becomes now, for the next call. A slow
+ * driver may answer with the value of any moment of its call. */
 int64_t wm_clock_middle_ns(int64_t *begin_ns);
 
 /* Whose CLOCK_MONOTONIC it is: a number of the time namespace. 0: unknown. */

@@ -21,8 +21,8 @@ int wm_fail_memory(struct wm_error *err, const char *what);
 /* What an errno means, in English whatever the locale; a constant. */
 const char *wm_errno_text(int number);
 
-/* After a dlopen() of `name` that failed: WM_ENODEV, and `lack` with what was not found or
- * cannot be loaded. */
+/* For a dlopen() of `name` that failed: WM_ENODEV, and the text `lack` with the library
+ * that was not found or cannot be loaded. */
 int wm_fail_library(struct wm_error *err, const char *lack, const char *name);
 
 /* The status that wm_fail_errno() would choose for this errno. */

@@ -100,9 +100,9 @@ void wm_file_make_folders(char *folder, unsigned mode);
  * empty. Borrowed; the one place that reads the environment. */
 const char *wm_env(const char *name, const char *otherwise);
 
-/* The same for a variable that names a library, a folder or a file: `otherwise`, too, in a
- * process that has more rights than its user (set-id, file capabilities), who could have
- * it run code or read files with them. */
+/* The same for a variable that names a library, a folder or a file. A process with more
+ * rights than its user (set-ID, file capabilities) gets `otherwise`, as the user could make
+ * it load code or read files with these rights. */
 const char *wm_env_trusted(const char *name, const char *otherwise);
 
 /* All of it, as "NAME=value" texts, ended by NULL. Borrowed. */

@@ -33,7 +33,7 @@ struct wm_cap_entry {
     char boot[WM_CAP_BOOT]; /* the kernel's id of this start of the machine; "" where it is
                              * not known */
     double earlier;         /* what was there */
-    double before;          /* what was in force when we asked: our last change's, if any */
+    double before;          /* the value that was set when we asked, perhaps by us */
     double set;             /* what we asked for */
     double read_back;       /* what was there then */
 };

@@ -51,8 +51,9 @@ int wm_channels_to_json(const struct wm_channel *channels, const struct wm_colum
 struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel,
                                        const char *detail);
 
-/* What the values of such channels contain, where the recording does not say: by source,
- * kind of device and label. A part that a processor's GPU had is then the processor's. */
+/* Fills in what the values of channels contain, for recordings that do not say it: by
+ * source, kind of device and label. Power that was recorded under the name of an integrated
+ * GPU becomes the processor's. */
 void wm_channel_old_contains(struct wm_channel *channels, size_t count);
 
 /* A gap as a JSON object, which names its column; NULL when out of memory. */

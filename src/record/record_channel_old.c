@@ -191,8 +191,7 @@ static enum wm_contains contains_of(const struct wm_channel *channel)
                : WM_CONTAINS_DEVICE;
 }
 
-/* The power under the name of a GPU in a processor was a sensor of which nothing more was
- * known. */
+/* Older versions recorded the power of an integrated GPU as that of an unknown sensor. */
 static bool is_of_processor(const struct wm_channel *channel)
 {
     return channel->device_kind == WM_DEVICE_OTHER && strcmp(channel->source, "drm") == 0 &&

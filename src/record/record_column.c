@@ -176,8 +176,8 @@ static bool is_counter_of_joules(const struct wm_channel *channel)
     return channel->kind == WM_COUNTER && strcmp(channel->unit, "J") == 0;
 }
 
-/* The channels of a device stand together and have one clock; but where a driver is slow
- * its counter is read well before the rest, and it may be read more seldom. */
+/* The channels of a device stand together and share a clock, except a counter of joules: a
+ * slow driver reads it well before the rest, or less often. */
 static bool has_clock_of_last(const struct wm_channel *channels, size_t i)
 {
     return i > 0 && same_device(&channels[i], &channels[i - 1]) &&

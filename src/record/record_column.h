@@ -51,8 +51,8 @@ void wm_columns_release(struct wm_columns *columns);
 bool wm_columns_clock(const struct wm_columns *columns, size_t clock,
                       const struct wm_reading *readings, int64_t *ret_when_ns);
 
-/* What a column stands for: a metric of a device, or a clock where `unit` is empty: that of
- * the metric, or of the device where `metric` is empty, too. Valid UTF-8, the caller's to
+/* The key of what a column holds: a metric of a device; without `unit` the clock of that
+ * metric; without `metric`, too, the clock of the device. Valid UTF-8, the caller's to
  * free; NULL when out of memory. */
 char *wm_column_owner(const char *source, const char *device, const char *metric,
                       const char *unit);

@@ -26,8 +26,8 @@ static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                                    : " (only .sqlite and .aipm can be added to)");
 }
 
-/* The file that a target comes to, or what a URL is called; the caller's to free, NULL when
- * out of memory. */
+/* The path of a target's file, or the name of a URL for messages; the caller's to free,
+ * NULL when out of memory. */
 static char *target_file(const struct wm_recorder_ops *ops, const char *target)
 {
     const char *name = target + wm_file_folder_length(target);
@@ -88,8 +88,7 @@ static int fail_recording(const char *path, struct wm_error *err)
                    wm_text_path(path));
 }
 
-/* A file that cannot be opened fails where it is written; one without locks is taken as it
- * is. */
+/* If the file cannot be opened, or its file system has no locks, it counts as unused. */
 static int check_unused(const char *path, struct wm_error *err)
 {
     struct flock lock = writers_lock(F_WRLCK);
@@ -345,7 +344,7 @@ static int prepare_file(struct wm_target *target, enum wm_record_mode mode,
     return WM_OK;
 }
 
-/* `file` is what `path` comes to, or a draft of it; it is the target's from here on. */
+/* `file` is the file of `path`, or its draft; the target frees it. */
 static int open_target(struct wm_target *ret_target, const struct wm_recorder_ops *ops,
                        const char *path, char *file, enum wm_record_mode mode,
                        bool as_whole, const struct wm_run *run,
@@ -488,8 +487,8 @@ void wm_target_discard(struct wm_target *target)
     target->made = true;
 }
 
-/* Where the file that is written is now, which is no longer where it was made. What belongs
- * to a file of a format with companions has stayed behind. */
+/* Finds where the file is now after somebody moved it. Not for formats with companions,
+ * which stayed behind. */
 static bool find_moved(const struct wm_target *target, char *path, size_t size)
 {
     char link[64];

@@ -59,8 +59,8 @@ void wm_target_keep(struct wm_target *target);
 /* The new recording goes after all, on wm_target_close(). */
 void wm_target_discard(struct wm_target *target);
 
-/* Whether the path still leads to the file that is being written. WM_ECANCELED: somebody
- * has moved it, and it can still be written where it is now. */
+/* Whether the path still leads to the file that is being written. WM_ECANCELED: another
+ * program has moved the file, and writing goes on at its new place. */
 int wm_target_verify(const struct wm_target *target, struct wm_error *err);
 
 void wm_target_close(struct wm_target *target);

@@ -81,10 +81,10 @@ struct wm_source_ops {
      * behind, and the tick goes on without them. A part is what can be read while
      * another part hangs, such as one GPU; what read_part() changes belongs to that
      * part alone, with what why() and gpu_processes() report of it. It fills in the
-     * readings of that part's channels, readings[0] for the first of them. A call that
-     * costs need not be made each time: then its last reading stands, with its own time,
-     * until the next; a recording has a clock for each counter of joules. `must`: it is an
-     * end of what is measured, and everything is asked. */
+     * readings of that part's channels, readings[0] for the first of them. An expensive
+     * call need not be made each time: its last reading stands, with its own time, until
+     * the next one; a recording keeps a clock for each counter of joules. `must`: the
+     * measurement begins or ends here, so every call is made. */
     void (*read_part)(void *state, size_t part, bool must, struct wm_reading *readings);
 
     /* Why the last reading of that channel was not ok, or NULL; a borrowed
@@ -127,9 +127,9 @@ void wm_source_begin(struct wm_source *source, bool must);
 int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
                       struct wm_reading *readings, size_t count, struct wm_error *err);
 
-/* For how long it may go unread, by its counters, and when it has to be read at the latest;
- * INT64_MAX: as long as one likes, never. The reading in between is nobody's: it only keeps
- * the counters. */
+/* How long a source may go unread before a counter of it overflows twice, and when it must
+ * be read for that; INT64_MAX: its counters never do. wm_source_keep() reads it and drops
+ * the readings. */
 int64_t wm_source_unread_ns(const struct wm_source *source);
 int64_t wm_source_keep_ns(const struct wm_source *source);
 void wm_source_keep(struct wm_source *source);

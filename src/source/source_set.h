@@ -121,7 +121,7 @@ const char *wm_source_set_remark(const struct wm_source_set *set);
 bool wm_source_set_lacks_gpus(const struct wm_source_set *set);
 
 /* A round of readings: the drivers that may hang are asked, and answer while the caller
- * does something else. What costs is asked where it `must` be (source_ops.h). Returns when
+ * does something else. `must`: a measurement begins or ends (source_ops.h). Returns when
  * they were asked. */
 int64_t wm_source_set_begin(struct wm_source_set *set, bool must);
 
@@ -138,12 +138,11 @@ void wm_source_set_read(struct wm_source_set *set, struct wm_reading *readings);
 void wm_source_set_wait(struct wm_source_set *set, int64_t deadline_ns, int64_t oldest_ns,
                         struct wm_reading *readings);
 
-/* How far rounds may be apart so that no counter runs over unseen; INT64_MAX: as one
- * likes. */
+/* How far apart rounds may be so that no counter overflows twice; INT64_MAX: any time. */
 int64_t wm_source_set_unread_ns(const struct wm_source_set *set);
 
-/* When a source has to be read at the latest for that, though no round is due; INT64_MAX:
- * none has to. And reads those that have to be by `now_ns`. */
+/* When the next source must be read for that, even if no round is due; INT64_MAX: never.
+ * wm_source_set_keep() reads the sources that are due by `now_ns`. */
 int64_t wm_source_set_keep_ns(const struct wm_source_set *set);
 void wm_source_set_keep(struct wm_source_set *set, int64_t now_ns);
 

@@ -104,7 +104,7 @@ int wm_track_check_new(const struct wm_tracker *tracker, struct wm_error *err)
     return WM_OK;
 }
 
-/* What is there and denied is not absent: of the last source that was noted. */
+/* Adds the command that gives access to a denied source to the source noted last. */
 static void note_remedy(struct wm_run *run, const char *name)
 {
     char command[WM_ADVICE_SIZE];
@@ -113,7 +113,7 @@ static void note_remedy(struct wm_run *run, const char *name)
         run->sources[run->source_count - 1].remedy = strdup(command);
 }
 
-/* Of a source that was opened, the part that is not for this user. */
+/* Notes why this user may not read a part of a source that was opened. */
 static void note_denied(struct wm_run *run, const struct wm_source_member *added)
 {
     const char *denied = wm_source_denied(added->source);

@@ -52,8 +52,7 @@ static int write_all(int fd, const char *bytes, size_t length, off_t at)
     return 0;
 }
 
-/* Whether somebody has cut it off. What were written behind its new end would follow a hole
- * of zeros. */
+/* Whether another program has cut the file off. Writing on would leave a hole of zeros. */
 static bool is_cut(const struct wm_out *out)
 {
     struct stat info;

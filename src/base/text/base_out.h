@@ -45,7 +45,7 @@ void wm_out_cell(struct wm_out *out, const char *text, size_t length);
 /* Where the next byte will stand. */
 off_t wm_out_position(const struct wm_out *out);
 
-/* Takes back what stands from `at` on, flushed or not: what is put next stands there. */
+/* Drops everything from `at` on, flushed or not: the next output goes there. */
 void wm_out_rewind(struct wm_out *out, off_t at);
 
 /* Writes out the buffer. On failure the file ends where it did after the last

@@ -76,7 +76,7 @@ struct wm_known wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)
  * show. */
 const char *wm_aipm_generation(const json_t *metrics);
 
-/* What is known of a channel where a window begins, and where the record before it does. */
+/* A channel where a window begins, and where the record before it began. */
 struct wm_aipm_series {
     struct wm_counter_stats window, record;
     struct wm_known value; /* where the window does */
@@ -95,9 +95,9 @@ struct wm_aipm_series {
  * window: it may be dead, and is not 0 W. The tracked processes are one process there, the
  * one that was started.
  *
- * The last window of a run ends when the run does. Where it is too short for a record of
- * its own, the record before goes on to its end; and where a counter moves too seldom for
- * it, the power that the device reports stands in for that time.
+ * The last window of a run ends with the run. If it is too short for a record of its own,
+ * the record before it is extended to the end. If a counter has too few steps in it, the
+ * power that the device reports is used for that time.
  */
 struct wm_aipm_window {
     const struct wm_run *run;
@@ -121,8 +121,7 @@ int wm_aipm_window_init(struct wm_aipm_window *window, const struct wm_run *run,
                         const struct wm_channel *channels, size_t count);
 
 /* The record of the window that ends with this tick, as a line that the caller frees; NULL
- * when out of memory. `ret_replaces`: it is the record before it, too, and takes its
- * place. */
+ * when out of memory. `ret_replaces`: it extends the record before it and replaces that. */
 char *wm_aipm_window_record(struct wm_aipm_window *window, const struct wm_tick *tick,
                             bool *ret_replaces);
 

@@ -13,12 +13,12 @@
 #include "record/record_stats.h"
 #include "source/cpu/source_energy.h"
 
-/* A window of less than so much of the sampling interval is a part of one; it is no record
- * of its own where it and the record before are no more than so much. */
+/* A window shorter than this part of the sampling interval is partial. It extends the
+ * record before it if both together are no longer than the second figure. */
 #define WHOLE_WINDOW 0.9
 #define LONGEST_RECORD 1.5
 
-/* A counter that moves less often in a window says little of it: it may be a step off. */
+/* A counter with fewer steps in a window is too coarse for it: it may be a step off. */
 #define LEAST_STEPS 5
 
 /* In place of a channel's index: there is no such channel. */
@@ -146,8 +146,8 @@ struct record {
     char pid[16];
 };
 
-/* What nobody knows at the end any more, as of processes that have ended, is what the
- * record had before it went on. */
+/* A value that is unknown at the end, as of processes that have ended, is that of the
+ * record that is extended. */
 static struct wm_known value_of(const struct record *record, size_t channel)
 {
     if (channel == NONE)
@@ -209,13 +209,13 @@ static struct wm_known tick_value(const struct record *record, const char *label
                : value_of(record, channel);
 }
 
-/* What a counter has told in the time before the last part of the record. */
+/* The joules of the record before its partial last window. */
 static double joules_before_part(const struct record *record, size_t energy)
 {
     return record->window->before[energy].window.total - start_of(record, energy)->total;
 }
 
-/* Whether the last part of the record is too short for the counter. */
+/* Whether the partial window is too short for the counter. */
 static bool is_coarse(const struct record *record, size_t energy)
 {
     double period_s = (double)record->window->channels[energy].period_ns / 1e9;
@@ -290,7 +290,7 @@ static struct wm_known memory_share(const struct record *record)
     return share_of(record, "memory_total", "memory_used");
 }
 
-/* The processes' part of the power of devices, by their share of what these do. */
+/* The processes' part of the power of devices, by their share of the devices' work. */
 static struct wm_known power_share(const struct record *record, struct wm_known share,
                                    const char *key)
 {
@@ -426,7 +426,8 @@ static double seconds_between(int64_t from_ns, int64_t to_ns)
     return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
-/* Begins the record that ends with a tick, which may be the one before it, too. */
+/* Begins the record that ends with a tick, and decides whether it extends the one before.
+ */
 static struct record begin_record(const struct wm_aipm_window *window,
                                   const struct wm_tick *tick)
 {

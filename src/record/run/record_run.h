@@ -27,8 +27,8 @@ struct wm_source_status {
     char *name;
     bool available;
     char *detail; /* what was read, or why there is nothing to read; may be NULL */
-    char *denied; /* of one that is there: which part of it is not for this user; or NULL */
-    char *remedy; /* of what is there and denied: the command that opens it; or NULL */
+    char *denied; /* why this user may not read a part of an available source; or NULL */
+    char *remedy; /* the command that gives access to what is denied; or NULL */
 };
 
 /* A machine that is busier than that is not idle. */
@@ -101,11 +101,11 @@ struct wm_result {
     struct wm_known exit_status; /* of one that was not killed */
     int exit_signal;             /* 0: none */
     struct wm_known cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds;
-    char cpu_method[160]; /* how cpu_* were had: "perf task-clock, inherited" */
-    char cpu_note[128];   /* why cpu_* are the least they may be; empty if they are known */
-    char memory_note[192];          /* what is uncertain about memory; empty if nothing */
-    char survivors_note[256];       /* of what runs on when the target has ended */
-    struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
+    char cpu_method[160];     /* how cpu_* were had: "perf task-clock, inherited" */
+    char cpu_note[128];       /* why cpu_* are lower bounds; empty if they are exact */
+    char memory_note[192];    /* what is uncertain about memory; empty if nothing */
+    char survivors_note[256]; /* of what runs on when the target has ended */
+    struct wm_known peak_rss_bytes;       /* the kernel's high-water mark of one process */
     struct wm_known peak_rss_bound_bytes; /* no process was larger */
     bool peak_rss_is_main; /* the process of peak_rss_bytes was the main one */
 
@@ -134,7 +134,7 @@ int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_err
 int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
                    struct wm_error *err);
 
-/* Whether it is the tree of the first process, which is that of all. */
+/* Whether the run attached to process 1, whose tree has all processes. */
 #define WM_RUN_OF_ALL "all processes"
 bool wm_run_is_of_all(const struct wm_run *run);
 

@@ -56,8 +56,8 @@ static const char region_view[] =
     " LEFT JOIN region_thread ON region_thread.run = region_call.run"
     " AND region_thread.id = region_call.thread";
 
-/* The rows of a run are wide, so that without these to find one of many would take reading
- * most of the file. */
+/* The rows of a run are wide: without an index, finding one of many runs reads most of the
+ * file. */
 #define INDEXES_IN_SQLITE                                                                  \
     "CREATE INDEX run_order ON run (id); CREATE INDEX gap_run ON gap (run);"
 

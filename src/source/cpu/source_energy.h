@@ -46,9 +46,9 @@ struct wm_energy_offers {
 struct wm_energy_choice {
     const char *source; /* all of whose devices of that kind count; NULL: none has any */
     enum wm_sensor_kind sensor;
-    bool is_known;     /* the energy of all these */
-    bool is_part;      /* of some of these */
-    bool is_estimated; /* of one of them at least */
+    bool is_known;     /* the energy of all devices is known */
+    bool is_part;      /* of some devices only */
+    bool is_estimated; /* of one device at least */
     bool has_memory;   /* of CPUs: the memory's is in it */
     bool is_refused;   /* of memory: there is an estimate, but the CPUs' is measured */
 };
@@ -62,18 +62,18 @@ struct wm_energy_choice {
 void wm_energy_choose(const struct wm_energy_offers *offers, enum wm_device_kind kind,
                       struct wm_energy_choice *ret_choice);
 
-/* A meter that contains CPUs, memory and GPUs: all offers of this source, sensor and
- * reach. */
+/* A meter of CPUs, memory and GPUs together: all offers of this source and kind of sensor
+ * that contain the same. */
 struct wm_energy_meter {
     const char *source; /* NULL: there is none */
     enum wm_sensor_kind sensor;
     enum wm_contains contains;
 };
 
-/* The meter whose values are known that contains least beyond them: one of the module, else
- * of the platform if `most` allows it, the external one first and batteries last. Modules,
- * and batteries, stand side by side. Of others, and of GPUs that may share a module,
- * several of one kind are none: nobody knows whether they contain each other. */
+/* Finds the meter of known values that contains the least beyond CPUs, memory and GPUs: one
+ * of the module, else one of the platform if `most` allows it, an external one first and
+ * batteries last. Several modules, or batteries, are added up. Several other meters of one
+ * kind, or GPUs that may share a module, are no meter: one may contain the other. */
 void wm_energy_find_meter(const struct wm_energy_offers *offers, enum wm_contains most,
                           struct wm_energy_meter *ret_meter);
 

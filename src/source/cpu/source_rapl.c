@@ -53,7 +53,7 @@ enum { WAY_COUNT = sizeof(ways) / sizeof(ways[0]) };
 
 #define LEAST_RANGE_J 65536.0
 
-/* However large a register is, or small: no real one is. */
+/* Bounds for registers of impossible sizes. */
 #define MOST_UNREAD_S 3600.0
 #define LEAST_UNREAD_S 0.1
 
@@ -179,8 +179,8 @@ static bool knows_package(const struct wm_rapl_set *set, uint32_t package)
     return false;
 }
 
-/* A package that the machine has and this way does not know is one that cannot be read, or
- * the sum over packages would pass for all. */
+/* Adds the packages of the machine that this way does not know as counters that cannot be
+ * read: else the sum over the others would pass for all. */
 static int add_absent(struct wm_rapl_set *set, const struct wm_rapl_places *places,
                       struct wm_error *err)
 {
@@ -222,8 +222,8 @@ static bool is_better(const struct wm_rapl_set *set, const struct wm_rapl_set *t
     return count_packages(set, &lacks_one) > count_packages(than, &lacks_one);
 }
 
-/* The way that reads most packages. One without any, such as one that has nothing but psys,
- * is taken only where no other way has one. */
+/* Chooses the way that reads most packages. A way without packages, which may have psys, is
+ * chosen only if no other way has any. */
 int wm_rapl_find(const struct wm_rapl_places *places, struct wm_rapl_set *ret_set,
                  const struct wm_rapl_way **ret_way, struct wm_error *err)
 {
@@ -419,7 +419,8 @@ static int64_t unread_ns(const struct rapl *rapl)
     return (int64_t)(fmin(fmax(least_s / 2, LEAST_UNREAD_S), MOST_UNREAD_S) * 1e9);
 }
 
-/* Why is known from the start; of packages and memory what is denied, too. */
+/* Lets the counters that cannot be read say why from the start. Returns why a package's or
+ * the memory's is denied, or NULL. */
 static const char *note_unreadable(struct rapl *rapl)
 {
     const char *denied = NULL;

@@ -180,7 +180,8 @@ static bool cannot_be_read(const struct wm_hwmon_sensor *sensor)
     return sensor->fd < 0 || (sensor->quantity == WM_HWMON_PRODUCT && sensor->volts_fd < 0);
 }
 
-/* Why is known from the start; of CPUs and memory what is denied, too. */
+/* Lets the channels that cannot be read say why from the start. Returns why the energy of a
+ * CPU or of memory is denied, or NULL. */
 static const char *note_unreadable(struct hwmon *hwmon)
 {
     struct wm_reading ignored;

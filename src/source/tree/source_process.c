@@ -343,8 +343,8 @@ static bool is_gone(const struct wm_procfs *procfs, const struct wm_process *pro
            stat.state == 'Z' || stat.state == 'X';
 }
 
-/* What smaps_rollup has seen of memory that is no more: files that were unmapped, and else
- * what was its own. */
+/* Adds memory that smaps_rollup has counted and that is gone by now: unmapped files first,
+ * then its own. */
 static void add_seen(struct wm_process *process, int64_t gone, int64_t file_before)
 {
     process->detail_rss_bytes += gone;
@@ -429,7 +429,7 @@ void wm_process_count_files(struct wm_procfs *procfs, struct wm_process *process
 
     procfs->file_bytes += mapped;
     procfs->mapped_bytes += at_least_0(mapped);
-    if (process->detail == WM_DETAIL_KNOWN) /* else another one stands for what it shared */
+    if (process->detail == WM_DETAIL_KNOWN) /* else its share is counted with another one */
         procfs->given_up_bytes += least(at_least_0(-mapped), known_share(process));
     process->counted_bytes = process->file_bytes;
 }
@@ -463,8 +463,8 @@ static struct change change_of(const struct wm_procfs *procfs,
     };
 }
 
-/* One more of them takes from a half of a page to a third, and from less than a half less:
- * a sixth at most. */
+/* One more process that maps a shared page lowers the share of each from 1/2 to 1/3, or
+ * from less by less: by a sixth of the page at most. */
 static int64_t share_of(const struct wm_process *process, const struct change *change)
 {
     return at_least_0(known_share(process) - change->others_mapped / 6);

@@ -29,8 +29,9 @@ struct wm_procfs {
     int64_t page_bytes;
     int fds_left; /* how many more descriptors processes may keep open */
 
-    /* Of all processes that are followed: their pages of files and of shared memory, how
-     * many were ever mapped, and the shares in such pages of those that gave them up. */
+    /* Sums over all processes that are followed: pages of files and of shared memory; those
+     * that were ever mapped; and the shares in them of processes that have unmapped them.
+     */
     int64_t file_bytes, mapped_bytes, given_up_bytes;
 };
 
@@ -55,18 +56,18 @@ struct wm_process {
 
     int64_t cpu_ns;         /* its own, dead threads included */
     int64_t cpu_base_ns;    /* of that, from before it was tracked */
-    int64_t reaped_ns;      /* of children it has waited for, and theirs, */
-    int64_t reaped_base_ns; /* of that, from before it was tracked, */
-    int64_t vanished_ns;    /* and at least so much since: of those that were seen */
+    int64_t reaped_ns;      /* of children it has waited for, with their own, */
+    int64_t reaped_base_ns; /* of that, from before it was tracked */
+    int64_t vanished_ns;    /* of children that were seen and are gone, with their own */
     int threads;
     int64_t rss_bytes;
     int64_t file_bytes;          /* of the rss: pages of files and of shared memory */
     int64_t counted_bytes;       /* of these, what is in the sums of all processes */
     uint64_t faults;             /* minor page faults so far, */
     uint64_t reaped_faults;      /* those of children it has waited for, of which */
-    uint64_t reaped_base_faults, /* these are from before it was tracked, */
-        vanished_faults;   /* and at least these of children that were seen and went */
-    bool ignores_children; /* SIGCHLD: they go without being waited for */
+    uint64_t reaped_base_faults, /* these are from before it was tracked; */
+        vanished_faults;         /* and those of children that were seen and are gone */
+    bool ignores_children;       /* it ignores SIGCHLD, so the kernel reaps its children */
 
     bool gone;               /* found so by the last refresh */
     int64_t ran_ns;          /* the last refresh that found it had run */
@@ -86,7 +87,8 @@ struct wm_process {
     uint64_t detail_faults;
     int64_t detail_ns, detail_cost_ns;
 
-    /* When it is worth a closer look again, and how long that took of late. */
+    /* When smaps_rollup may be read again to narrow the memory's interval, and how long it
+     * was left alone before. */
     int64_t closer_ns, closer_pause_ns;
 
     int64_t max_rss_bytes;
@@ -107,19 +109,20 @@ bool wm_process_open(struct wm_procfs *procfs, pid_t pid, struct wm_process *ret
 /* Gives back what it holds. */
 void wm_process_release(struct wm_procfs *procfs, struct wm_process *process);
 
-/* What its children that are gone have used, and theirs: those it has waited for, which
- * PID/stat tells in steps of 10 ms, or those that were seen, if that is more. */
+/* The CPU time of its children that are gone, with their own: of those it has waited for,
+ * which PID/stat reports in steps of 10 ms, or of those that were seen, whichever is more.
+ */
 int64_t wm_process_reaped_ns(const struct wm_process *process);
 
-/* Takes over what a child of its had that is gone. */
+/* Adds the CPU time and the page faults of a child that is gone to its parent's. */
 void wm_process_inherit(struct wm_process *process, const struct wm_process *child);
 
-/* Whether children of its were gone when it was last read that it had not waited for.
- * No process lives without a page fault, and the kernel gives those to who waits. */
+/* Whether children were gone at its last reading that it had not waited for. Every process
+ * has page faults, and the kernel adds them to the parent's when that waits. */
 bool wm_process_lost_children(const struct wm_process *process);
 
-/* Lets the CPU time of its children that are gone count from now, too. PID/stat tells user
- * and system time in steps, so that it may have been two of them more. */
+/* Makes the CPU time of its children that are gone count from now on. PID/stat reports user
+ * and system time in steps, so up to two steps more may be from before. */
 void wm_process_forget_reaped(const struct wm_procfs *procfs, struct wm_process *process);
 
 /* Lets its CPU time and the kernel's peak of it count from now. */
@@ -151,10 +154,10 @@ int64_t wm_process_detail_cost_ns(const struct wm_process *process);
 /* What a process has to itself and what it shares, in bytes. */
 struct wm_process_memory {
     int64_t uss, pss;
-    int64_t least_uss;    /* no less than this is private */
-    int64_t least_shares; /* nor less its share of what it has in common with others */
-    int64_t copied;       /* no more than this may be private besides */
-    int64_t given_up;     /* shares of others, of which all may be its own by now */
+    int64_t least_uss;    /* the least that is private */
+    int64_t least_shares; /* the least share of what it has in common with others */
+    int64_t copied;       /* the most that may be private besides */
+    int64_t given_up;     /* shares that others gave up, which may all be its own by now */
 };
 
 /* Its memory now. Between two reads of smaps_rollup what anonymous memory was added since

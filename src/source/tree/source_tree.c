@@ -31,8 +31,8 @@
  * parent that is not in sight. More than this is worth a look. */
 #define GROWTH_MAX_BYTES (1 << 20)
 
-/* How many processes a refresh looks at once more, where more than this part of the memory
- * of all is not known. */
+/* A refresh reads smaps_rollup of up to so many processes once more, while the interval of
+ * all memory is wider than this part of it. */
 enum { CLOSER_LOOKS = 16, VAGUE_SHARE = 20 };
 #define CLOSER_PAUSE_NS (100 * WM_NS_PER_MS)
 #define CLOSER_PAUSE_MAX_NS (10 * WM_NS_PER_S)
@@ -85,7 +85,8 @@ struct sums {
     size_t members; /* members that are not zombies */
     int64_t rss, uss, pss, largest_shared;
 
-    /* What is no guess, and besides that the most that one has, and all shares. */
+    /* Lower bounds: private memory, and beyond it the largest of one process, and the sum
+     * of all shares. */
     int64_t least_uss, least_shared, least_shares;
     int64_t copied;   /* as of a process */
     int64_t given_up; /* since the first of them was read */
@@ -125,7 +126,7 @@ static void take_from_stand_in(struct wm_tree *tree, const struct wm_process *pr
     }
 }
 
-/* False when the budget does not allow it now, nor with so much credit. */
+/* False if the budget does not allow it now, even on that credit. */
 static bool spend_on_detail(struct wm_tree *tree, struct budget *budget,
                             struct wm_process *process, int64_t credit_ns)
 {
@@ -280,7 +281,7 @@ static void raise_peak(struct wm_tree_peak *peak, const struct sums *sums)
     raise(&peak->shared, shared_once(sums));
 }
 
-/* To what the kernel has seen of one process. */
+/* The kernel has seen so much of one process: no interval ends below it. */
 static void raise_sure(struct wm_tree_peak *peak, int64_t bytes)
 {
     raise(&peak->total, bytes);
@@ -325,7 +326,7 @@ static void note_peaks(struct wm_tree *tree)
         raise_peak(&tree->peaks[m], &tree->sums[m]);
 }
 
-/* The one of whose memory most is not known. */
+/* The process with the widest interval. */
 static struct wm_process *find_vaguest(struct wm_tree *tree, int64_t now_ns)
 {
     struct wm_process *vaguest = NULL;
@@ -347,8 +348,8 @@ static struct wm_process *find_vaguest(struct wm_tree *tree, int64_t now_ns)
     return vaguest;
 }
 
-/* False where no look at any process may be had now. The faults of one that takes and gives
- * back memory of its own are no copies: it is looked at ever more seldom. */
+/* False if no process can be read now. One that takes and gives back memory of its own has
+ * faults that are no copies: it is read less and less often. */
 static bool look_at_vaguest(struct wm_tree *tree, int64_t now_ns)
 {
     struct wm_process *process = find_vaguest(tree, now_ns);
@@ -369,8 +370,8 @@ static bool look_at_vaguest(struct wm_tree *tree, int64_t now_ns)
     return true;
 }
 
-/* Where the memory of all may be more than it ever was before, it is worth a look at what
- * is not known of it: as while copies of a process write to what they share. */
+/* Narrows the interval of all memory where it may be higher than ever before, as while
+ * copies of a process write to what they share. */
 static void look_closer(struct wm_tree *tree, int64_t now_ns)
 {
     const struct sums *sums = &tree->sums[WM_TREE_ALL];

@@ -26,11 +26,11 @@ struct wm_tree_census {
     uint64_t denied;   /* processes of the tree whose private memory may not be read */
     uint64_t unlisted; /* times a process could not be followed for lack of room */
 
-    /* Processes, perhaps never seen, have ended that nobody has waited for, or could have:
-     * one ignores SIGCHLD, or what was seen of a child never came to its parent. */
+    /* Processes, perhaps never seen, may have ended without a wait by their parents: a
+     * process ignores SIGCHLD, or what a child used never came to its parent. */
     bool has_unwaited;
 
-    bool has_reaped; /* children were waited for, which may have left others behind */
+    bool has_reaped; /* a process has waited for children, which may have left orphans */
 };
 
 /* The highest of the main process, of its descendants, or of both, in bytes; and of the
@@ -92,12 +92,12 @@ const char *wm_tree_why(const struct wm_tree *tree, size_t channel);
  * the last refresh. */
 int64_t wm_tree_main_cpu_ns(const struct wm_tree *tree);
 
-/* What all but the root have used, and those that they and the root have waited for, as of
- * the last refresh: never less than what was seen of any of them. Short-lived processes
- * nobody waited for are missing. */
+/* The CPU time of all processes but the root, with those that they and the root have waited
+ * for, as of the last refresh. Short-lived processes that no parent waited for are missing.
+ */
 int64_t wm_tree_others_cpu_ns(const struct wm_tree *tree);
 
-/* Of that, what those now in the tree have used themselves. */
+/* The part of that which processes now in the tree have used themselves. */
 int64_t wm_tree_live_others_cpu_ns(const struct wm_tree *tree);
 
 /* Lets the CPU time of each process, and the peaks of the tree, count from now. */

@@ -123,7 +123,7 @@ static void bury(struct wm_tree_set *set, struct wm_process *process)
     remember(set, process);
 }
 
-/* What a process says of children that are gone. */
+/* Notes what a process shows about children that are gone. */
 static void take_ends(struct wm_tree_set *set, const struct wm_process *process)
 {
     set->census.has_unwaited |=
@@ -156,8 +156,8 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
     if (gone == 0)
         return;
 
-    /* While all are where they were, and only then are they moved. Children stand behind
-     * their parents, which hand on what they get. */
+    /* Before any is moved, as burying looks for parents. Children stand behind their
+     * parents, so that what a child adds to its parent goes on to that one's parent. */
     for (size_t i = set->count; i-- > 0;) {
         if (set->processes[i].gone)
             bury(set, &set->processes[i]);

@@ -36,24 +36,25 @@
 /* Most threads a running tree may have to get a counter each. */
 enum { COUNTER_MAX = 1024 };
 
-/* How far the task clock may be ahead of a process's own clock where nothing tells by how
- * much it is, in seconds and as a part of it. */
+/* How far the task clock may be ahead of a process's own clock if the lead is not measured,
+ * in seconds and as a part of it. */
 #define CLOCK_ERROR 0.01
 #define CLOCK_DRIFT 0.05
 
 /* A hypervisor takes a core away for a time slice of its own. Seconds. */
 #define STOLEN_AT_ONCE 0.02
 
-/* The counter of the root is read where others may have used more than this beyond what
- * was seen of them, in seconds and as a part of the root's time. */
+/* The counter of the root is read if others may have used more than this beyond what was
+ * seen, in seconds and as a part of the root's time. */
 #define TRIFLE 0.001
 #define TRIFLE_SHARE 0.005
 
-/* What is left open of the time of the tree is worth a word from here on. */
+/* The report mentions an uncertainty of CPU time from here on, in seconds and as a part. */
 #define NARROW 0.002
 #define NARROW_SHARE 0.02
 
-/* The machine's times are read again when what they were read for is so much older. */
+/* The machine's times are read again when the last ones are older than a tenth of the run.
+ */
 enum { HOST_TIME_AGES = 10 };
 
 static const char by_perf[] = "perf task clock, inherited";
@@ -334,7 +335,7 @@ static int open_counters(struct counters *counters, pid_t pid, enum reach reach,
     return 0;
 }
 
-/* Where the root's cannot be had, the others' share in the whole is not known so well. */
+/* Without the root's own counters the others' share is less certain. */
 static int open_all_counters(struct wm_account *account, const struct wm_tree *tree)
 {
     size_t count, room = counter_limit();
@@ -396,8 +397,8 @@ static bool read_whole(const struct wm_account *account, int64_t *ret_ns)
     return true;
 }
 
-/* Lets the counters count from where they are, but for what was used before. The root's is
- * read first: what it uses between the two is no other's. */
+/* Makes the counters count from now on, with what was used before. The root's is read
+ * first: what it uses between the two is not others'. */
 static void base_counters(struct wm_account *account, double main, double others)
 {
     int64_t now_ns;
@@ -451,8 +452,8 @@ static double clock_error(double seconds)
     return CLOCK_ERROR + CLOCK_DRIFT * seconds;
 }
 
-/* How much of the counter's time no process may have used: as much as of all that ran, and
- * more where a few slices of the hypervisor happened to fall upon it. */
+/* How much of the counter's time no process may have used: the same part as of all busy
+ * time, and more if a few slices of the hypervisor happened to fall upon this tree. */
 static double most_lost(const struct wm_others *known)
 {
     double lost = known->lost * known->exposed;
@@ -488,8 +489,8 @@ double wm_others_in_all(const struct wm_others *known, double main, double *ret_
     return known->counted - *ret_more;
 }
 
-/* Adds what the machine's times say of the counter's. They are read rarely: where the
- * machine has many cores, that costs more than all else of a tick. */
+/* Adds what the machine's times say about the counter's. They are read rarely: on a machine
+ * with many cores that costs more than the rest of a tick. */
 static void take_host_time(struct wm_account *account, double main, double roots_lost,
                            bool is_last)
 {
@@ -518,10 +519,10 @@ static void take_host_time(struct wm_account *account, double main, double roots
         known->counted = fmax(used, known->seen);
 }
 
-/* Asks the counter what others than the root have used, right before the root's clock is
- * read: what that uses between the two is no other's. Where the kernel counts the root,
- * too, that is taken out as it was counted; else only the root's clock is known, which says
- * less than the counter where time was stolen. */
+/* Asks the counter what others than the root have used. The root's clock is read right
+ * after it, so that what the root uses in between is not counted as others'. A counter of
+ * the root alone is subtracted if the kernel has one; else only the root's clock is known,
+ * which is behind the counter if time was stolen. */
 static void count(struct wm_account *account, const struct wm_tree *tree)
 {
     bool must = account->exact_at_ns == 0;
@@ -553,9 +554,9 @@ static void count(struct wm_account *account, const struct wm_tree *tree)
         take_host_time(account, main, roots_lost, must);
 }
 
-/* Until the counter is asked again, what those in sight use is added. Less than then means
- * that one has ended, whose end nobody has seen; and of a new one nobody knows how much of
- * it was counted then. */
+/* Between two readings of the counter, adds what processes in sight have used since. If
+ * they have less than then, one has ended; if there are more, the counter may have had part
+ * of the new one: in both cases the counter is asked. */
 static void count_or_add(struct wm_account *account, const struct wm_tree *tree)
 {
     int64_t live_ns = wm_tree_live_others_cpu_ns(tree);
@@ -621,7 +622,7 @@ static bool is_cut(const struct wm_account *account)
            known->seen - known->counted > clock_error(account->main + known->seen);
 }
 
-static void tell_method(struct wm_account *account)
+static void set_final_method(struct wm_account *account)
 {
     bool perf = account->whole.count > 0;
 
@@ -636,7 +637,7 @@ static void tell_method(struct wm_account *account)
                    "task clock");
 }
 
-static void tell_more(struct wm_account *account, double more)
+static void set_note(struct wm_account *account, double more)
 {
     if (isinf(more))
         snprintf(account->note, sizeof(account->note),
@@ -649,7 +650,7 @@ static void tell_more(struct wm_account *account, double more)
 }
 
 /* Takes in what the launcher has reaped, less what the fork itself took before the command
- * began. The last of the root's end, which is no other's, comes after its last reading. */
+ * began. What the root used after its last reading is not others'. */
 static void take_reaped(struct wm_account *account, const struct wm_tree *tree,
                         double seconds)
 {
@@ -663,8 +664,8 @@ static void take_reaped(struct wm_account *account, const struct wm_tree *tree,
         known->seen = fmax(known->seen, others);
 }
 
-/* Where nobody can be seen or counted, and where no launcher gets what children that were
- * waited for have left behind. */
+/* Whether processes may be missing: none can be seen or counted, or children have ended
+ * whose orphans no launcher adopts. */
 static bool may_lack_some(const struct wm_account *account, const struct wm_tree *tree)
 {
     struct wm_tree_census census;
@@ -689,8 +690,8 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
         known.counted = NAN;
     known.has_unwaited |= may_lack_some(account, tree);
     account->others = wm_others_in_all(&known, account->main, &more);
-    tell_method(account);
-    tell_more(account, more);
+    set_final_method(account);
+    set_note(account, more);
     account->finished = true;
 }
 

@@ -24,28 +24,28 @@
 
 struct wm_account;
 
-/* A descendant that used less than this did not exist, in seconds: making a process alone
- * takes several times as much. */
+/* Seconds. Making a process takes several times as much, so descendants that used less
+ * did not exist. */
 #define WM_ACCOUNT_NOTICEABLE 50e-6
 
 /* The CPU time of all but the root, in seconds. perf's clock runs on while the core is
  * taken away, by the hypervisor or an interrupt; the processes' own clocks do not. */
 struct wm_others {
-    double seen;        /* by the clocks of those in sight, and of those waited for */
-    double counted;     /* by a counter of all; NAN: there is none */
-    double exposed;     /* the counter's time in which cores may have been taken away, */
-    double lost;        /* the part of all that ran on the machine that was, */
-    double lost_by_all; /* and in all no more than this */
-    double error;       /* what else the counter may say too much */
+    double seen;        /* by the clocks of processes in sight, and of those waited for */
+    double counted;     /* by a counter of all; NAN: no counter */
+    double exposed;     /* the counter's time in which cores may have been taken away */
+    double lost;        /* the part of the machine's busy time that was taken away */
+    double lost_by_all; /* the same in seconds, at most */
+    double error;       /* what else the counter may have too much */
     bool is_stolen;     /* a hypervisor takes cores away, by time slices */
-    bool has_unwaited;  /* some may have ended that were neither seen nor waited for */
+    bool has_unwaited;  /* processes may have ended that were neither seen nor waited for */
 };
 
-/* No more than is sure, so that it can grow. */
+/* The least that it can be, as a sum that is shown may only grow. */
 double wm_others_by_now(const struct wm_others *known);
 
-/* The best of it, where the root has used `main`. `ret_more`: 0, or how much more it may
- * have been, if that is worth a word; infinite where nothing tells. */
+/* The best estimate at the end, if the root has used `main`. `ret_more` is how much more it
+ * may have been: 0 if that is negligible, infinite if it is unknown. */
 double wm_others_in_all(const struct wm_others *known, double main, double *ret_more);
 
 int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
@@ -84,8 +84,8 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
 /* Has the next reading be exact whatever it costs the tree, as the last must. */
 void wm_account_want_exact(struct wm_account *account);
 
-/* Ends the account, after the last reading. What the launcher has reaped is exact for all
- * but processes nobody waited for; NAN: there is no launcher. */
+/* Ends the account, after the last reading. What the launcher has reaped is exact but for
+ * processes that no parent waited for; NAN: there is no launcher. */
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
                        double reaped_seconds);
 
@@ -93,7 +93,7 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
  * way: 0, or the errno value with which perf refused. */
 int wm_account_check(const char **ret_method);
 
-/* Why the total is but the least it may be; empty where it is not. */
+/* Why the total is a lower bound; empty if it is not. */
 const char *wm_account_note(const struct wm_account *account);
 
 /* How it was done, for people: "perf task clock, inherited". */

@@ -27,8 +27,8 @@ struct wm_meter_input {
     /* Of the last round; NULL: it has no such channel. */
     const struct wm_reading *counter, *power, *utilization, *temperature;
     struct wm_sensor counter_sensor, power_sensor;
-    bool is_elsewhere; /* a GPU whose power is another device's */
-    bool is_left_out;  /* and which therefore is not in the sum over GPUs */
+    bool is_elsewhere; /* a GPU whose power another device measures */
+    bool is_left_out;  /* and which is not in the sum over GPUs for that reason */
 
     /* Its counter. */
     bool is_alive;   /* it has been seen to move, and not to stand still since */
@@ -61,8 +61,8 @@ int wm_meter_inputs_open(const struct wm_meter_options *options,
                          struct wm_meter_inputs *inputs, struct wm_error *err);
 void wm_meter_inputs_close(struct wm_meter_inputs *inputs);
 
-/* Reads all; at an end of a snippet it `must` ask all anew (source_ops.h). A driver that
- * hangs is waited for 0.1 s. */
+/* Reads all inputs. `must`: a snippet begins or ends (source_ops.h). Waits 0.1 s for a
+ * driver that hangs. */
 void wm_meter_inputs_read(struct wm_meter_inputs *inputs, bool must);
 
 /* Whether power has to be integrated for the device, as its counter is missing, or

@@ -20,7 +20,7 @@
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 
-/* Where it is looked for without a PATH that can be trusted. */
+/* Used if PATH cannot be trusted. */
 #define FFMPEG "/usr/bin/ffmpeg"
 
 enum { LOWEST_PRIORITY = 19, WORDS_MOST = 48, PATIENCE_US = 100 * 1000 };
