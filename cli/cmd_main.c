@@ -469,14 +469,14 @@ static int dispatch(const struct cmd *const table[], int argc, char **argv,
     return run_named(table, argc - 1, argv + 1, io);
 }
 
-/* It would run the user's command with rights that are not the user's. */
+/* Set-user-ID would give the user's command rights that the user does not have. */
 static bool is_set_id(const struct cmd_streams *io)
 {
     if (getuid() == geteuid() && getgid() == getegid())
         return false;
     fprintf(io->chat,
             "wattmeter: refuses to run set-user-ID or set-group-ID; remove the bit "
-            "(chmod ug-s), 'wattmeter doctor' says how sensors are opened\n");
+            "(chmod ug-s); 'wattmeter doctor' shows how to give access to sensors\n");
     return true;
 }
 

@@ -143,7 +143,7 @@ def test_a_gpu_within_a_module_is_lacking(fake_gpus, tmp_path, monkeypatch, pyth
         "with wattmeter.measure() as m: time.sleep(0.5)\n"
         "print(m.gpu.why, m.cpu.state, m.energy.state, m.energy.value == m.cpu.value)"
     ).stdout
-    assert "the module alone" in said and said.endswith(" known at least True\n")
+    assert "the whole module only" in said and said.endswith(" known at least True\n")
 
 
 def joules(value, half=None, state="known", origin="measured", why=None, key="cpu"):

@@ -127,7 +127,8 @@ static void add_gauge(const struct wm_channel *channel, const struct wm_reading 
 {
     if (channel->sensor.range > 0 && reading->state == WM_READING_OK &&
         reading->value > wm_energy_impossible_watts(&channel->sensor))
-        snprintf(stats->why, sizeof(stats->why), "it was more than the device can draw");
+        snprintf(stats->why, sizeof(stats->why),
+                 "it reported more than the device can draw");
     else
         wm_gauge_add(&stats->gauge, reading);
 }

@@ -451,7 +451,7 @@ def _(folder):
                     near(watts(gpu["energy"], found), 300, 6, str(what))
                 else:
                     assert gpu["energy"] is None, what
-                    assert "the module alone" in found["why"]["energy.gpus.0.energy"], found["why"]
+                    assert "the whole module only" in found["why"]["energy.gpus.0.energy"], found["why"]
             if has_boards:
                 near(watts(energy["cpu"]["total"], found), 220, 4.4, str(what))
                 parts = {part["name"] for part in energy["cpu"]["parts"]}

@@ -248,7 +248,7 @@ def board(folder, address, status):
 
 @case("a GPU that is asleep is not asked, and NVML is not started for it; a report has it once it is awake")
 def _(folder):
-    asleep = "it is asleep, and is not woken to be asked"
+    asleep = "it is asleep; wattmeter does not wake it"
     board(folder, "0000:01:00.0", "suspended")
     broken = folder / "broken.json"  # with which NVML does not start
     broken.write_text("nonsense")

@@ -720,7 +720,7 @@ static void test_left_out(void **state)
     report = report_of(laptop, ARRAY_LEN(laptop));
     assert_int_equal(report->remark_count > 0, 1);
     assert_string_equal(report->remarks[report->remark_count - 1],
-                        "GPU energy adds nothing for card1: its power is another device's");
+                        "GPU energy leaves out card1: another device measures its power");
     wm_report_free(report);
 
     /* Where there is no other GPU nothing is left out of it. */

@@ -904,7 +904,7 @@ static bool is_asleep(struct wm_source *source, size_t gpu)
 {
     for (size_t m = gpu * METRICS; m < (gpu + 1) * METRICS; m++) {
         if (readings[m].state != WM_READING_STALE ||
-            strcmp(wm_source_why(source, m), "it is asleep, and is not woken to be asked"))
+            strcmp(wm_source_why(source, m), "it is asleep; wattmeter does not wake it"))
             return false;
     }
     return true;

@@ -315,8 +315,8 @@ static void remark_left_out(struct wm_report_builder *builder)
         }
         end_names(&list);
         builder->is_energy = true;
-        wm_build_remark(builder, "GPU energy adds nothing for %s: %s", list.text,
-                        why[0] ? why : "its power is another device's");
+        wm_build_remark(builder, "GPU energy leaves out %s: %s", list.text,
+                        why[0] ? why : "another device measures its power");
         builder->is_energy = false;
     }
 }

@@ -32,7 +32,8 @@ static const char *why_no_energy(struct wm_report_builder *builder,
     const struct wm_energy *energy = &device->joules;
 
     if (channel == WM_NO_CHANNEL && device->within >= WM_CONTAINS_MODULE)
-        return "its driver reports the power of the module alone, with the CPU in it";
+        return "its driver reports the power of the whole module only, which includes the "
+               "CPU";
     if (channel == WM_NO_CHANNEL)
         return wm_build_why(builder, channel, device->channel->source);
     const char *why = builder->analysis->stats[channel].why;

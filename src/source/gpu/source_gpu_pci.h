@@ -20,9 +20,9 @@ enum { WM_PCI_LOCAL_BITS = 16 };
  * where `text` is NULL or something else. */
 uint64_t wm_pci_rank(const char *text);
 
-/* Whether the kernel has suspended the device whose power/runtime_status is open as `fd`.
- * Below 0: it has none, and is awake. Reading it wakes nothing, while to ask the driver
- * about a GPU that is asleep would wake it; so a GPU is only asked where this is false. */
+/* Whether the kernel has suspended the device whose power/runtime_status is open as `fd`; a
+ * device without that file (`fd` below 0) is awake. Reading the file wakes nothing, but
+ * asking the driver about a GPU that is asleep wakes it: ask only if this is false. */
 bool wm_pci_is_asleep(int fd);
 
 #endif

@@ -641,12 +641,14 @@ static void set_note(struct wm_account *account, double more)
 {
     if (isinf(more))
         snprintf(account->note, sizeof(account->note),
-                 "children that nobody saw or waited for are missing, or part of their "
-                 "time");
+                 "child processes that no parent waited for may be missing, or part of "
+                 "their time");
     else if (more > 0)
-        snprintf(account->note, sizeof(account->note),
-                 "children that nobody waited for, or stolen time, have up to %.3g s more",
-                 more);
+        snprintf(
+            account->note, sizeof(account->note),
+            "up to %.3g s more may be of child processes that no parent waited for, or "
+            "stolen time",
+            more);
 }
 
 /* Takes in what the launcher has reaped, less what the fork itself took before the command

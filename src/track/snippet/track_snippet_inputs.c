@@ -98,7 +98,7 @@ static int check_use(struct wm_source_set *sources, struct wm_error *err)
     }
     wm_source_set_drop_last(sources);
     if (is_of_module)
-        return wm_fail(err, WM_EIO, "it reports the power of the module alone");
+        return wm_fail(err, WM_EIO, "it reports the power of the whole module only");
     return wm_fail(err, WM_ENODEV, "nothing in it reports energy or power");
 }
 
@@ -265,10 +265,9 @@ static void leave_out_gpus(struct wm_meter_inputs *inputs)
         input->is_left_out = input->is_elsewhere && counted > 0;
         if (!input->is_left_out)
             continue;
-        wm_text_list(
-            inputs->remark, sizeof(inputs->remark), "; ",
-            "GPU energy adds nothing for %s: its power is part of another device's",
-            input->told.label);
+        wm_text_list(inputs->remark, sizeof(inputs->remark), "; ",
+                     "GPU energy leaves out %s: another device measures its power",
+                     input->told.label);
     }
 }
 

@@ -32,8 +32,8 @@ static const char source_name[] = "drm";
 /* At k = 2: our assumption. */
 #define GAIN 0.10
 
-/* Our assumptions, too: what a moment and an average are of, and the longest time for which
- * a power stands though another is drawn. */
+/* Our assumptions, too: how long an instant and an average are, and for how long a reading
+ * of power may stay as it is after power has changed. */
 #define MOMENT_S 1e-3
 #define AVERAGE_S 0.5
 #define LONGEST_NS WM_NS_PER_S
@@ -123,7 +123,8 @@ static enum wm_device_kind kind_of(const struct wm_drm_card *card,
     return card->integrated && metric == WM_DRM_POWER ? WM_DEVICE_CPU : WM_DEVICE_GPU;
 }
 
-/* The power of a second die is the first one's; without that it is missing. */
+/* The sensor of the first die measures the second, too. If the first is not among the
+ * chosen GPUs, the second's power is missing rather than elsewhere. */
 static enum wm_contains contains_of(const struct drm *drm, const struct wm_drm_card *card)
 {
     bool is_alone =
@@ -132,8 +133,8 @@ static enum wm_contains contains_of(const struct drm *drm, const struct wm_drm_c
     return card->elsewhere[0] && !is_alone ? WM_CONTAINS_PACKAGE : WM_CONTAINS_DEVICE;
 }
 
-/* A GPU whose power is another device's has no energy of its own, whatever the driver
- * reports: its channel says what contains it. */
+/* A GPU whose power another device measures has no energy of its own, whatever the driver
+ * reports. */
 static bool has_no_energy(const struct wm_drm_card *card, enum wm_drm_metric metric)
 {
     return card->elsewhere[0] && metric == WM_DRM_ENERGY;
@@ -148,8 +149,8 @@ static const char *sensor_text(const struct wm_drm_card *card, enum wm_drm_metri
                : "the GPU's own sensor";
 }
 
-/* hwmon says whether a power is that of a moment or an average, but not over how long, nor
- * how often there is a new one. */
+/* hwmon distinguishes instantaneous power from an average, but says neither how long the
+ * average is nor how often it is updated. */
 static bool is_moment(const struct wm_drm_card *card)
 {
     const struct wm_drm_way *way = &card->ways[WM_DRM_POWER];

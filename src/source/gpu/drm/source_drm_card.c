@@ -253,8 +253,8 @@ static void tell_apart(struct wm_drm_cards *cards)
     }
 }
 
-/* The die at which the package of a second die is measured: the dies of a package have the
- * same serial number or, where the driver does not tell it, stand side by side. */
+/* The first die of the package that a second die is on. Dies of a package have the same
+ * serial number; if the driver does not report it, they are neighbours. */
 static struct wm_drm_card *find_first_die(struct wm_drm_cards *cards, size_t second)
 {
     const struct wm_drm_card *card = &cards->cards[second];
@@ -272,7 +272,7 @@ static struct wm_drm_card *find_first_die(struct wm_drm_cards *cards, size_t sec
     return beside;
 }
 
-/* Of which cards the power is that of another device. */
+/* Finds the cards whose power another device measures. */
 static void find_elsewhere(struct wm_drm_cards *cards)
 {
     struct wm_error err;

@@ -60,12 +60,12 @@ struct wm_drm_card {
     char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
     char link[24];   /* folder of the PCI device whose link is the board's, if asked for */
     bool integrated; /* surely a part of a processor, whose power is its power */
-    bool has_second; /* its power is that of another die, too */
+    bool has_second; /* its sensor measures a second die, too */
 
-    /* "its power is that of the CPU package": of a GPU that has no joules of its own. Empty
-     * of others. */
+    /* Why a GPU has no joules of its own: "its power is that of the CPU package". Empty if
+     * it has. */
     char elsewhere[64];
-    const struct wm_drm_card *first_die; /* whose power it is; NULL: no other card's */
+    const struct wm_drm_card *first_die; /* the card that measures this one, or NULL */
 
     struct wm_drm_way ways[WM_DRM_METRICS];
     struct wm_drm_file metrics_file; /* gpu_metrics */

@@ -19,7 +19,7 @@ const char wm_drm_not_measured[] = " draws 0 W by its own account: it is not mea
 static enum wm_reading_state fail_asleep(const struct wm_drm_card *card,
                                          struct wm_error *err)
 {
-    wm_fail(err, WM_EIO, "%s is asleep, and is not woken to be asked", card->label);
+    wm_fail(err, WM_EIO, "%s is asleep; wattmeter does not wake it", card->label);
     return WM_READING_STALE;
 }
 
@@ -185,8 +185,8 @@ enum wm_reading_state wm_drm_card_number(const struct wm_drm_card *card, const c
     return wm_drm_read_way(card, &way, ret_number, ret_err);
 }
 
-/* What it cannot draw for longer than a moment (crit), what the limit can be set to and is
- * set to: of the card (1), or of the GPU alone (2). */
+/* The power that cuts the card off (crit), the highest limit that can be set, and the limit
+ * that is set: of the card (1) or of the GPU alone (2). */
 static const char *const limits[] = {
     "power1_crit",      "power2_crit", "power1_cap_max", "power1_rated_max",
     "power2_rated_max", "power1_max",  "power2_max",     "power1_cap",

@@ -188,7 +188,7 @@ static const char *inventory_detail(const void *state)
 
     return inventory->library.initialised
                ? inventory->library.detail
-               : "NVML is not started, which would wake the GPUs";
+               : "NVML is not started, as that would wake the GPUs";
 }
 
 /* Whether NVML reports it, and only the GPU itself knows it. The rest is told by

@@ -58,11 +58,11 @@ struct gpu {
     struct nvml_processes processes;
     int process_status; /* NVML_SUCCESS: those are all */
 
-    /* The GPU's utilization: now, the mean over the time that the last samples of processes
-     * are of, and the sum since then. */
+    /* The GPU's utilization: now, its mean over the time of the last samples of processes,
+     * and its sum since those. */
     double use, sampled_use, use_sum;
     size_t use_count;
-    int64_t sampled_ns; /* when those samples were asked for */
+    int64_t sampled_ns; /* when the last samples were asked for */
 };
 
 static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
@@ -382,7 +382,7 @@ static void describe(struct nvml *nvml)
 {
     wm_text_list(nvml->detail, sizeof(nvml->detail), "", "%s",
                  nvml->library ? nvml->library->detail
-                               : "NVML is not started, which would wake the GPUs");
+                               : "NVML is not started, as that would wake the GPUs");
     describe_power(nvml);
     for (size_t i = 0; i < nvml->board_count; i++) {
         int status = identity_status(nvml, i);
@@ -565,7 +565,7 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
     nvml_processes_restart(&gpu->processes);
 }
 
-/* Whether its last reading is as good as one that may be had now. */
+/* Whether the last reading of an expensive field stands, as the next one is not due. */
 static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_ns,
                    bool must)
 {
@@ -618,7 +618,7 @@ static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
         gpu->gone = doubt;
 }
 
-/* Samples that cost are asked for seldom, and the processes' use goes on as the GPU's. */
+/* Expensive samples are asked for seldom; in between a process's use follows the GPU's. */
 static void follow_use(struct gpu *gpu)
 {
     gpu->use_sum += gpu->use;
@@ -675,8 +675,8 @@ static const char *nvml_why(const void *state, size_t channel)
     return status == NVML_SUCCESS ? NULL : nvml_text(nvml->library, status);
 }
 
-/* What a process uses now, by its part of what was used when it was asked for. Where
- * nobody used anything then, whose use it is now is not known yet. */
+/* A process's use now: its part of the GPU's use at the last samples, times the GPU's use
+ * now. If the GPU was unused then, it is not known yet who uses it now. */
 static enum wm_reading_state
 share_now(const struct gpu *gpu, const struct nvml_process *process, double *ret_ratio)
 {

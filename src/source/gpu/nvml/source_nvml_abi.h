@@ -31,9 +31,8 @@ enum nvml_status {
     NVML_ERROR_GPU_NOT_FOUND = 28,
     NVML_ERROR_UNKNOWN = 999,
 
-    /* Ours, beside NVML's own, which are all positive: the call succeeded, with
-     * a value that cannot be; or it has not come back; or was not made, as the GPU is
-     * asleep. */
+    /* Ours; NVML's own are all positive. The call returned an impossible value, has not
+     * returned, or was not made as the GPU is asleep. */
     NVML_IMPOSSIBLE_VALUE = -1,
     NVML_NO_ANSWER = -2,
     NVML_ASLEEP = -3,

@@ -36,7 +36,7 @@ struct nvml_board {
     /* NVML_DETAILS, of a board that has one. */
     char name[NVML_NAME_SIZE]; /* empty where it has none */
     struct nvml_power power;
-    bool is_module;    /* a CPU is on it, whose power is in what says no scope */
+    bool is_module;    /* nvml_is_module() */
     double most_watts; /* the highest limit that it can be set to; 0: not known */
 };
 

@@ -22,11 +22,11 @@ struct nvml_bus {
 int nvml_bus_open(const char *sysfs, struct nvml_bus *bus);
 void nvml_bus_close(struct nvml_bus *bus);
 
-/* Whether that one of `count` GPUs of NVML's is asleep. Where the kernel has another number
- * of them it is not known which is which, and none is. */
+/* Whether the GPU at `place` of NVML's `count` GPUs is asleep. If the kernel has another
+ * number of GPUs, nobody knows which is which, and the answer is false. */
 bool nvml_bus_is_asleep(const struct nvml_bus *bus, size_t place, size_t count);
 
-/* Whether each is, and there is one. */
+/* Whether there are GPUs and all of them are asleep. */
 bool nvml_bus_are_all_asleep(const struct nvml_bus *bus);
 
 #endif

@@ -46,7 +46,7 @@ const char *nvml_text(const struct nvml_library *library, int nvml_status)
     if (nvml_status == NVML_NO_ANSWER)
         return "the driver did not answer";
     if (nvml_status == NVML_ASLEEP)
-        return "it is asleep, and is not woken to be asked";
+        return "it is asleep; wattmeter does not wake it";
     if (!library)
         return "NVML could not start";
 

@@ -154,7 +154,7 @@ int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
 void nvml_library_close(struct nvml_library *library);
 
 /* NVML's text for what a call returned, or ours for our own; lives as long as the library
- * is open. NULL: one that is not, as it would wake the GPUs. */
+ * is open. `library` is NULL if NVML was not started, so as not to wake the GPUs. */
 const char *nvml_text(const struct nvml_library *library, int nvml_status);
 
 static inline enum wm_reading_state nvml_state(int nvml_status)

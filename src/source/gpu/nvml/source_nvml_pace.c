@@ -4,25 +4,25 @@
 
 #include "base/base_clock.h"
 
-/* The budget of each kind of call is 0.125 % of a core, over all GPUs: a call of one GPU is
- * made again after so many times the CPU time that it takes. */
+/* The budget of each kind of call is 0.125 % of a core over all GPUs: with one GPU a call
+ * is made again after 800 times the CPU time that it takes. */
 #define TIMES 800
 
 /* A counter is read at least so often. NVML's has 64 bits of mJ and does not wrap; one of
  * 32 bits would in 100 minutes at 700 W. */
 #define LONGEST_NS (60 * WM_NS_PER_S)
 
-/* A call that takes less costs less than what is asked beside it. */
+/* A call that takes less CPU time than this needs no limit. */
 #define CHEAP_NS 50000
 
-/* The first call may have to start something, and says little of what the next one takes.
- */
+/* The first call may have to start something in the driver: the next one is made within
+ * this time, to learn the usual cost. */
 #define FIRST_NS WM_NS_PER_S
 
 /* The smoothed cost follows a new one by this part. */
 #define SMOOTH 4
 
-/* Of cheap calls so many go by for one whose cost is looked at, which costs as well. */
+/* One of so many cheap calls is timed, as timing costs, too. */
 enum { CHEAP_CALLS = 16 };
 
 int64_t nvml_pace_begin(const struct nvml_pace *pace)

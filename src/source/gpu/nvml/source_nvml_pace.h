@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_nvml_pace.h - how often a call of NVML may be made that costs CPU time: on an H100
- * the energy counter takes 2.4 ms, the samples of processes take 1.4 to 2.5 ms.
+ * source_nvml_pace.h - limits how often an expensive call of NVML is made: on an H100
+ * reading the energy counter takes 2.4 ms of CPU time, the samples of processes 1.4 to 2.5
+ * ms.
  *
  *     if (!nvml_pace_is_due(&pace, now_ns, must))
  *         return;                                  the last answer stands
@@ -24,17 +25,18 @@ struct nvml_pace {
     int64_t due_ns;  /* when it may be made again */
 };
 
-/* `must`: at an end of what is measured it is made, whatever it costs. */
+/* `must`: a measurement begins or ends, so the call is made whatever it costs. */
 bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool must);
 
-/* Whether it is made more seldom than it could be. */
+/* Whether the call is so expensive that it is made less often than it is asked for. */
 bool nvml_pace_costs(const struct nvml_pace *pace);
 
-/* Around a call: the CPU time of this thread, or below 0 where it is not looked at. */
+/* Call these before and after it: the first returns this thread's CPU time, or -1 if this
+ * call is not timed. */
 int64_t nvml_pace_begin(const struct nvml_pace *pace);
 void nvml_pace_end(struct nvml_pace *pace, int64_t now_ns, int64_t begun_ns);
 
-/* That the call was made, with the CPU time that it used. */
+/* Notes the CPU time of a call. */
 void nvml_pace_note(struct nvml_pace *pace, int64_t now_ns, int64_t cpu_ns);
 
 #endif

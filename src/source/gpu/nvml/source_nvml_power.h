@@ -34,8 +34,8 @@ struct nvml_power {
 void nvml_power_read(struct nvml_power *power, const struct nvml_api *api,
                      nvml_device device);
 
-/* Whether a board of that name has a CPU on it: then its energy counter, and power without
- * a scope, are those of the module with CPU, GPU and memory. */
+/* Whether the board has a CPU, too: then its energy counter, and power without a scope, are
+ * those of the module with CPU, GPU and memory. `model` is its name. */
 bool nvml_is_module(const struct nvml_api *api, nvml_device device, const char *model);
 
 /* What a value of that meaning contains. */

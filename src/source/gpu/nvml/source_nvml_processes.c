@@ -26,8 +26,8 @@ enum { LARGEST = sizeof(struct nvml_process_535) };
 #define SAMPLES_ASK_NS (100 * WM_NS_PER_MS)
 #define SAMPLES_HOLD_NS (2 * WM_NS_PER_S)
 
-/* A list takes 75 to 100 us on an H200, and few processes draw or use MPS: where nobody
- * did, these two lists are asked for again after so long. */
+/* A list takes 75 to 100 us on an H200, and few processes use graphics or MPS: these two
+ * lists, if they were empty, are asked for again after this time. */
 #define EMPTY_LISTS_NS WM_NS_PER_S
 
 /* Of a process that has used nothing of late. */
@@ -393,7 +393,7 @@ static size_t drop_old_samples(struct nvml_processes *processes, size_t count)
     return kept;
 }
 
-/* Whether there may be samples that are worth their cost. */
+/* Whether it is time to ask for samples again. */
 static bool is_worth_asking(const struct nvml_processes *processes, int64_t now_ns,
                             bool must)
 {

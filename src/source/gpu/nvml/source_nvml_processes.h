@@ -60,7 +60,8 @@ struct nvml_processes {
     struct nvml_raw_list lists[NVML_LIST_COUNT];
     int statuses[NVML_LIST_COUNT];
     int64_t lists_ns; /* when all of them were asked for last; 0: never */
-    bool skips_empty; /* but the list of those who compute */
+    bool skips_empty; /* this time lists that were empty are not asked for, but for compute
+                       */
 
     struct nvml_process_sample *held;  /* the last samples there were */
     struct nvml_process_sample *fresh; /* for the driver to write */
@@ -85,7 +86,7 @@ void nvml_processes_restart(struct nvml_processes *processes);
  * lists fails that it does support, there may be more, and its status is returned. `parts`
  * are those of a GPU that is partitioned, where processes are to be distinguished by them;
  * NULL else. Allocates only when there are more processes than ever before. Samples are
- * asked for as often as their pace allows, or where they `must`. */
+ * asked for as often as their pace allows, or if they `must` be. */
 int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
                         nvml_device device, const struct nvml_parts *parts, int64_t now_ns,
                         bool must);
