@@ -63,15 +63,15 @@ static struct wm_gpu_stats *find_gpu(struct wm_analysis *analysis,
     return gpu;
 }
 
-/* Energy or power that a GPU reports of all that is on its board stands beside it. */
+/* Whether a GPU's channel is of its whole module: then it is a device of its own. */
 static bool is_of_module(const struct wm_channel *channel)
 {
     return channel->device_kind == WM_DEVICE_GPU &&
            channel->sensor.contains >= WM_CONTAINS_MODULE;
 }
 
-/* The power of a second die is that of the first. That it has no energy says its counter.
- */
+/* Whether it is the power of a second die, which the first one measures. The energy channel
+ * stays, to say why there is none. */
 static bool is_power_elsewhere(const struct wm_channel *channel)
 {
     return channel->sensor.contains == WM_CONTAINS_PACKAGE &&
@@ -169,7 +169,7 @@ struct beginning {
     const struct wm_tick *tick;
 };
 
-/* What is denied at the first tick, or not supported, is so to the end. */
+/* A reading that is denied or unsupported at the first tick stays so. */
 static bool is_open(const struct wm_reading *reading)
 {
     return reading && reading->state != WM_READING_DENIED &&
@@ -186,7 +186,7 @@ static struct wm_energy_offer offer_before(const void *list, size_t index)
                                 is_open(wm_tick_reading(tick, device->power)));
 }
 
-/* A meter of all that leaves out a part of the time says less than its parts. */
+/* A meter that misses a part of the time could be less than the sum of its parts. */
 static struct wm_energy_offer offer_now(const void *list, size_t index)
 {
     const struct wm_device_stats *devices = list;
@@ -243,8 +243,8 @@ bool wm_devices_follow_cpus(const struct wm_analysis *analysis,
            (channel->sensor.contains >= WM_CONTAINS_MODULE && analysis->gpu_count == 0);
 }
 
-/* Which devices count, and head, as far as the first tick tells; before it, as far as that
- * can be told beforehand. */
+/* Chooses the devices that count and those that head the total, by the channels and by the
+ * first tick, if there is one. */
 static void choose(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
     const struct beginning beginning = { analysis->devices, tick };

@@ -12,16 +12,15 @@
 /* Which sources know what by now. It is looked up in the analysis when it is asked. */
 struct wm_energy_offers wm_devices_offers(const struct wm_analysis *analysis);
 
-/* The meter that the energy of all together is of, in place of the sum over CPUs, memory
- * and GPUs: where `cpus` are not measured, or not all of them, and where what a module
- * contains is not known apart. */
+/* Finds the meter that replaces the sum over CPUs, memory and GPUs as the total: if not all
+ * of `cpus` are measured, or if a GPU reports only the power of its whole module. */
 void wm_devices_find_meter(const struct wm_analysis *analysis,
                            const struct wm_energy_offers *offers,
                            const struct wm_energy_choice *cpus,
                            struct wm_energy_meter *ret_meter);
 
-/* Whether a device's energy is divided by the use of the CPUs. What contains GPUs is not,
- * as they may have used it. */
+/* Whether a device's energy is divided by the use of the CPUs. That of a meter which
+ * contains GPUs is not divided, as they may have used it. */
 bool wm_devices_follow_cpus(const struct wm_analysis *analysis,
                             const struct wm_channel *channel);
 

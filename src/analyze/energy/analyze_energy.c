@@ -9,9 +9,8 @@
 /* No board comes near: a jump beyond it is a broken counter, whatever the power. */
 #define MOST_WATTS 100e3
 
-/* How many times the highest power that the driver lets a device have a step may imply: it
- * may be of one period more than the time it was seen in, and power is above the limit for
- * moments. */
+/* A step of a counter may imply this many times the highest power limit: it may have been
+ * made in one period more than it was seen in, and power exceeds the limit for moments. */
 #define LIMIT_TIMES 4.0
 
 /* How many times the highest power seen a jump may imply. Power may be averaged over a
@@ -32,7 +31,7 @@
  * of a stall are known to a period only. */
 #define CAUGHT_UP 0.8
 
-/* In less time the ends of a run say too little of the ratio of counter and power. */
+/* In less time the ends of a run hide the ratio of counter and power. */
 #define SHAPE_S 0.5
 
 /* A counter that shows nothing new for so many of its periods had nothing to count. */
@@ -56,10 +55,7 @@
 /* The part of the time that a figure has to cover to be one. */
 #define LEAST_COVERED 0.01
 
-/* What is filled in of less is between the calls for the counter and for power. */
-#define LEAST_FILLED_S 1e-3
-
-/* A first reading that is later than that has hung: the time before it is not known. */
+/* If the first reading is later, the driver has hung, and the time before it is missing. */
 #define LATEST_S 0.5
 
 /* Readings that carry their own time have a gap where they are so many periods apart. */
@@ -220,9 +216,9 @@ static double early_s(const struct wm_energy *energy, const struct wm_reading *f
     return seconds < -LATEST_S ? 0 : seconds;
 }
 
-/* A driver's call is dated in its middle, and it is not known when in it the driver looked.
- * The call began after the tick or, at the first one, ended before it; and the one for
- * power came next to it. */
+/* A reading has the time of the middle of its call, but the driver may have measured at any
+ * moment of it. The call began after the tick or, the first one, ended before it; the call
+ * for power came next to it. */
 static double stamp_s(const struct wm_energy *energy, const struct wm_reading *counter,
                       const struct wm_reading *power)
 {
@@ -243,8 +239,8 @@ static void start_power(struct wm_energy *energy, const struct wm_reading *power
         energy->hole_s = 0;
 }
 
-/* The joules from the last reading of power to that moment, below 0 where it is before
- * that. */
+/* The joules from the last reading of power to that moment: below 0 if the moment is
+ * earlier. */
 static double power_to(const struct wm_energy *energy, int64_t when_ns)
 {
     double seconds = seconds_to(energy->power_ns, when_ns);
@@ -510,7 +506,7 @@ static double joules_since(const struct wm_energy *energy)
     return is_less_than(seconds, LATE_PERIODS, energy) ? energy->rate * seconds : 0;
 }
 
-/* And from there to the last tick: by power, as far as that is known. */
+/* Adds the joules from the last reading to the last tick, by power if that is known. */
 static void cut_end(const struct wm_energy *energy, struct wm_energy_edge *edge)
 {
     double seconds = wm_stats_seconds(energy->change_ns, energy->poll_ns);
@@ -846,7 +842,7 @@ static void use_counter(struct wm_energy *energy, struct wm_energy_result *resul
     result->missing_s = energy->missing_s;
     result->filled_s = energy->filled_s;
     result->method = WM_ENERGY_COUNTER;
-    if (energy->filled_s > LEAST_FILLED_S ||
+    if (energy->filled_s > WM_LEAST_MISSING_S ||
         (energy->implausible > 0 && energy->covered_s > 0))
         result->method = WM_ENERGY_COUNTER_FILLED;
 }
@@ -873,7 +869,7 @@ static double most_power(const struct wm_energy *energy)
     return energy->first_power + (energy->max_power - energy->first_power) * times;
 }
 
-/* How long after the last reading of power the last tick was. A hole has no end. */
+/* The time from the last reading of power to the last tick; 0 in a hole. */
 static double late_s(const struct wm_energy *energy)
 {
     return energy->powered ? seconds_to(energy->power_ns, energy->last_ns) : 0;
@@ -975,7 +971,7 @@ bool wm_energy_is_known(const struct wm_energy_result *result)
            result->span_s - result->missing_s > LEAST_COVERED * result->span_s;
 }
 
-/* But for what was told before. */
+/* The result, which may be less than what was told before. */
 static void make_result(const struct wm_energy *energy, struct wm_energy_result *ret_result)
 {
     struct wm_energy state = *energy;
@@ -1032,7 +1028,8 @@ static double told_by_power(const struct wm_energy *energy)
     return shape->told + shape->ratio * joules + part * shape->left;
 }
 
-/* At a reading of the counter: from there, power has what it `counted` until the tick. */
+/* Starts the shape anew at a reading of the counter, which has `counted` so many J up to
+ * the tick while `told` were shown. */
 static void take_shape(struct wm_energy *energy, double told, double counted)
 {
     double integral = integral_now(energy);
@@ -1065,7 +1062,7 @@ static void keep_up(struct wm_energy *energy, bool stands)
         energy->shown = fmax(energy->shown, result.joules - fmax(result.end.joules, 0));
 }
 
-/* Whether its last reading is given again beside a new one of power. */
+/* Whether the counter's last reading is repeated beside a new one of power. */
 static bool is_counter_old(const struct wm_energy *energy, const struct wm_reading *counter,
                            const struct wm_reading *power)
 {

@@ -20,10 +20,9 @@
  * the end. That is a guess, but the joules of a counter that never goes backwards are
  * never fewer than at an earlier tick.
  *
- * Readings have their own times. The first may be of before the first tick or of well
- * after it, the last of before the last tick or after it, as drivers are slow and some
- * counters are read seldom. The joules are of the first tick to the last one all the same:
- * what is between a reading and the tick is that of the power there.
+ * Readings have their own times, before or after their tick, as drivers are slow and some
+ * counters are read seldom. The joules are still those from the first tick to the last:
+ * power at the ends covers the time between a reading and its tick.
  */
 #ifndef WM_ANALYZE_ENERGY_H
 #define WM_ANALYZE_ENERGY_H
@@ -53,7 +52,7 @@ struct wm_energy_start {
     int64_t from_ns; /* the first reading */
     bool is_first;   /* of all: what is counted begins with the first tick */
     double early_s;  /* if so: how long before it the reading was; below 0: after it */
-    double stamp_s;  /* how far off its time may be */
+    double stamp_s;  /* the uncertainty of the reading's time */
     struct wm_known power; /* at the first reading */
     uint64_t steps;        /* how often it has increased since then */
     double step;           /* by how much it increased at first */
@@ -69,8 +68,8 @@ struct wm_energy_edge {
     double step;   /* W by which power changes there, if readings carry their own time */
 
     double cut_s;   /* how long before that end the reading was; below 0: after it */
-    double joules;  /* of the time from the one to the other, by power */
-    double stamp_s; /* how far off the time of the reading may be */
+    double joules;  /* between the reading and the end, by power */
+    double stamp_s; /* the uncertainty of the reading's time */
 };
 
 /* Readings that carry the time that they are of: those at an end of a run, the outermost
@@ -87,8 +86,8 @@ struct wm_energy_reading {
 /* A load may be in step with up to so many periods of the sensor. */
 enum { WM_ENERGY_ORDERS = 8 };
 
-/* Of readings that are `order` apart, which are `order` sequences: how far power went up
- * and down in all of them, but for noise, and the squares of the differences. */
+/* Differences of readings that are `order` apart, which make `order` sequences: the sum of
+ * all changes up and down, without noise, and the sum of their squares. */
 struct wm_energy_way {
     double from[WM_ENERGY_ORDERS];
     double watts, squares;
@@ -102,9 +101,9 @@ struct wm_energy_swing {
     uint64_t count; /* of differences */
     double squares; /* sum of theirs */
 
-    /* Of the powers but for the first, which is of the time before: how much that was more
-     * or less, how they are spread, how far they went up and down, and
-     * what two in a row were at most, and at least. */
+    /* Of all powers but the first, which is of the time before: their spread around that
+     * first one, how far they went up and down, and the highest and lowest that two
+     * readings in a row show. */
     double first;
     double sum, sum_squares;
     double least, most;
@@ -113,14 +112,15 @@ struct wm_energy_swing {
     double highest_pair, lowest_pair;
 };
 
-/* What is told between two readings of a counter that is not read at each tick, as each
- * reading of it costs: it goes on by power. What the counter shows beside that is added in
- * proportion to power by about the next reading, as it was not drawn in one moment. */
+/* How joules grow between two readings of a counter that is not read at each tick, as
+ * reading it is expensive: they follow power. What the next reading shows beyond that is
+ * added in proportion to power over about as long again, as it was not drawn in one moment.
+ */
 struct wm_energy_shape {
     double told, integral; /* at the last reading: J, and J by power */
     double ratio;          /* of the counter's joules to those of power */
-    double left;           /* J, to be added while power makes up */
-    double span;           /* so many */
+    double left;           /* J that the last reading showed beyond `told`, */
+    double span;           /* to be added while power makes this many J */
 };
 
 /* All zero, but for the sensors and the driver, is the right start. */
@@ -177,7 +177,7 @@ struct wm_energy {
     /* The most that results have said since it last went backwards, `told` also of a device
      * without a counter. */
     double shown, told;
-    bool stands; /* at the last tick the counter was not read, and power was */
+    bool stands; /* at the last tick power was read and the counter was not */
     struct wm_energy_shape shape;
 
     /* From the reading in which the counter last changed, or from the start: the time to
@@ -229,8 +229,8 @@ struct wm_energy_result {
     double gap;               /* how far the two differ, relative to the counter */
 };
 
-/* More than the device of a sensor can draw, by the highest limit that its driver tells or
- * by what any board can: who says so is not believed. */
+/* A power that the sensor's device cannot draw, by the highest limit that its driver
+ * reports or by what any board can. Readings above it are ignored. */
 double wm_energy_impossible_watts(const struct wm_sensor *sensor);
 
 /* A utilization that moves by no more than its own step of a percent does not move. */
@@ -263,9 +263,12 @@ bool wm_energy_is_late(const struct wm_energy *energy);
 
 void wm_energy_result(const struct wm_energy *energy, struct wm_energy_result *ret_result);
 
-/* The part of the time that a figure may leave out before nobody can say how far it is from
- * the truth, but that this is more. */
+/* The part of the time that a figure may leave out. With more missing its uncertainty is
+ * unknown: it is a lower bound. */
 #define WM_MOST_MISSING 0.1
+
+/* Less time that is missing or filled in is the jitter of ticks and calls. */
+#define WM_LEAST_MISSING_S 1e-3
 
 /* Whether there is a figure: one that leaves out nearly all of the time is none. */
 bool wm_energy_is_known(const struct wm_energy_result *result);

@@ -16,9 +16,6 @@
  * without a note. */
 #define MOST_AT_ENDS 0.01
 
-/* Time that a figure leaves out; less is the jitter of the ticks. */
-#define LEAST_MISSING_S 1e-3
-
 static const char *const method_texts[] = {
     [WM_ENERGY_UNKNOWN] = "",
     [WM_ENERGY_COUNTER] = "counter",
@@ -114,7 +111,7 @@ static void remark_counter(struct wm_report_builder *builder,
                             troubles[i].what, (unsigned long long)troubles[i].count,
                             wm_plural(troubles[i].count), instead);
     }
-    if (energy->filled_s > LEAST_MISSING_S && !energy->stuck &&
+    if (energy->filled_s > WM_LEAST_MISSING_S && !energy->stuck &&
         energy->resets + energy->implausible + energy->stalls == 0)
         wm_build_remark(
             builder,
@@ -132,7 +129,7 @@ static void remark_energy(struct wm_report_builder *builder,
     const char *label = device->channel->label;
 
     remark_counter(builder, device, energy);
-    if (energy->missing_s > LEAST_MISSING_S)
+    if (energy->missing_s > WM_LEAST_MISSING_S)
         wm_build_remark(builder, "%s: energy does not cover %s", label,
                         gap_text(builder, channel, energy));
     if (energy->is_short)

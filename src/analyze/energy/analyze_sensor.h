@@ -50,7 +50,8 @@ void wm_sensor_pace_add(struct wm_sensor_pace *pace, const struct wm_reading *re
  * period is no shorter than that. */
 void wm_sensor_pace_count(struct wm_sensor_pace *pace, const struct wm_reading *reading);
 
-/* The same of a gauge. One whose period is not sure may be as slow as it stands still. */
+/* The same of a gauge. If its period is unknown, the time that it stands still is taken for
+ * its period. */
 void wm_sensor_pace_show(struct wm_sensor_pace *pace, const struct wm_sensor *sensor,
                          const struct wm_reading *reading);
 

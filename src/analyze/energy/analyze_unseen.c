@@ -219,7 +219,7 @@ static double pattern_off(const struct wm_energy_swing *swing, double part)
     return most;
 }
 
-/* How much more the mean is by the levels that were seen and the utilization. */
+/* How much higher the mean is by the levels that were seen and the utilization. */
 static double more_by_use(const struct wm_unseen_case *what)
 {
     const struct wm_energy_swing *swing = what->swing;
@@ -230,8 +230,8 @@ static double more_by_use(const struct wm_unseen_case *what)
     return between(swing->least, swing->most, what->busy) - mean_of(swing);
 }
 
-/* How far the mean of the readings may be off by their structure; HUGE_VAL: that says
- * nothing. */
+/* The error of the mean by the structure of the readings; HUGE_VAL if that shows nothing.
+ */
 static double structure_off(const struct wm_unseen_case *what, double mean, double part,
                             double pattern)
 {
@@ -244,8 +244,8 @@ static double structure_off(const struct wm_unseen_case *what, double mean, doub
     return fmax(pattern, swings_off(swing, part, 1));
 }
 
-/* In one direction: `by_levels` at most, and no more than the structure shows, unless the
- * utilization says by far that it is more, or that it is not. */
+/* In one direction: the lesser of `by_levels` and what the structure shows (`most`), unless
+ * the utilization clearly says more, or clearly says the other direction. */
 static double one_way(const struct wm_unseen_case *what, double by_levels, double most,
                       double pattern, double by_use)
 {
@@ -283,7 +283,7 @@ static double unknown_off(const struct wm_unseen_case *what, double mean)
                                                       : off;
 }
 
-/* A device that is busy all of the time may have dips that are in step. */
+/* A busy device may have dips in step with the sensor. */
 static double dips_off(const struct wm_unseen_case *what, double mean)
 {
     return is_steady(what->swing) ? BUSY_HIDES * (1 - what->seen) * what->busy * mean : 0;

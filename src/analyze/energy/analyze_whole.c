@@ -116,8 +116,7 @@ static bool is_of_source(const struct wm_device_energy *device, enum wm_device_k
     return device->kind == kind && strcmp(device->source, source) == 0;
 }
 
-/* What an estimate makes of all CPUs where some of them are not measured; "": there is
- * none. */
+/* "; an estimate for all CPUs is 12 J", or "" without an estimate. */
 static const char *estimate_of_all(struct wm_report_builder *builder)
 {
     const struct wm_report *report = builder->report;
@@ -132,8 +131,8 @@ static const char *estimate_of_all(struct wm_report_builder *builder)
     return "";
 }
 
-/* The devices of one kind that one source knows, as far as they are known. What the sum
- * lacks is said by name; where all is lacking, `why` if nothing else is known. */
+/* Adds up the devices of one kind and one source. A device without a figure makes the sum a
+ * lower bound, and a note names it. `why` is the reason if there is no device. */
 static void sum_source(struct wm_report_builder *builder, enum wm_device_kind kind,
                        const char *source, const char *why, struct wm_energy_sum *sum)
 {
@@ -210,7 +209,7 @@ static void add_known(struct wm_report *report, const struct wm_energy_sum *part
         wm_build_sum_add(&report->energy, part);
 }
 
-/* Whether the meter that was watched is the one. */
+/* Whether the meter that was watched during the run is the one chosen at the end. */
 static bool is_the_meter(const struct wm_analysis *analysis,
                          const struct wm_energy_choice *cpus)
 {
@@ -368,7 +367,7 @@ static void remark_estimate(struct wm_report_builder *builder,
         wm_build_fact(builder, "CPU energy is not measured; it is %s", source->detail);
 }
 
-/* One that did not answer, or was asleep, may have figures at another time. */
+/* Whether a device did not answer for a while, or was asleep. */
 static bool was_silent(const struct wm_analysis *analysis, size_t channel)
 {
     return channel != WM_NO_CHANNEL && analysis->stats[channel].silence.seconds > 0;
@@ -395,7 +394,7 @@ static const char *why_lost(const struct wm_report_builder *builder)
     return analysis->run->gpus_unknown ? analysis->run->gpu_remark : NULL;
 }
 
-/* Of a sum that is the least that it may be that is all that is known of its range. */
+/* The lower end of a sum's range; the sum itself if it has no range. */
 static double least_of(const struct wm_energy_sum *sum)
 {
     return sum->low.known ? sum->low.number : sum->energy.number;
@@ -436,13 +435,13 @@ static struct wm_energy_offer offer_at(const void *list, size_t index)
     };
 }
 
-/* The devices of the report, in which no estimate is a meter. */
+/* The devices of the report. */
 static struct wm_energy_offers offers_of(const struct wm_report *report)
 {
     return (struct wm_energy_offers) { report->devices, report->device_count, offer_at };
 }
 
-/* What stands side by side, added up; "BAT0 and BAT1". */
+/* Adds up the devices of a meter, and joins their names: "BAT0 and BAT1". */
 static void sum_meter(const struct wm_report *report, const struct wm_energy_meter *meter,
                       struct wm_energy_sum *sum, char *name, size_t size)
 {
@@ -462,8 +461,7 @@ static void sum_meter(const struct wm_report *report, const struct wm_energy_met
     wm_build_sum_end(sum);
 }
 
-/* A meter that measured less than what it should contain is wrong, or does not contain
- * it. */
+/* Adds a note if the meter measured less than the sum of what it should contain. */
 static void compare_meter(struct wm_report_builder *builder,
                           const struct wm_energy_meter *meter)
 {
@@ -484,8 +482,7 @@ static void compare_meter(struct wm_report_builder *builder,
         name, wm_word(WM_WORDS_CONTAINS, (int)meter->contains));
 }
 
-/* Where parts are not measured, but something that contains them all is, that is the energy
- * of all. */
+/* Makes the meter's energy the total, unless the measured parts already add up to more. */
 static void take_meter(struct wm_report_builder *builder,
                        const struct wm_energy_meter *meter)
 {
@@ -527,8 +524,8 @@ static void sum_parts(struct wm_report_builder *builder, bool has_memory)
         wm_build_sum_lack(&report->energy, wm_build_text(builder, "%s", lost));
 }
 
-/* The sum over CPUs, memory and GPUs, or a meter of all of them; whether what was watched
- * for its highest power is the same. */
+/* Builds the total: the sum over CPUs, memory and GPUs, or a meter of all of them. Returns
+ * whether the peak of power is of the same devices. */
 static bool build_whole(struct wm_report_builder *builder,
                         const struct wm_energy_choice *cpus)
 {

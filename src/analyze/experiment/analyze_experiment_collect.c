@@ -21,9 +21,6 @@
 #include "record/record_column.h"
 #include "record/record_read.h"
 
-/* Time that a figure leaves out; less is the jitter of the ticks. */
-#define LEAST_MISSING_S 1e-3
-
 /* Readings of all runs that are kept, of 24 bytes each. A run that is kept stays open,
  * maybe with a connection, so it counts for that many at least. */
 enum { READINGS_KEPT = 4 << 20, READINGS_OF_A_RUN = READINGS_KEPT / 16 };
@@ -260,7 +257,7 @@ static void add_doubt(struct wm_series_doubt *doubt, const struct wm_energy *jou
     doubt->joules += result->joules;
     doubt->systematic += uncertainty.systematic;
     doubt->random_squares += uncertainty.random * uncertainty.random;
-    if (result->missing_s > LEAST_MISSING_S)
+    if (result->missing_s > WM_LEAST_MISSING_S)
         doubt->missing_s = fmax(doubt->missing_s, result->missing_s);
 }
 

@@ -200,7 +200,7 @@ static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
 }
 
 /* The context of is_choice_made(). */
-struct wish {
+struct selection {
     struct nvml *nvml;
     const char *words;
 };
@@ -208,10 +208,10 @@ struct wish {
 /* "All" are never all there as long as one has not answered. */
 static bool is_choice_made(void *context)
 {
-    const struct wish *wish = context;
+    const struct selection *selection = context;
 
-    return wish->words && strcmp(wish->words, "all") != 0 &&
-           choose(wish->nvml, wish->words, NULL) == WM_OK;
+    return selection->words && strcmp(selection->words, "all") != 0 &&
+           choose(selection->nvml, selection->words, NULL) == WM_OK;
 }
 
 /* GPUs that all refuse this user are not broken. */
@@ -232,7 +232,7 @@ static int explain_no_gpu(const struct nvml *nvml, int status, struct wm_error *
 /* One broken board must not hide its neighbours. */
 static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *err)
 {
-    struct wish wish = { nvml, words };
+    struct selection selection = { nvml, words };
     int status = WM_OK;
 
     nvml->asleep = calloc(nvml->board_count, sizeof(*nvml->asleep));
@@ -249,7 +249,7 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     }
     if (nvml->boards)
         status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, is_choice_made,
-                                 &wish, err);
+                                 &selection, err);
     if (status == WM_OK)
         status = choose(nvml, words, err);
     if (status == WM_OK && nvml->boards)

@@ -18,12 +18,12 @@
 /* How often it is checked whether a GPU hangs, so that the next one is asked. */
 #define LOOK_NS (50 * WM_NS_PER_MS)
 
-/* What a call writes is the owner's to read when that has been heard. */
+/* The owner reads what a call writes once it has collected the answer. */
 struct entry {
     atomic_int asked; /* enum nvml_question; of the next call */
     enum nvml_question answered;
     struct nvml_board board;
-    enum nvml_question heard; /* the owner's */
+    enum nvml_question collected; /* the owner's */
 };
 
 /* Whoever is last frees it: the owner, or the thread that hangs. */
@@ -146,35 +146,35 @@ static bool is_busy(const struct nvml_boards *boards, size_t index)
 }
 
 /* Only of a GPU that has answered all that came before. */
-static void put_question(struct nvml_boards *boards, enum nvml_question question,
-                         const bool *which)
+static void ask_all(struct nvml_boards *boards, enum nvml_question question,
+                    const bool *which)
 {
     for (size_t i = 0; i < boards->count; i++) {
         struct entry *entry = &boards->entries[i];
-        if (entry->heard + 1 == question && (!which || which[i]))
+        if (entry->collected + 1 == question && (!which || which[i]))
             atomic_store(&entry->asked, question);
     }
 }
 
 /* Returns how many have answered anew; `ret_left` of those that were asked have not yet. */
-static size_t hear(struct nvml_boards *boards, enum nvml_question question,
-                   const bool *which, size_t *ret_left)
+static size_t collect(struct nvml_boards *boards, enum nvml_question question,
+                      const bool *which, size_t *ret_left)
 {
-    size_t heard = 0, left = 0;
+    size_t collected = 0, left = 0;
 
     for (size_t i = 0; i < boards->count; i++) {
         struct entry *entry = &boards->entries[i];
-        if ((which && !which[i]) || entry->heard + 1 != question)
+        if ((which && !which[i]) || entry->collected + 1 != question)
             continue;
         if (!wm_guard_take(boards->guard, i) || entry->answered < question) {
             left++;
             continue;
         }
-        entry->heard = question;
-        heard++;
+        entry->collected = question;
+        collected++;
     }
     *ret_left = left;
-    return heard;
+    return collected;
 }
 
 /* Nothing tells when a call comes back that was given up, and rounds of the other GPUs
@@ -187,7 +187,7 @@ static void sleep_until(int64_t when_ns)
 }
 
 /* Keeps the guard, and with it a thread, only for a call that is under way. */
-static void dismiss_guard(struct nvml_boards *boards)
+static void release_guard(struct nvml_boards *boards)
 {
     for (size_t i = 0; i < boards->count; i++) {
         if (is_busy(boards, i))
@@ -212,23 +212,23 @@ int nvml_boards_ask(struct nvml_boards *boards, enum nvml_question question,
         status = wm_guard_new(boards->count, ask, release, boards, &boards->guard, err);
     if (status < 0)
         return status;
-    put_question(boards, question, which);
+    ask_all(boards, question, which);
     while (left > 0 && now_ns - heard_ns < patience_ns) {
         status = wm_guard_start(boards->guard, err);
         if (status < 0)
             break;
         int64_t look_ns = now_ns + LOOK_NS;
         wm_guard_wait(boards->guard, look_ns);
-        size_t heard = hear(boards, question, which, &left);
-        if (left > 0 && heard == 0)
+        size_t collected = collect(boards, question, which, &left);
+        if (left > 0 && collected == 0)
             sleep_until(look_ns);
         now_ns = wm_clock_monotonic_ns();
-        if (heard > 0)
+        if (collected > 0)
             heard_ns = now_ns;
         else if (enough && now_ns - heard_ns > WM_GUARD_HANG_NS && enough(context))
             break;
     }
-    dismiss_guard(boards);
+    release_guard(boards);
     return status < 0 ? status : WM_OK;
 }
 
@@ -237,7 +237,7 @@ const struct nvml_board *nvml_board(const struct nvml_boards *boards, size_t ind
 {
     const struct entry *entry = &boards->entries[index];
 
-    return entry->heard >= question ? &entry->board : NULL;
+    return entry->collected >= question ? &entry->board : NULL;
 }
 
 void nvml_boards_close(struct nvml_boards *boards, unsigned starts)
@@ -246,7 +246,7 @@ void nvml_boards_close(struct nvml_boards *boards, unsigned starts)
         return;
     boards->starts = starts;
     if (boards->guard)
-        dismiss_guard(boards);
+        release_guard(boards);
     if (boards->guard)
         wm_guard_close(boards->guard, 0);
     else
