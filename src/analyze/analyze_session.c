@@ -304,8 +304,11 @@ static struct wm_percentages percentages(const struct wm_report_builder *builder
     /* The clocks of CPU time and of time do not agree to the last microsecond. */
     if (most > 0 && mean.number > most)
         mean.number = most;
+    /* Nor can it lie above nothing: the samples of a recording that counted stolen time
+     * have more than the result. */
     max = mean;
-    if (mean.known && window.known && window.number > mean.number)
+    if (mean.known && window.known && window.number > mean.number &&
+        (mean.number > 0 || mean.why))
         max.number = most > 0 && window.number > most ? most : window.number;
     return (struct wm_percentages) {
         .max_sum = max,
@@ -344,6 +347,20 @@ static struct wm_value system_mean_percent(struct wm_report_builder *builder)
     return wm_value_known(100 * counter->total / seconds);
 }
 
+/* The whole is never more than its parts. */
+static void bound_peak(struct wm_report *report, double cores)
+{
+    const struct wm_value *main = &report->cpu_main.max_sum;
+    const struct wm_value *others = &report->cpu_descendants.max_sum;
+    struct wm_percentages *all = &report->cpu_combined;
+
+    if (!main->known || !others->known || !all->max_sum.known)
+        return;
+    all->max_sum.number = fmax(fmin(all->max_sum.number, main->number + others->number),
+                               all->mean_sum.number);
+    all->max_hardware = per_core(all->max_sum, cores);
+}
+
 static void build_cpu(struct wm_report_builder *builder)
 {
     const struct wm_run *run = builder->analysis->run;
@@ -371,6 +388,7 @@ static void build_cpu(struct wm_report_builder *builder)
     report->cpu_combined =
         percentages(builder, WM_CPU_PART_COMBINED,
                     mean_percent(report->cpu_total, report->compute_time), cores);
+    bound_peak(report, cores);
 
     report->main_threads = max_of(builder, "tree", "main", "threads");
     report->descendants_threads = max_of(builder, "tree", "descendants", "threads");

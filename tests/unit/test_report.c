@@ -276,6 +276,23 @@ static const struct {
         },
     },
     {
+        "samples of descendants that had stolen time, which the result says was nobody's",
+        { .run = { RUN(no_driver) },
+          SERIES(cpu_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &zombies_result },
+        {
+            KNOWN(cpu_combined.mean_sum, 50),
+            KNOWN(cpu_combined.max_sum, 100),
+            KNOWN(cpu_combined.max_hardware, 25),
+            KNOWN(cpu_main.max_sum, 100),
+            KNOWN(cpu_descendants.mean_sum, 0),
+            KNOWN(cpu_descendants.max_sum, 0),
+            KNOWN(cpu_descendants.max_hardware, 0),
+        },
+    },
+    {
         "exact CPU, expected cores, peak of the main process",
         { .run = { RUN(no_driver), .expected_cores = 2 },
           SERIES(cpu_series),

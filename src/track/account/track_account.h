@@ -37,6 +37,7 @@ struct wm_others {
     double lost;        /* the part of the machine's busy time that was taken away */
     double lost_by_all; /* the same in seconds, at most */
     double error;       /* what else the counter may have too much */
+    double unclocked;   /* what it may lack of processes that nobody waited for */
     bool is_stolen;     /* a hypervisor takes cores away, by time slices */
     bool has_unwaited;  /* processes may have ended that were neither seen nor waited for */
 };
