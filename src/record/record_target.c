@@ -353,6 +353,7 @@ static int open_target(struct wm_target *ret_target, const struct wm_recorder_op
 {
     struct wm_target target = { .ops = ops, .path = file };
     bool is_url = ops->is_target != NULL;
+    struct stat info;
     int status;
 
     target.state = calloc(1, ops->state_size);
@@ -379,6 +380,8 @@ static int open_target(struct wm_target *ret_target, const struct wm_recorder_op
                            channels, count, err);
     if (status == WM_EEXIST) /* another writer has found what we had just made */
         target.made = false;
+    if (status == WM_OK && !is_url && stat(target.path, &info) == 0)
+        target.begun_size = info.st_size;
     if (status < 0)
         wm_target_close(&target);
     else
@@ -513,8 +516,13 @@ int wm_target_verify(const struct wm_target *target, struct wm_error *err)
         return WM_OK;
 
     bool is_there = stat(target->path, &info) == 0;
-    if (is_there && info.st_dev == target->device && info.st_ino == target->inode)
+    if (is_there && info.st_dev == target->device && info.st_ino == target->inode) {
+        /* A database does not see it, and writes on behind a hole. */
+        if (target->ops->companions && info.st_size < target->begun_size)
+            return wm_fail(err, WM_EIO,
+                           "%s: cut off by another program while it was written", shown);
         return WM_OK;
+    }
     if (find_moved(target, now, sizeof(now)))
         return wm_fail(
             err, WM_ECANCELED,

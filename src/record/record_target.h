@@ -27,6 +27,7 @@ struct wm_target {
     int lock; /* the file, locked, open longer than `state` */
     dev_t device;
     ino_t inode;
+    off_t begun_size; /* once `state` was open */
 };
 
 /* Whether wm_target_open() may succeed, as far as can be said without touching

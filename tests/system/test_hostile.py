@@ -305,7 +305,7 @@ def _(folder):
         assert r["recording"]["trouble"], r
 
 
-@case("a CSV recording that is moved is whole where it is, one that is cut off gets no zeros")
+@case("a CSV recording that is moved is whole where it is; one that is cut off gets no zeros, and it is said")
 def _(folder):
     path, moved = folder / "r.csv", folder / "r.csv.1"
     for what, text in ((f"mv {path} {moved}", "moved by another program"),
@@ -318,6 +318,9 @@ def _(folder):
     assert path.read_bytes() == b"", path.read_bytes()[:100]
     r = tap.json.loads(wattmeter("report", "--json", moved).stdout)
     assert r["exit"]["status"] == 3 and r["recording"]["lost_ticks"] == 0, r.get("recording")
+    path = folder / "r.sqlite"
+    done = wattmeter("run", "-q", "--record", path, "--", "sh", "-c", f": > {path}; exit 3")
+    assert done.returncode == 3 and "cut off by another program" in done.stderr, done
     done = wattmeter("run", "-q", "--record", folder / "s.csv", "--", "mv", folder / "s.csv", folder / "t.csv")
     assert done.returncode == 0, done
 

@@ -274,6 +274,17 @@ static double modelled_most(const struct wm_analysis *analysis)
     return watts > 0 ? watts : HUGE_VAL;
 }
 
+/* The mean of what was measured, device by device. While one of them was not, less is sure:
+ * it may have drawn nothing then. */
+static double mean_watts(const struct wm_report *report)
+{
+    const struct wm_value *time = &report->compute_time;
+
+    if (!report->energy.is_part || !time->known || time->number <= 0)
+        return report->energy.watts;
+    return fmin(report->energy.watts, report->energy.energy.number / time->number);
+}
+
 static void build_power(struct wm_report_builder *builder, bool is_same)
 {
     double most = modelled_most(builder->analysis);
@@ -282,7 +293,7 @@ static void build_power(struct wm_report_builder *builder, bool is_same)
 
     report->power.mean = report->energy.energy;
     if (report->power.mean.known) {
-        report->power.mean.number = fmin(report->energy.watts, most);
+        report->power.mean.number = fmin(mean_watts(report), most);
         report->power.mean.why = report->energy.is_part ? report->energy.energy.why : NULL;
     }
     report->power.max = report->power.mean;
