@@ -720,6 +720,12 @@ static void test_dies(void **state)
           2,
           { { "11111111aaaaaaaa\n", false, NULL },
             { "22222222bbbbbbbb\n", true, "card0" } } },
+        { "the first one of a package is not shown, and others stand beside the second",
+          4,
+          { { "11111111aaaaaaaa\n", true, "draws 0 W by its own account" },
+            { "22222222bbbbbbbb\n", false, NULL },
+            { "22222222bbbbbbbb\n", true, "card1" },
+            { "33333333cccccccc\n", false, NULL } } },
         { "the second first",
           4,
           { { NULL, true, "card1" },
@@ -749,7 +755,7 @@ static void test_dies(void **state)
             if (first)
                 assert_non_null(strstr(wm_source_why(source, n), first));
             assert_int_equal(channel->device_kind, WM_DEVICE_GPU);
-            assert_int_equal(channel->sensor.contains, first && cases[i].count > 1
+            assert_int_equal(channel->sensor.contains, first && first[0] == 'c'
                                                            ? WM_CONTAINS_PACKAGE
                                                            : WM_CONTAINS_DEVICE);
         }

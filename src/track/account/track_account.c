@@ -685,11 +685,13 @@ static bool may_lack_some(const struct wm_account *account, const struct wm_tree
            (!account->is_command && census.has_reaped);
 }
 
-/* What perf's clock may lack of those that nobody waited for. Which of the machine's new
- * processes these were is not known. */
+/* What perf's clock may lack of processes that nobody waited for. How many of the machine's
+ * new processes these were is unknown. */
 static double unclocked_seconds(const struct wm_account *account)
 {
-    return UNCLOCKED * (double)(read_host_time().forks - account->host_base.forks);
+    double forks = (double)read_host_time().forks - (double)account->host_base.forks;
+
+    return UNCLOCKED * fmax(forks, 0);
 }
 
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,

@@ -230,7 +230,8 @@ static void print_parts(const struct wm_text_view *view)
     struct wm_detail detail = wm_line_cover(&report->cover, report->gpu_count);
 
     if (report->power.mean.known)
-        wm_line_add(&detail, ": ", "%s on average, peak %s",
+        wm_line_add(&detail, ": ", "%s%s on average, peak %s",
+                    wm_line_at_least(&report->power.mean),
                     wm_line_number(&report->power.mean, 1, " W").text,
                     wm_line_number(&report->power.max, 1, " W").text);
     if (report->power.mean.known && report->power.max.known && report->power_max_s > 0)

@@ -82,7 +82,8 @@ static void identify(struct wm_drm_card *card)
     memcpy(card->driver, uevent.driver, sizeof(card->driver));
     memcpy(card->slot, uevent.slot, sizeof(card->slot));
     card->integrated = is_like_discrete(&uevent);
-    if (!read_serial(dir, card->identity, sizeof(card->identity)))
+    card->has_serial = read_serial(dir, card->identity, sizeof(card->identity));
+    if (!card->has_serial)
         snprintf(card->identity, sizeof(card->identity), "%s",
                  card->slot[0] ? card->slot
                  : device[0]   ? device
@@ -253,20 +254,38 @@ static void tell_apart(struct wm_drm_cards *cards)
     }
 }
 
+static bool is_serial_of(const struct wm_drm_card *card, const struct wm_drm_card *other)
+{
+    return card->has_serial && other->has_serial &&
+           strcmp(card->identity, other->identity) == 0;
+}
+
+/* Whether serial numbers are those of packages, and not of dies: some have the same. */
+static bool has_package_serials(const struct wm_drm_cards *cards)
+{
+    for (size_t i = 1; i < cards->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (is_serial_of(&cards->cards[i], &cards->cards[k]))
+                return true;
+    return false;
+}
+
 /* The first die of the package that a second die is on. Dies of a package have the same
  * serial number; if the driver does not report it, they are neighbours. */
 static struct wm_drm_card *find_first_die(struct wm_drm_cards *cards, size_t second)
 {
     const struct wm_drm_card *card = &cards->cards[second];
+    bool by_serial = card->has_serial && has_package_serials(cards);
     struct wm_drm_card *beside = NULL;
 
     for (size_t i = 0; i < cards->count; i++) {
         struct wm_drm_card *other = &cards->cards[i];
         if (!other->metrics.has[WM_DRM_ENERGY] || strcmp(other->model, card->model) != 0)
             continue;
-        if (strcmp(other->identity, card->identity) == 0)
+        if (is_serial_of(card, other))
             return other;
-        if (!other->has_second && (i + 1 == second || (i == second + 1 && !beside)))
+        if (!by_serial && !other->has_second &&
+            (i + 1 == second || (i == second + 1 && !beside)))
             beside = other;
     }
     return beside;

@@ -60,6 +60,7 @@ struct wm_drm_card {
     char hwmon[64];  /* "device/hwmon/hwmon3/"; empty where there is none */
     char link[24];   /* folder of the PCI device whose link is the board's, if asked for */
     bool integrated; /* surely a part of a processor, whose power is its power */
+    bool has_serial; /* `identity` is the GPU's serial number */
     bool has_second; /* its sensor measures a second die, too */
 
     /* Why a GPU has no joules of its own: "its power is that of the CPU package". Empty if
