@@ -20,12 +20,11 @@
  * is not found out by SIGBUS.
  *
  * A thread whose calls are short and come fast folds them: at the end of its ring it keeps
- * a tail, which is a slice in two copies and the events behind it. When there are many
- * events it adds them to the copy that does not hold, and in one store says that this one
- * holds now and the events are gone. So a ring is whole whenever its thread is killed. The
- * inbox reads a tail only when the thread can no longer fold into it: when it is settled,
- * that is not a tail any more, or WM_RING_SLICE_NS after its beginning. That takes a clock
- * that both have.
+ * a tail, which is a slice in two copies with events behind it. From time to time it adds
+ * the events to the copy that is not valid, and one store makes that copy valid and the
+ * events void. So the ring is consistent whenever its thread is killed. The inbox reads a
+ * tail only when the thread can no longer fold into it: when it is settled, which makes it
+ * a part of the ring, or WM_RING_SLICE_NS after its beginning, by a clock that both share.
  *
  * Each end takes what it reads here for the word of a stranger. A file that is cut short
  * is noticed by the inbox, which has it read by the kernel; the thread, which cannot
@@ -98,7 +97,7 @@ struct wm_ring_event {
  */
 enum { WM_REGION_FOLD_BUCKETS = 10 };
 
-/* The longest call that has one. */
+/* The longest call that is folded. */
 #define WM_REGION_FOLD_LONGEST_NS (INT64_C(1000) << (WM_REGION_FOLD_BUCKETS - 1))
 
 /* Short calls one after the other that their thread folded. All zero: it is one call by
@@ -126,7 +125,7 @@ struct wm_ring {
     uint32_t process; /* a number that no other process of this inbox has */
     uint64_t size;    /* greatest capacity */
 
-    /* The thread's. `sequence` is all that is said of events, as a wm_ring_state. */
+    /* The thread's. `sequence` is a wm_ring_state in one word. */
     _Alignas(64) _Atomic uint64_t sequence;
     _Atomic uint64_t capacity;
     _Atomic uint64_t lost;     /* events that found no room */
@@ -165,11 +164,11 @@ _Static_assert(sizeof(struct wm_ring_place) ==
                "the layout is shared");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a lock would be in one process only");
 
-/* What a thread says in one word. */
+/* The state that a thread publishes in one word. */
 struct wm_ring_state {
     uint64_t end;    /* position behind the last event */
-    uint64_t tail;   /* so many slots before that are its tail; 0: there is none */
-    unsigned copy;   /* of the slice: the one that holds */
+    uint64_t tail;   /* slots of the tail, which ends there; 0: no tail */
+    unsigned copy;   /* the valid copy of the slice */
     bool is_writing; /* from before the clock is read for an event until that is there */
 };
 

@@ -29,7 +29,7 @@
 
 #define MARGIN_NS (WM_NS_PER_MS / 4)
 
-/* How long tails are waited for at the end, whatever they say. */
+/* The longest wait for tails at the end. */
 #define END_MOST_NS (2 * WM_NS_PER_S)
 
 /* How often files that were not announced are searched for. */
@@ -324,7 +324,7 @@ static bool is_time_up(struct round *round)
     return round->is_time_up;
 }
 
-/* Whether something may come of it that is older than now. */
+/* Whether it may still hand out events that are older than now. */
 static bool is_waited_for(const struct wm_region_source *source)
 {
     return source->gone_ns == 0 && !source->is_stuck &&
@@ -436,8 +436,8 @@ static bool has_tail(struct wm_region_inbox *inbox, struct wm_region_source *sou
     return wm_region_source_has_tail(source);
 }
 
-/* A thread that goes on after the end may yet fold what is in a tail of before it, for as
- * long as a slice is; one that has stopped by then leaves it as it is. */
+/* At the end: a thread that goes on may fold into a tail from before the end for as long as
+ * a slice lasts. Waits for that, and then reads the tails as they are. */
 static void end_tails(struct wm_region_inbox *inbox, int64_t end_ns)
 {
     const struct timespec moment = { .tv_nsec = WM_NS_PER_MS };

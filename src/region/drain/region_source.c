@@ -24,7 +24,7 @@
 #define NAME_BYTES_MAX ((size_t)64 << 20)
 #define BYTES_PER_NAME 16
 
-/* A thread may be between two tails each time that it is looked at; but it will not be. */
+/* A look fails while the thread changes its tail; more than a few in a row are unlikely. */
 enum { LOOKS = 100 };
 
 static bool is_power_of_two(uint64_t number)
@@ -159,7 +159,7 @@ void wm_region_source_take_tail(struct wm_region_source *source)
     source->written = source->state.end;
 }
 
-/* Looks at the tail that a head says. WM_EIO: it was another by then. */
+/* Reads when the tail began. WM_EIO: the thread has begun another one meanwhile. */
 static int look_at_tail(struct wm_region_source *source)
 {
     struct wm_ring_event first;
@@ -177,7 +177,7 @@ static int look_at_tail(struct wm_region_source *source)
     return state.tail > 0 && state.end - state.tail == begin ? WM_OK : WM_EIO;
 }
 
-/* Whether what is written stays. */
+/* Whether the thread can no longer change what it has written. */
 static bool is_settled(const struct wm_region_source *source, int64_t now_ns)
 {
     return source->state.tail == 0 ||

@@ -38,8 +38,8 @@ void wm_region_folder_remove_stale(void);
 /* Slots that are copied out of a ring at a time. */
 enum { WM_REGION_SLOTS = 128 };
 
-/* What a slice of calls that their thread folded comes to: those of each place are one
- * call, that lasts as long as they do. */
+/* The events that a slice of folded calls is handed out as: the calls of each place are one
+ * call, as long as all of them. */
 struct wm_region_folds {
     struct {
         int64_t when_ns;
@@ -111,10 +111,10 @@ void wm_region_source_look(struct wm_region_source *source, int64_t now_ns);
  * be told, for want of a descriptor, say, it counts as written. */
 void wm_region_source_check(struct wm_region_source *source, int folder, int64_t now_ns);
 
-/* Whether it has a tail that may yet change. */
+/* Whether it has a tail that may still change. */
 bool wm_region_source_has_tail(const struct wm_region_source *source);
 
-/* What is in its tail is read as it stands. */
+/* Has the tail read as it is. */
 void wm_region_source_take_tail(struct wm_region_source *source);
 
 /* Reads up to the next event, of which the time is between `floor_ns` and `now_ns`.

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region_tail.c - folds calls that are short and come fast, in the thread that makes them:
- * all calls of a name at a place within a slice of time are one, with their number, their
- * sum, their least and greatest and their histogram.
+ * region_tail.c - folds short calls that come fast, in the thread that makes them: all
+ * calls of a name at a place within a slice of time become one, with their number, sum,
+ * minimum, maximum and histogram.
  *
- * A tail is two copies of the slice, and events behind them as everywhere in the ring.
- * Every so many events are added to the slice; that is written to the copy which does not
- * hold, and one store says that it holds now and that the events are gone (region_ring.h).
- * What cannot be folded settles the tail: all that is in it stays as it is.
+ * A tail is two copies of the slice, with events behind them as everywhere in the ring.
+ * Every BATCH events the thread adds them to the slice, writes it to the copy that is not
+ * valid, and with one store makes that copy the valid one and the events void
+ * (region_ring.h). Calls that cannot be folded settle the tail: its content stays as it is.
  */
 #include "region/mark/region_writer.h"
 
 #include "base/base_clock.h"
 
-/* Slots of events that are folded at a time; a call with more than twice as many of them in
- * it is not folded, but those in it are. */
+/* Slots of events that are folded at a time. A call with more than twice as many slots in
+ * it is not folded; the calls in it are. */
 enum { BATCH = 512 };
 
-/* After events that could not be folded so many are left alone; and so many calls of a name
- * that had too much in it. */
+/* After events that could not be folded, the next AGAIN slots are not folded; after a call
+ * with too much in it, the next UNFOLDED calls of its name. */
 enum { AGAIN = 4096, UNFOLDED = 64 };
 
-/* A slice of fewer calls is not worth the room of a tail. */
+/* A slice with fewer calls is not worth the room of a tail. */
 enum { LEAST = 16 };
 
-/* Half a million calls a second are left as they are. What a slower time has left of that
- * is kept for a first burst: a loop that has been folded goes on after it lost its
- * processor. After a faster time it takes a moment to be back. */
+/* Up to half a million calls a second are not folded. Slower times leave credit for a first
+ * burst, but not in a loop that has been folded: it is folded on after it lost its
+ * processor. After a faster time folding goes on for a moment. */
 #define PACE_CALL_NS INT64_C(2000)
 #define PACE_KEPT_NS (4 * WM_NS_PER_MS)
 #define PACE_OVER_NS WM_NS_PER_MS
@@ -44,7 +44,7 @@ static void set_check(struct wm_region_writer *writer, uint64_t slots)
     wm_region_writer_set_limit(writer);
 }
 
-/* Whether calls since the last time came so fast that they are folded. */
+/* Whether the calls since the last check came so fast that they are folded. */
 static bool is_fast(struct wm_region_writer *writer, int64_t now_ns)
 {
     struct wm_region_tail *tail = &writer->tail;
@@ -70,7 +70,7 @@ static void write_slots(struct wm_region_writer *writer, uint64_t position,
                (const char *)slots + i * sizeof(*writer->events), sizeof(*writer->events));
 }
 
-/* To where a copy is, saying how many slots it takes. */
+/* Writes the slice to one of its copies, as one that takes `slots`. */
 static void write_slice(struct wm_region_writer *writer, unsigned copy, uint64_t slots)
 {
     const struct wm_region_tail *tail = &writer->tail;
@@ -162,8 +162,9 @@ static void add(struct wm_region_fold *fold, const struct sum *sum, int bucket)
     fold->buckets[bucket] += (uint32_t)sum->calls;
 }
 
-/* How many of the calls from `at` on are alike: of one name, with none in them, and in the
- * first bucket. In a fast loop nearly all are, and go twice as fast in this way. */
+/* Adds the calls from `at` on that are alike: of one name, with none in them, in the first
+ * bucket. Returns how many. A fast loop has hardly any others, and takes half the time so.
+ */
 static uint64_t add_loop(const struct wm_region_writer *writer, uint64_t at,
                          struct wm_region_fold *fold)
 {
@@ -270,8 +271,8 @@ static void end_slice(struct wm_region_writer *writer)
 }
 
 /* Between calls. The inbox reads a tail that is as old as a slice can be and is not being
- * written; the fence has it seen that this one is before the clock says that it is not that
- * old. */
+ * written. The fence makes the mark of writing visible before this thread reads the clock,
+ * so that the inbox sees it if the tail is not yet that old. */
 static bool fold(struct wm_region_writer *writer, bool is_over)
 {
     struct wm_region_tail *tail = &writer->tail;
@@ -330,7 +331,7 @@ void wm_region_tail_close(struct wm_region_writer *writer)
         close_tail(writer);
 }
 
-/* What comes after one that is around the tail may be around more of what is folded. */
+/* A call that is around the tail ends: the next one may be around such a tail, too. */
 void wm_region_tail_end(struct wm_region_writer *writer)
 {
     const struct wm_region_tail *tail = &writer->tail;
@@ -343,7 +344,8 @@ void wm_region_tail_end(struct wm_region_writer *writer)
         fold(writer, false);
 }
 
-/* In a call that began in the tail: when that is over, unless it has too much in it. */
+/* In a call that began in the tail: folds when that call is over, unless it has too much in
+ * it. */
 static void fold_later(struct wm_region_writer *writer)
 {
     struct wm_region_tail *tail = &writer->tail;

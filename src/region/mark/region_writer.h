@@ -63,13 +63,12 @@ struct wm_region_frame {
     uint32_t number; /* of its name */
 };
 
-/* The end of the ring in which calls are folded, with the slice that they are folded into
- * as it is to be written next. */
+/* The end of the ring where calls are folded, and the slice that they are folded into, as
+ * it will be written next. */
 struct wm_region_tail {
     bool is_open;
-    bool is_due;   /* to be folded when the innermost call that it holds from its beginning
-                    * is over */
-    unsigned copy; /* of the slice: the one that holds */
+    bool is_due;   /* fold when the outermost call that began in the tail is over */
+    unsigned copy; /* the valid copy of the slice */
     uint64_t from; /* its position */
     uint64_t base; /* regions that were open before it */
     int64_t from_ns;
@@ -78,10 +77,10 @@ struct wm_region_tail {
     uint8_t last_places[WM_RING_NAMES]; /* of each name */
     struct wm_ring_place places[WM_RING_PLACES];
 
-    uint64_t check;   /* what count + open may come to before it is thought of */
-    uint64_t checked; /* position up to which calls have been paced */
-    int64_t paced_ns; /* when these would be over if they came no faster than they are left
-                       * as they are */
+    uint64_t check;   /* what count + open may come to before the next check */
+    uint64_t checked; /* position up to which calls have been checked */
+    int64_t
+        paced_ns; /* when these would be over at the pace at which calls are not folded */
 };
 
 struct wm_region_writer {
@@ -89,11 +88,12 @@ struct wm_region_writer {
     struct wm_ring *ring; /* NULL: none could be made */
     uint64_t count;       /* position behind the last event */
     uint64_t open;        /* regions in the ring that have not ended */
-    uint64_t floor;       /* ends of so many regions are not quick */
-    uint64_t limit;       /* what count + open may come to before all this is looked at */
+    uint64_t floor;       /* the ends of the outermost `floor` regions take the slow way */
+    uint64_t limit;       /* the lower of `room` and of the tail's `check` */
     uint64_t mask;        /* capacity - 1 */
-    uint64_t word, unit;  /* what the ring's word is, and what it is more with each slot */
-    unsigned generation;  /* of the target */
+    uint64_t word,
+        unit; /* the ring's word (region_ring.h), and what each slot adds to it */
+    unsigned generation; /* of the target */
 
     /* Two places for each hash of a pointer, which a name's number is the index of. */
     struct {
@@ -102,8 +102,8 @@ struct wm_region_writer {
     } names[WM_RING_NAMES];
     uint8_t next_place[WM_RING_NAMES / 2];
     bool is_clocked[WM_RING_NAMES];  /* whether its calls are */
-    uint8_t unfolded[WM_RING_NAMES]; /* so many calls to come are not folded: they were too
-                                      * long, or had too many in them */
+    uint8_t unfolded[WM_RING_NAMES]; /* this many of the next calls are not folded, as one
+                                      * was too long, or had too many in it */
 
     struct wm_region_target *target;
     uint64_t number;  /* number of the ring */
@@ -299,23 +299,23 @@ void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept);
 bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind kind,
                            const char *name, uint64_t id);
 
-/* What begins next may be folded: folds when that is due, and opens a tail or settles it as
- * calls come fast or do not. */
+/* Before a call that may be folded: folds if that is due, and opens or settles the tail,
+ * depending on how fast calls come. */
 void wm_region_tail_check(struct wm_region_writer *writer);
 
-/* Ends the innermost call: one around the tail, or perhaps one that it is due after. */
+/* Ends the innermost call if it is around the tail, or if folding may be due after it. */
 void wm_region_tail_end(struct wm_region_writer *writer);
 
-/* What comes next is not folded. */
+/* Before an event that is not folded: ends the tail. */
 void wm_region_tail_close(struct wm_region_writer *writer);
 
-/* What is in it cannot be folded. */
+/* Leaves the content of the tail as it is, as it cannot be folded. */
 void wm_region_tail_settle(struct wm_region_writer *writer);
 
 /* Whether there is room for so many slots, without waiting for it. */
 bool wm_region_writer_has_room(struct wm_region_writer *writer, uint64_t slots);
 
-/* After the tail's check was set, or the ring's room. */
+/* Call this after a change of the tail's check or of the ring's room. */
 static inline void wm_region_writer_set_limit(struct wm_region_writer *writer)
 {
     writer->limit = writer->room < writer->tail.check ? writer->room : writer->tail.check;
