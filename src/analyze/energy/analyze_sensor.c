@@ -7,7 +7,7 @@
 
 #include "record/record_stats.h"
 
-/* At k = 2, as docs/energy.md has them: our assumptions. */
+/* At k = 2, as docs/energy-uncertainty.md has them: our assumptions. */
 #define ASSUMED_GAIN 0.10
 #define MODEL_GAIN 0.50
 

@@ -6,8 +6,8 @@
  * A resource reports how much has been used now and then: in stretches of a tick, or of
  * some where its sensor is slower. A region has the part of a stretch that it has of its
  * time. How it really was within a stretch nobody sees: what was used in the region may
- * have been used faster or slower than in the rest of the stretch. docs/energy.md explains
- * how that rate difference is bounded.
+ * have been used faster or slower than in the rest of the stretch.
+ * docs/energy-uncertainty.md explains how that rate difference is bounded.
  */
 #ifndef WM_ANALYZE_REGION_SHARE_H
 #define WM_ANALYZE_REGION_SHARE_H

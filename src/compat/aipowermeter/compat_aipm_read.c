@@ -315,7 +315,8 @@ static void fill_result(struct aipm_reader *reader, const struct survey *survey)
 }
 
 /* Its GPUs' power is what NVML told it, with the errors of NVIDIA's boards that
- * docs/energy.md has; one that is simulated makes none. Of the rest nothing is known. */
+ * docs/energy-uncertainty.md has; one that is simulated makes none. Of the rest nothing is
+ * known. */
 static struct wm_sensor sensor_of(const struct wm_channel *channel)
 {
     if (strcmp(channel->metric, "power") != 0)
