@@ -157,7 +157,15 @@ static void lay_out(struct wm_guarded *guarded)
     }
 }
 
-/* Everything that readings need, for a backend that is open. */
+static void copy_why(const struct driver *driver, size_t channel, struct channel_copy *copy)
+{
+    const char *why = driver->ops->why ? driver->ops->why(driver->state, channel) : NULL;
+
+    snprintf(copy->why, sizeof(copy->why), "%s", why ? why : "");
+}
+
+/* Everything that readings need, for a backend that is open. What cannot be read may be
+ * known already. */
 static int prepare(struct wm_guarded *guarded, struct wm_error *err)
 {
     struct driver *driver = guarded->driver;
@@ -173,6 +181,8 @@ static int prepare(struct wm_guarded *guarded, struct wm_error *err)
     if (!driver->readings || !driver->answers || !guarded->copies || !guarded->parts)
         return wm_fail_memory(err, driver->ops->name);
     lay_out(guarded);
+    for (size_t i = 0; i < count; i++)
+        copy_why(driver, i, &guarded->copies[i]);
 
     guarded->told_room = guarded->device_count;
     guarded->told = calloc(guarded->told_room + 1, sizeof(*guarded->told));
@@ -290,14 +300,10 @@ static bool copy_processes(const struct driver *driver, size_t number, struct pa
 static void copy_channel(const struct driver *driver, size_t channel,
                          struct channel_copy *copy)
 {
-    const char *why = NULL;
-
     copy->reading = driver->readings[channel];
-    if (copy->reading.state != WM_READING_OK && driver->ops->why)
-        why = driver->ops->why(driver->state, channel);
     copy->why[0] = '\0';
-    if (why)
-        snprintf(copy->why, sizeof(copy->why), "%s", why);
+    if (copy->reading.state != WM_READING_OK)
+        copy_why(driver, channel, copy);
 }
 
 /* Copies what has been answered since the last time. Of a call that hung nobody

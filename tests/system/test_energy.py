@@ -658,5 +658,15 @@ def _(folder):
                 near(gpu["energy"], truth, 0.03 * truth, what)
 
 
+@case("an integrated GPU without a sensor of power does not stand for the CPU, which is estimated")
+def _(folder):
+    for machine, origin in (("intel-integrated", "estimated"), ("intel-xe", "estimated"), ("amd-apu", None)):
+        sysfs = tap.SOURCE / "tests/data/sys-drm" / machine
+        env = tap.environment(WATTMETER_SYSFS=str(sysfs), WATTMETER_NVML="/nonexistent")
+        r, _, _ = measure(folder, env, "sleep", "0.3")
+        packages = [part for part in r["energy"]["cpu"]["packages"] if part["energy"] is not None]
+        assert [part.get("origin") for part in packages] == [origin], (machine, r["energy"]["cpu"])
+
+
 if __name__ == "__main__":
     tap.main()
