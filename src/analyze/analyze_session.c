@@ -304,8 +304,8 @@ static struct wm_percentages percentages(const struct wm_report_builder *builder
     /* The clocks of CPU time and of time do not agree to the last microsecond. */
     if (most > 0 && mean.number > most)
         mean.number = most;
-    /* Nor can it lie above nothing: the samples of a recording that counted stolen time
-     * have more than the result. */
+    /* Above a mean of 0 there is no peak, unless the mean is a lower bound: samples of a
+     * recording that counted stolen time have more than its result. */
     max = mean;
     if (mean.known && window.known && window.number > mean.number &&
         (mean.number > 0 || mean.why))
@@ -347,7 +347,7 @@ static struct wm_value system_mean_percent(struct wm_report_builder *builder)
     return wm_value_known(100 * counter->total / seconds);
 }
 
-/* The whole is never more than its parts. */
+/* The peak of all is at most the sum of the peaks of its parts. */
 static void bound_peak(struct wm_report *report, double cores)
 {
     const struct wm_value *main = &report->cpu_main.max_sum;

@@ -517,7 +517,7 @@ int wm_target_verify(const struct wm_target *target, struct wm_error *err)
 
     bool is_there = stat(target->path, &info) == 0;
     if (is_there && info.st_dev == target->device && info.st_ino == target->inode) {
-        /* A database does not see it, and writes on behind a hole. */
+        /* SQLite does not notice it, and writes on after a hole. */
         if (target->ops->companions && info.st_size < target->begun_size)
             return wm_fail(err, WM_EIO,
                            "%s: cut off by another program while it was written", shown);

@@ -134,7 +134,7 @@ static int edges_text(const struct made_call *made, size_t count, size_t broken_
         snprintf(end, size - used, "%c%u@%lld ", signs[edge.kind], edge.path,
                  (long long)edge.when_ns);
         assert_int_equal(edge.start_ns, made[edge.path].start_ns);
-        assert_true(edge.told_s == (edge.kind == WM_REGION_CLOSES ? edge.path : 0));
+        assert_true(edge.recorded_s == (edge.kind == WM_REGION_CLOSES ? edge.path : 0));
         used += strlen(end);
     }
     if (used > 0)
@@ -262,7 +262,7 @@ static void test_random(void **state)
                 opened++;
                 continue;
             }
-            assert_true(edge.path < opened && edge.told_s == 0);
+            assert_true(edge.path < opened && edge.recorded_s == 0);
             assert_false(is_closed[edge.path]);
             is_closed[edge.path] = true;
             closed += edge.kind == WM_REGION_CLOSES;

@@ -134,7 +134,7 @@ static void give_edge(struct wm_regions *regions, const char *name, int64_t star
                                          .start_ns = start_ns,
                                          .path = path_of(name),
                                          .kind = kind,
-                                         .told_s = seconds };
+                                         .recorded_s = seconds };
 
     assert_int_equal(wm_regions_edge(regions, &edge, 0, &paths), WM_OK);
 }

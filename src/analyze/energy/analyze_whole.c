@@ -274,8 +274,8 @@ static double modelled_most(const struct wm_analysis *analysis)
     return watts > 0 ? watts : HUGE_VAL;
 }
 
-/* The mean of what was measured, device by device. While one of them was not, less is sure:
- * it may have drawn nothing then. */
+/* The sum of the devices' mean powers, each over the time that it was measured. If the
+ * energy is a lower bound, so is its mean over the whole run. */
 static double mean_watts(const struct wm_report *report)
 {
     const struct wm_value *time = &report->compute_time;

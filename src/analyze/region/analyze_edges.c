@@ -124,7 +124,7 @@ static int open_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
     if (edge.kind == WM_REGION_UNFINISHED)
         return 1;
     edge.kind = call->is_open ? WM_REGION_BREAKS_OFF : WM_REGION_CLOSES;
-    edge.told_s = edges->are_told ? call->seconds : 0;
+    edge.recorded_s = edges->are_told ? call->seconds : 0;
     if (stop_ns > start_ns)
         edge.when_ns = stop_ns;
     edge.clocked = call->is_open ? 0 : call->clocked;

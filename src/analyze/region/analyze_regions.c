@@ -202,8 +202,8 @@ static void begin_call(struct wm_regions *regions, struct wm_region_item *item,
 
 static double seconds_of(const struct wm_region_edge *edge)
 {
-    return edge->told_s > 0 ? edge->told_s
-                            : wm_stats_seconds(edge->start_ns, edge->when_ns);
+    return edge->recorded_s > 0 ? edge->recorded_s
+                                : wm_stats_seconds(edge->start_ns, edge->when_ns);
 }
 
 static void end_call(struct wm_regions *regions, struct wm_region_item *item,
@@ -619,9 +619,9 @@ static double calls_at_once(const struct wm_region_item *item,
                             const struct wm_region_time times[WM_REGION_PARTS])
 {
     double all_s = item->clocked.s + item->clocked.others_s;
-    double open_s = times[WM_REGION_INCLUSIVE].ns / 1e9;
+    double any_s = times[WM_REGION_INCLUSIVE].ns / 1e9;
 
-    return open_s > 0 ? fmax(all_s / open_s, 1) : 1;
+    return any_s > 0 ? fmax(all_s / any_s, 1) : 1;
 }
 
 static struct wm_region_by_time by_time_of(struct wm_regions *regions,

@@ -82,7 +82,8 @@ struct wm_region_edge {
                        * which is no more than its time; 0: it is not known */
     const struct wm_region_fold *fold; /* of what closes: so many calls, as if they had been
                                         * one that lasted as long; NULL: it is one */
-    double told_s; /* of a call that closes, where a file reports its time itself; else 0 */
+    double recorded_s; /* of a call that closes, where a file reports its time itself; else
+                          0 */
 };
 
 typedef int wm_region_take_edge(void *context, const struct wm_region_edge *edge);

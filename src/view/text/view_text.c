@@ -175,7 +175,7 @@ enum { LINES = sizeof(lines) / sizeof(lines[0]) };
 /* Joules are printed with watt-hours, as on an electricity bill. */
 static void add_joules(const struct wm_found *found, struct wm_detail *detail)
 {
-    if (wm_line_is_lopsided(&found->value, &found->low, &found->high))
+    if (wm_line_is_asymmetric(&found->value, &found->low, &found->high))
         wm_line_add(detail, "", "%s to %s", wm_line_joules(&found->low).text,
                     wm_line_joules(&found->high).text);
     else if (found->uncertainty.known)

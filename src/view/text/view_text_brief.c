@@ -43,7 +43,7 @@ static void add_watts(struct wm_detail *detail, const struct wm_value *watts,
                       const struct wm_value *uncertainty)
 {
     if (watts->known)
-        wm_line_add(detail, "; ", "%s%s", watts->why ? "at least " : "",
+        wm_line_add(detail, "; ", "%s%s", wm_line_at_least(watts),
                     wm_view_approximate(watts->number, ratio_of(uncertainty), "W").text);
 }
 
@@ -52,7 +52,7 @@ static void add_uncertainty(struct wm_detail *detail, const struct wm_energy_sum
 {
     double ratio = ratio_of(&sum->uncertainty);
 
-    if (wm_line_is_lopsided(&sum->energy, &sum->low, &sum->high))
+    if (wm_line_is_asymmetric(&sum->energy, &sum->low, &sum->high))
         wm_line_add(detail, "; ", "%s to %s",
                     wm_view_approximate(sum->low.number, ratio, "J").text,
                     wm_view_approximate(sum->high.number, ratio, "J").text);

@@ -148,7 +148,8 @@ static void print_device(const struct wm_text_view *view,
 
     snprintf(label, sizeof(label), "  %.30s", device->name);
     if (figure->energy.known) {
-        if (is_beside && wm_line_is_lopsided(&figure->energy, &figure->low, &figure->high))
+        if (is_beside &&
+            wm_line_is_asymmetric(&figure->energy, &figure->low, &figure->high))
             wm_line_add(&detail, "", "%s to %s", wm_line_joules(&figure->low).text,
                         wm_line_joules(&figure->high).text);
         else if (is_beside && figure->uncertainty.known)

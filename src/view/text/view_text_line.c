@@ -270,8 +270,8 @@ struct wm_quantity wm_line_number(const struct wm_value *value, double scale,
 /* Beyond that a range says more than half of its width. */
 #define LOPSIDED 1.25
 
-bool wm_line_is_lopsided(const struct wm_value *value, const struct wm_value *low,
-                         const struct wm_value *high)
+bool wm_line_is_asymmetric(const struct wm_value *value, const struct wm_value *low,
+                           const struct wm_value *high)
 {
     double below = value->number - low->number, above = high->number - value->number;
 

@@ -93,8 +93,8 @@ struct wm_quantity wm_line_number(const struct wm_value *value, double scale,
                                   const char *suffix);
 
 /* Whether a figure is much farther from one end of its range than from the other. */
-bool wm_line_is_lopsided(const struct wm_value *value, const struct wm_value *low,
-                         const struct wm_value *high);
+bool wm_line_is_asymmetric(const struct wm_value *value, const struct wm_value *low,
+                           const struct wm_value *high);
 
 struct wm_quantity wm_line_percent(const struct wm_value *value);
 
