@@ -144,19 +144,19 @@ def _(folder):
     assert any("card2: its power is in that of card1" in note for note in r["remarks"]), r["remarks"]
 
 
-@case("a GPU's counter of many times its highest limit: no figure, and a note")
+@case("a GPU's counter beyond its highest limit: a note, and no figure if it is many times that")
 def _(folder):
-    cards = copy_cards(folder, "intel-xe")
-    hwmon = next((cards["0000:03:00.0"] / "hwmon").iterdir())
-    (hwmon / "power1_max").unlink()
-    (hwmon / "power1_crit").write_text("328000000\n")
-    card = Card(hwmon / "energy1_input", 3868, 1e-6, microjoules)
-    with machine(folder, card) as (_, env):
-        time.sleep(0.1)
-        r, _, _ = measure(folder, env, "sleep", "1")
-    assert all(gpu["energy"] is None for gpu in r["energy"]["gpus"]), r["energy"]
-    assert any("card1: the energy counter jumped by more than the device can draw" in note
-               for note in r["remarks"]), r["remarks"]
+    for watts, note in ((3868, "card1: the energy counter jumped by more than the device can draw"),
+                        (700, "more than the highest limit of its power, 328 W")):
+        cards = copy_cards(folder / str(watts), "intel-xe")
+        hwmon = next((cards["0000:03:00.0"] / "hwmon").iterdir())
+        (hwmon / "power1_max").unlink()
+        (hwmon / "power1_crit").write_text("328000000\n")
+        with machine(folder / str(watts), Card(hwmon / "energy1_input", watts, 1e-6, microjoules)) as (_, env):
+            time.sleep(0.1)
+            r, _, _ = measure(folder, env, "sleep", "1")
+        assert any(note in remark for remark in r["remarks"]), r["remarks"]
+        assert (r["energy"]["gpus"][1]["energy"] is None) == (watts > 1000), r["energy"]
 
 
 @case("counter and power of a GPU of many times its highest limit: neither is believed")

@@ -119,6 +119,29 @@ static void remark_counter(struct wm_report_builder *builder,
             wm_build_number(energy->filled_s).text);
 }
 
+/* A driver that counts too fast is believed, as it may be right; but not in silence. */
+static void remark_limit(struct wm_report_builder *builder,
+                         const struct wm_device_stats *device,
+                         const struct wm_energy_result *energy,
+                         const struct wm_uncertainty *uncertainty)
+{
+    const struct wm_sensor *sensor = energy->method == WM_ENERGY_INTEGRAL
+                                         ? &device->joules.power_sensor
+                                         : &device->joules.counter_sensor;
+    const struct wm_between range = wm_uncertainty_between(
+        energy->joules, uncertainty->systematic, uncertainty->below, uncertainty->above);
+
+    if (device->channel->device_kind == WM_DEVICE_GPU &&
+        sensor->contains == WM_CONTAINS_DEVICE && sensor->range > 0 &&
+        range.low > sensor->range * energy->span_s)
+        wm_build_remark(
+            builder,
+            "%s: energy is that of %s W on average, more than the highest limit "
+            "of its power, %s W",
+            device->channel->label, wm_build_number(energy->joules / energy->span_s).text,
+            wm_build_number(sensor->range).text);
+}
+
 static void remark_energy(struct wm_report_builder *builder,
                           const struct wm_device_stats *device,
                           const struct wm_energy_result *energy,
@@ -143,6 +166,7 @@ static void remark_energy(struct wm_report_builder *builder,
                         "%.0f %%",
                         label, wm_build_number(energy->counter).text,
                         wm_build_number(energy->integral).text, 100 * energy->gap);
+    remark_limit(builder, device, energy, uncertainty);
     if (uncertainty->ends > MOST_AT_ENDS * energy->joules)
         wm_build_fact(
             builder,
