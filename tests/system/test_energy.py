@@ -108,6 +108,12 @@ def measure(folder, env, *words, options=()):
     return tap.json.loads(output.read_text()), first / 1e9, last / 1e9
 
 
+def with_gpus(scenario, **more):
+    """The environment of a command for which the GPUs of a scenario are there."""
+    return tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+                           FAKE_NVML_SCENARIO=str(scenario), **more)
+
+
 def held(figure, expected, what):
     """Whether the truth is where the report says that it is."""
     most = figure["uncertainty_percent"] / 100 * figure["energy"]
@@ -163,8 +169,7 @@ def _(folder):
 def _(folder):
     scenario = folder / "much.json"
     scenario.write_text(json.dumps({"gpus": [{"name": "H100", "power": 5000, "energy": {"start": 1000}}]}))
-    r = tap.report("sleep", "0.5", env=tap.environment(
-        WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"), FAKE_NVML_SCENARIO=str(scenario)))
+    r = tap.report("sleep", "0.5", env=with_gpus(scenario))
     assert r["energy"]["gpus"][0]["energy"] is None and r["gpus"][0]["power"]["max"] is None, r
     assert "more than the device can draw" in r["why"]["gpus.0.power.max"], r["why"]
     assert "energy.total" in r["why"], r["why"]
@@ -176,9 +181,7 @@ def _(folder):
     scenario.write_text(json.dumps({"gpus": [
         {"name": "H100", "count": 11, "power": {"points": [[0, 300]]}},
         {"name": "T4", "power": {"points": [[0, 40]]}}]}))
-    done = wattmeter("run", "--", "sleep", "1", env=tap.environment(
-        WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
-        FAKE_NVML_SCENARIO=str(scenario)))
+    done = wattmeter("run", "--", "sleep", "1", env=with_gpus(scenario))
     lines = {line.split()[0]: line for line in done.stderr.splitlines() if line.split()}
     assert lines["12"].startswith("12 GPUs") and "several models" in lines["12"], done.stderr
     powers = lines["power"].split()[1:]
@@ -358,8 +361,7 @@ def _(folder):
         scenario = folder / "lost.json"
         scenario.write_text(json.dumps({"gpus": [{"power": 200}, {"power": 300, "lost_at": lost_at},
                                                  {"power": 400}]}))
-        env = tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
-                              FAKE_NVML_SCENARIO=str(scenario))
+        env = with_gpus(scenario)
         recording = str(folder / "run.sqlite")
         done = wattmeter("run", "--record", recording, "--overwrite", "--json", "--", "sleep", "1", env=env)
         live = tap.json.loads(done.stdout)
@@ -408,8 +410,7 @@ def hopper(folder, scopes, count=1):
     gpu = {"name": "SIMULATED NVIDIA GH200 480GB", "power": 300, "power_module": 520, "utilization": 0.9,
            "power_instant_scopes": scopes, "power_average_scopes": scopes}
     scenario.write_text(json.dumps({"gpus": count * [gpu]}))
-    return tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
-                           FAKE_NVML_SCENARIO=str(scenario), WATTMETER_SYSFS=str(folder / "sys"))
+    return with_gpus(scenario, WATTMETER_SYSFS=str(folder / "sys"))
 
 
 def watts(figure, report):
@@ -610,8 +611,7 @@ def joules_of_square(t):
 def _(folder):
     start_ns = time.monotonic_ns()
     (folder / "costly.json").write_text(json.dumps({**COSTLY, "start_monotonic_ns": start_ns}))
-    env = tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
-                          FAKE_NVML_SCENARIO=str(folder / "costly.json"), WATTMETER_SYSFS="/none")
+    env = with_gpus(folder / "costly.json", WATTMETER_SYSFS="/none")
     r, first, last = measure(folder, env, "sleep", "3")
     assert tap.json.loads(wattmeter("report", "--json", folder / "r.sqlite").stdout) == r
     gpu = r["energy"]["gpus"][0]
@@ -646,8 +646,7 @@ def _(folder):
                             "to": 1000, "delay_ms": ms}],
             }
             (folder / "scenario.json").write_text(json.dumps(scenario))
-            env = tap.environment(FAKE_NVML_SCENARIO=str(folder / "scenario.json"),
-                                  WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"))
+            env = with_gpus(folder / "scenario.json")
             r, _, _ = measure(folder, env, "sleep", "1")
             again = json.loads(wattmeter("report", "--json", folder / "r.sqlite").stdout)
             assert again["energy"] == r["energy"], (again["energy"], r["energy"])
