@@ -923,7 +923,7 @@ static void test_unseen(void **state)
             wm_energy_add(&energy, power.when_ns, NULL, &power);
         }
         const struct wm_unseen_case what = {
-            .swing = &energy.power_swing,
+            .variation = &energy.power_variation,
             .watts = 300,
             .seconds = 6,
             .seen = 0.25,

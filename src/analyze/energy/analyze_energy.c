@@ -114,71 +114,74 @@ double wm_energy_impossible_watts(const struct wm_sensor *sensor)
 }
 
 /* `count` readings were before this one. */
-static void go_on(struct wm_energy_swing *swing, size_t order, uint64_t count, double watts)
+static void go_on(struct wm_energy_variation *variation, size_t order, uint64_t count,
+                  double watts)
 {
-    struct wm_energy_way *way = &swing->ways[order - 1];
-    double *from = &way->from[count % order];
-    double noise = fmax(WM_ENERGY_NOISE * *from, SWING_PART * (swing->most - swing->least));
+    struct wm_energy_differences *differences = &variation->differences[order - 1];
+    double *from = &differences->from[count % order];
+    double noise =
+        fmax(WM_ENERGY_NOISE * *from, SWING_PART * (variation->most - variation->least));
 
     if (count >= order) {
         double far = fabs(watts - *from);
-        double apart = watts - swing->recent[(count - order) % WM_ENERGY_ORDERS];
-        way->squares += apart * apart;
+        double apart = watts - variation->recent[(count - order) % WM_ENERGY_ORDERS];
+        differences->squares += apart * apart;
         if (far <= noise)
             return;
-        way->watts += far;
+        differences->watts += far;
     }
     *from = watts;
 }
 
 /* Sums are of what powers are more than the first, so that no digits are lost. */
-static void add_spread(struct wm_energy_swing *swing, double watts)
+static void add_spread(struct wm_energy_variation *variation, double watts)
 {
-    double more = watts - swing->first;
-    double pair_least = fmin(swing->last, watts), pair_most = fmax(swing->last, watts);
+    double more = watts - variation->first;
+    double pair_least = fmin(variation->last, watts),
+           pair_most = fmax(variation->last, watts);
 
-    swing->sum += more;
-    swing->sum_squares += more * more;
-    if (swing->count == 1)
-        swing->most = swing->least = watts;
-    if (swing->count <= 2) {
-        swing->highest_pair = pair_least;
-        swing->lowest_pair = pair_most;
+    variation->sum += more;
+    variation->sum_squares += more * more;
+    if (variation->count == 1)
+        variation->most = variation->least = watts;
+    if (variation->count <= 2) {
+        variation->highest_pair = pair_least;
+        variation->lowest_pair = pair_most;
     }
-    swing->most = fmax(swing->most, watts);
-    swing->least = fmin(swing->least, watts);
-    swing->highest_pair = fmax(swing->highest_pair, pair_least);
-    swing->lowest_pair = fmin(swing->lowest_pair, pair_most);
+    variation->most = fmax(variation->most, watts);
+    variation->least = fmin(variation->least, watts);
+    variation->highest_pair = fmax(variation->highest_pair, pair_least);
+    variation->lowest_pair = fmin(variation->lowest_pair, pair_most);
     for (size_t order = 1; order <= WM_ENERGY_ORDERS; order++)
-        go_on(swing, order, swing->count - 1, watts);
-    swing->recent[(swing->count - 1) % WM_ENERGY_ORDERS] = watts;
+        go_on(variation, order, variation->count - 1, watts);
+    variation->recent[(variation->count - 1) % WM_ENERGY_ORDERS] = watts;
 }
 
-static void add_swing(struct wm_energy_swing *swing, double watts, int64_t when_ns)
+static void add_swing(struct wm_energy_variation *variation, double watts, int64_t when_ns)
 {
-    if (swing->started) {
-        double difference = watts - swing->last;
-        swing->squares += difference * difference;
-        swing->count++;
-        add_spread(swing, watts);
+    if (variation->started) {
+        double difference = watts - variation->last;
+        variation->squares += difference * difference;
+        variation->count++;
+        add_spread(variation, watts);
     } else {
-        swing->first = watts;
+        variation->first = watts;
     }
-    swing->started = true;
-    swing->last = watts;
-    swing->last_ns = when_ns;
+    variation->started = true;
+    variation->last = watts;
+    variation->last_ns = when_ns;
 }
 
-static void add_power_swing(struct wm_energy *energy, const struct wm_reading *power)
+static void add_power_variation(struct wm_energy *energy, const struct wm_reading *power)
 {
-    struct wm_energy_swing *swing = &energy->power_swing;
+    struct wm_energy_variation *variation = &energy->power_variation;
     double period_s = power_period_s(energy);
-    double seconds = wm_stats_seconds(swing->last_ns, power->when_ns);
+    double seconds = wm_stats_seconds(variation->last_ns, power->when_ns);
 
-    if (!swing->started || power->value != swing->last)
-        add_swing(swing, power->value, power->when_ns);
+    if (!variation->started || power->value != variation->last)
+        add_swing(variation, power->value, power->when_ns);
     else if (period_s <= 0 || seconds >= SAME_PERIODS * period_s)
-        add_swing(swing, power->value, swing->last_ns + (int64_t)(period_s * 1e9));
+        add_swing(variation, power->value, variation->last_ns + (int64_t)(period_s * 1e9));
 }
 
 /* Of a sensor whose readings carry their own time. */
@@ -292,7 +295,7 @@ static void add_power(struct wm_energy *energy, double tick_s,
             (struct wm_energy_reading) { energy->power_ns, energy->power };
     }
     wm_sensor_pace_show(&energy->power_pace, &energy->power_sensor, power);
-    add_power_swing(energy, power);
+    add_power_variation(energy, power);
     energy->powered = true;
     energy->power = power->value;
     energy->power_ns = power->when_ns;
@@ -641,7 +644,7 @@ static void note_step(struct wm_energy *energy, double joules, double seconds,
     energy->change_tick_s = tick_s;
     energy->change_power = power_beside(energy);
     if (energy->start.steps++ > 0) {
-        add_swing(&energy->counter_swing, energy->rate, counter->when_ns);
+        add_swing(&energy->counter_variation, energy->rate, counter->when_ns);
         return;
     }
     energy->start.step = joules;

@@ -88,13 +88,13 @@ enum { WM_ENERGY_ORDERS = 8 };
 
 /* Differences of readings that are `order` apart, which make `order` sequences: the sum of
  * all changes up and down, without noise, and the sum of their squares. */
-struct wm_energy_way {
+struct wm_energy_differences {
     double from[WM_ENERGY_ORDERS];
     double watts, squares;
 };
 
 /* How far powers that follow each other differ. */
-struct wm_energy_swing {
+struct wm_energy_variation {
     bool started;
     double last;
     int64_t last_ns;
@@ -107,7 +107,8 @@ struct wm_energy_swing {
     double first;
     double sum, sum_squares;
     double least, most;
-    struct wm_energy_way ways[WM_ENERGY_ORDERS]; /* by order: those one apart first */
+    struct wm_energy_differences
+        differences[WM_ENERGY_ORDERS]; /* by order: those one apart first */
     double recent[WM_ENERGY_ORDERS];
     double highest_pair, lowest_pair;
 };
@@ -128,7 +129,7 @@ struct wm_energy {
     struct wm_sensor counter_sensor, power_sensor;
     bool has_driver; /* readings are a driver's answers, which may take long */
     struct wm_sensor_pace counter_pace, power_pace;
-    struct wm_energy_swing counter_swing, power_swing;
+    struct wm_energy_variation counter_variation, power_variation;
 
     bool started;
     int64_t first_ns, last_ns; /* of the ticks */

@@ -59,7 +59,7 @@ struct figure {
     const struct wm_energy *energy;
     const struct wm_energy_result *result;
     const struct wm_sensor *sensor;
-    const struct wm_energy_swing *swing;
+    const struct wm_energy_variation *variation;
     bool is_integral;
     double period_s;
     double spacing_s; /* from one value that was seen to the next */
@@ -84,15 +84,15 @@ static struct figure make_figure(const struct wm_energy *energy,
         .energy = energy,
         .result = result,
         .sensor = is_integral ? &energy->power_sensor : &energy->counter_sensor,
-        .swing =
-            energy->power_swing.count > 0 ? &energy->power_swing : &energy->counter_swing,
+        .variation = energy->power_variation.count > 0 ? &energy->power_variation
+                                                       : &energy->counter_variation,
         .is_integral = is_integral,
         .seconds = fmax(result->span_s - result->missing_s, 0),
     };
     const struct wm_sensor_pace *pace =
         is_integral ? &energy->power_pace : &energy->counter_pace;
     const struct wm_sensor_pace *swing_pace =
-        figure.swing == &energy->power_swing ? &energy->power_pace : pace;
+        figure.variation == &energy->power_variation ? &energy->power_pace : pace;
 
     figure.period_s = wm_sensor_period_s(figure.sensor, pace);
     figure.spacing_s = fmax(figure.period_s, wm_sensor_pace_poll_s(swing_pace));
@@ -104,8 +104,9 @@ static struct figure make_figure(const struct wm_energy *energy,
     if (energy->busy_known_s > 0)
         figure.busy = energy->busy_s / energy->busy_known_s;
     figure.doubt = 1 - figure.known * (1 - 4 * figure.busy * (1 - figure.busy));
-    if (figure.swing->count > 0)
-        figure.difference = sqrt(figure.swing->squares / (double)figure.swing->count);
+    if (figure.variation->count > 0)
+        figure.difference =
+            sqrt(figure.variation->squares / (double)figure.variation->count);
     return figure;
 }
 
@@ -212,13 +213,13 @@ static double unshown_joules(const struct figure *figure)
  * for as unseen. */
 static double difference_squares(const struct figure *figure)
 {
-    double count = (double)figure->swing->count;
+    double count = (double)figure->variation->count;
     double seen = wm_sensor_seen(figure->sensor, figure->period_s);
     double doubt = seen < 1 ? 1 - figure->known : figure->doubt;
 
     doubt *= fmax(1 - count / STEADY_STEPS, 0);
 
-    return (figure->swing->squares + doubt * 2 * square(figure->watts)) /
+    return (figure->variation->squares + doubt * 2 * square(figure->watts)) /
            fmax(count + doubt, 1);
 }
 
@@ -227,7 +228,7 @@ static double difference_squares(const struct figure *figure)
 static double sampling_squares(const struct figure *figure)
 {
     double seen = wm_sensor_seen(figure->sensor, figure->period_s);
-    double spacing_s = figure->swing->count > 0 ? figure->spacing_s : figure->period_s;
+    double spacing_s = figure->variation->count > 0 ? figure->spacing_s : figure->period_s;
 
     if (figure->is_integral)
         seen = fmin(window_s(figure) / fmax(figure->spacing_s, 1e-9), 1);
@@ -277,7 +278,7 @@ static double partly_busy(const struct figure *figure)
 static struct wm_unseen_case unseen_case(const struct figure *figure)
 {
     return (struct wm_unseen_case) {
-        .swing = figure->swing,
+        .variation = figure->variation,
         .watts = figure->watts,
         .seconds = figure->seconds,
         .seen = wm_sensor_seen(figure->sensor, figure->period_s),

@@ -69,81 +69,84 @@ struct levels {
     double least_idle, most_busy;
 };
 
-static double count_of(const struct wm_energy_swing *swing)
+static double count_of(const struct wm_energy_variation *variation)
 {
-    return (double)swing->count;
+    return (double)variation->count;
 }
 
-static double mean_of(const struct wm_energy_swing *swing)
+static double mean_of(const struct wm_energy_variation *variation)
 {
-    return swing->first + swing->sum / count_of(swing);
+    return variation->first + variation->sum / count_of(variation);
 }
 
-static double variance_of(const struct wm_energy_swing *swing)
+static double variance_of(const struct wm_energy_variation *variation)
 {
-    double mean = swing->sum / count_of(swing);
+    double mean = variation->sum / count_of(variation);
 
-    return fmax(swing->sum_squares / count_of(swing) - mean * mean, 0);
+    return fmax(variation->sum_squares / count_of(variation) - mean * mean, 0);
 }
 
-static bool is_steady(const struct wm_energy_swing *swing)
+static bool is_steady(const struct wm_energy_variation *variation)
 {
-    return swing->count < 3 || sqrt(variance_of(swing)) <= WM_ENERGY_NOISE * mean_of(swing);
+    return variation->count < 3 ||
+           sqrt(variance_of(variation)) <= WM_ENERGY_NOISE * mean_of(variation);
 }
 
 static struct levels levels_of(const struct wm_unseen_case *what)
 {
-    const struct wm_energy_swing *swing = what->swing;
+    const struct wm_energy_variation *variation = what->variation;
     struct levels levels = { .mean = what->watts,
                              .idle = what->watts,
                              .busy = what->watts };
-    double near = PLATEAU * swing->ways[0].watts / fmax(count_of(swing) - 1, 1);
+    double near =
+        PLATEAU * variation->differences[0].watts / fmax(count_of(variation) - 1, 1);
     double limit = what->most_watts > 0 ? what->most_watts : HUGE_VAL;
 
-    if (swing->count > 0)
-        levels = (struct levels) { .mean = mean_of(swing),
-                                   .idle = swing->least,
-                                   .busy = swing->most };
+    if (variation->count > 0)
+        levels = (struct levels) { .mean = mean_of(variation),
+                                   .idle = variation->least,
+                                   .busy = variation->most };
     levels.least_idle = fmin(levels.busy / MOST_TIMES, levels.idle);
     levels.most_busy = fmax(fmin(levels.idle * MOST_TIMES, limit), levels.busy);
-    if (!is_steady(swing) && swing->highest_pair >= levels.busy - near)
+    if (!is_steady(variation) && variation->highest_pair >= levels.busy - near)
         levels.most_busy = levels.busy;
-    if (!is_steady(swing) && swing->lowest_pair <= levels.idle + near)
+    if (!is_steady(variation) && variation->lowest_pair <= levels.idle + near)
         levels.least_idle = levels.idle;
 
     /* The device was idle before the run, if its power was lower then. */
-    if (swing->count > 0 && swing->first < DRIFTED * levels.idle)
-        levels.idle = levels.least_idle = swing->first;
+    if (variation->count > 0 && variation->first < DRIFTED * levels.idle)
+        levels.idle = levels.least_idle = variation->first;
     return levels;
 }
 
-static double range_of(const struct wm_energy_swing *swing)
+static double range_of(const struct wm_energy_variation *variation)
 {
-    return swing->most - swing->least;
+    return variation->most - variation->least;
 }
 
 /* How often each `order`-th reading swung up and down, in all of these sequences. */
-static double swings_of(const struct wm_energy_swing *swing, size_t order)
+static double swings_of(const struct wm_energy_variation *variation, size_t order)
 {
-    return swing->ways[order - 1].watts / (2 * fmax(range_of(swing), 1e-9));
+    return variation->differences[order - 1].watts / (2 * fmax(range_of(variation), 1e-9));
 }
 
 /* Readings repeat themselves after so many: the load is in step with that many periods of
  * the sensor, or nearly so. */
-static bool is_pattern(const struct wm_energy_swing *swing, size_t order)
+static bool is_pattern(const struct wm_energy_variation *variation, size_t order)
 {
-    return count_of(swing) >= LEAST_PATTERNS * (double)order &&
-           swing->ways[order - 1].squares < PATTERN * swing->ways[0].squares;
+    return count_of(variation) >= LEAST_PATTERNS * (double)order &&
+           variation->differences[order - 1].squares <
+               PATTERN * variation->differences[0].squares;
 }
 
-static bool has_begun(const struct wm_energy_swing *swing)
+static bool has_begun(const struct wm_energy_variation *variation)
 {
-    return swing->count > 0 && mean_of(swing) > ROSE * swing->first;
+    return variation->count > 0 && mean_of(variation) > ROSE * variation->first;
 }
 
 static bool is_partly_busy(const struct wm_unseen_case *what)
 {
-    bool is_late = has_begun(what->swing) && what->seconds < BUSY_S;
+    bool is_late = has_begun(what->variation) && what->seconds < BUSY_S;
     bool is_idle = what->busy <= BUSY_STEP && !is_late;
 
     return !is_idle && what->busy < 1 - BUSY_STEP;
@@ -181,7 +184,7 @@ static struct work work_of(const struct wm_unseen_case *what)
 {
     double off = wm_energy_partly_busy(what->busy) * BUSY_OFF_S / fmax(what->seconds, 1);
     double times = (1 - what->seen) / what->seen;
-    double reported_s = what->seconds - (has_begun(what->swing) ? BUSY_LATE_S : 0);
+    double reported_s = what->seconds - (has_begun(what->variation) ? BUSY_LATE_S : 0);
     struct work work = {
         .least = fmax(what->busy - off, 0),
         .most = 1,
@@ -197,24 +200,26 @@ static struct work work_of(const struct wm_unseen_case *what)
 /* Once readings have swung up and down, each phase of the load was seen. Their mean is then
  * off by no more than an incomplete swing adds: for n swings of a device that is busy for a
  * part p of each, p (1 - p) / n of their range. */
-static double swings_off(const struct wm_energy_swing *swing, double part, size_t order)
+static double swings_off(const struct wm_energy_variation *variation, double part,
+                         size_t order)
 {
-    return SWING_OFF * range_of(swing) * part * (1 - part) /
-           fmax(swings_of(swing, order), 1e-9);
+    return SWING_OFF * range_of(variation) * part * (1 - part) /
+           fmax(swings_of(variation, order), 1e-9);
 }
 
 /* In a pattern of n readings n phases of the load are seen, again and again; more only as
  * far as the pattern itself drifts. */
-static double pattern_off(const struct wm_energy_swing *swing, double part)
+static double pattern_off(const struct wm_energy_variation *variation, double part)
 {
     double most = 0;
 
-    if (swing->count == 0 || sqrt(variance_of(swing)) <= PATTERN_NOISE * mean_of(swing))
+    if (variation->count == 0 ||
+        sqrt(variance_of(variation)) <= PATTERN_NOISE * mean_of(variation))
         return 0;
     for (size_t order = 2; order <= WM_ENERGY_ORDERS; order++) {
-        double phases = PHASES_OFF * range_of(swing) / (double)order;
-        if (is_pattern(swing, order))
-            most = fmax(most, fmin(phases, swings_off(swing, part, order)));
+        double phases = PHASES_OFF * range_of(variation) / (double)order;
+        if (is_pattern(variation, order))
+            most = fmax(most, fmin(phases, swings_off(variation, part, order)));
     }
     return most;
 }
@@ -222,12 +227,12 @@ static double pattern_off(const struct wm_energy_swing *swing, double part)
 /* How much higher the mean is by the levels that were seen and the utilization. */
 static double more_by_use(const struct wm_unseen_case *what)
 {
-    const struct wm_energy_swing *swing = what->swing;
+    const struct wm_energy_variation *variation = what->variation;
 
-    if (is_steady(swing) || !is_partly_busy(what) || what->known < ALL_SEEN ||
+    if (is_steady(variation) || !is_partly_busy(what) || what->known < ALL_SEEN ||
         what->seconds < BUSY_S)
         return 0;
-    return between(swing->least, swing->most, what->busy) - mean_of(swing);
+    return between(variation->least, variation->most, what->busy) - mean_of(variation);
 }
 
 /* The error of the mean by the structure of the readings; HUGE_VAL if that shows nothing.
@@ -235,13 +240,13 @@ static double more_by_use(const struct wm_unseen_case *what)
 static double structure_off(const struct wm_unseen_case *what, double mean, double part,
                             double pattern)
 {
-    const struct wm_energy_swing *swing = what->swing;
+    const struct wm_energy_variation *variation = what->variation;
 
-    if (is_steady(swing))
+    if (is_steady(variation))
         return what->is_even ? STEADY_HIDES * mean : HUGE_VAL;
-    if (pattern <= 0 && swings_of(swing, 1) < 1)
+    if (pattern <= 0 && swings_of(variation, 1) < 1)
         return HUGE_VAL;
-    return fmax(pattern, swings_off(swing, part, 1));
+    return fmax(pattern, swings_off(variation, part, 1));
 }
 
 /* In one direction: the lesser of `by_levels` and what the structure shows (`most`), unless
@@ -249,7 +254,7 @@ static double structure_off(const struct wm_unseen_case *what, double mean, doub
 static double one_way(const struct wm_unseen_case *what, double by_levels, double most,
                       double pattern, double by_use)
 {
-    double far = (MOST_APART + what->seen) * range_of(what->swing);
+    double far = (MOST_APART + what->seen) * range_of(what->variation);
 
     if (by_use > far)
         return fmax(by_levels, pattern);
@@ -279,14 +284,16 @@ static double unknown_off(const struct wm_unseen_case *what, double mean)
 {
     double off = (1 - what->known) * (1 - what->seen) * mean;
 
-    return what->is_sample && !is_steady(what->swing) ? fmin(off, range_of(what->swing))
-                                                      : off;
+    return what->is_sample && !is_steady(what->variation)
+               ? fmin(off, range_of(what->variation))
+               : off;
 }
 
 /* A busy device may have dips in step with the sensor. */
 static double dips_off(const struct wm_unseen_case *what, double mean)
 {
-    return is_steady(what->swing) ? BUSY_HIDES * (1 - what->seen) * what->busy * mean : 0;
+    return is_steady(what->variation) ? BUSY_HIDES * (1 - what->seen) * what->busy * mean
+                                      : 0;
 }
 
 void wm_unseen_find(const struct wm_unseen_case *what, struct wm_unseen *ret_unseen)
@@ -298,7 +305,7 @@ void wm_unseen_find(const struct wm_unseen_case *what, struct wm_unseen *ret_uns
 
     const struct work work = work_of(what);
     double part = is_partly_busy(what) ? fmin(fmax(0.5, work.least), work.most) : 0.5;
-    double pattern = pattern_off(what->swing, part), by_use = more_by_use(what);
+    double pattern = pattern_off(what->variation, part), by_use = more_by_use(what);
     double most = structure_off(what, levels.mean, part, pattern);
     double unknown = unknown_off(what, levels.mean);
     struct wm_unseen off = { 0 };

@@ -3,11 +3,9 @@
  * analyze_unseen.h - what a load can hide from a sensor that sees a part of the time only,
  * by keeping step with it.
  *
- *     const struct wm_unseen_case what = { .swing = swing, .watts = 240, .seconds = 3,
- *                                          .seen = 0.25, .known = 1, .busy = 0.4,
- *                                          .partly = 1, .most_watts = 700 };
- *     struct wm_unseen unseen;
- *     wm_unseen_find(&what, &unseen);
+ *     const struct wm_unseen_case what = { .variation = variation, .watts = 240, .seconds =
+ * 3, .seen = 0.25, .known = 1, .busy = 0.4, .partly = 1, .most_watts = 700 }; struct
+ * wm_unseen unseen; wm_unseen_find(&what, &unseen);
  *
  * Three things are held against each other: the readings, whose levels are those of a
  * device that is idle and busy, if the sensor saw each of them whole; their structure, as
@@ -21,10 +19,10 @@
 #include "analyze/energy/analyze_energy.h"
 
 struct wm_unseen_case {
-    const struct wm_energy_swing *swing; /* of the readings */
-    double watts;                        /* on average, where there are no readings */
-    double seconds;                      /* of the run */
-    double seen;                         /* the part of the time that the sensor sees */
+    const struct wm_energy_variation *variation; /* of the readings */
+    double watts;      /* on average, where there are no readings */
+    double seconds;    /* of the run */
+    double seen;       /* the part of the time that the sensor sees */
     double known;      /* the part of the time of which the utilization is known */
     double busy;       /* the part of that time with work */
     double partly;     /* how sure it is that the device was not always busy, 0 to 1 */
