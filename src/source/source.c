@@ -218,10 +218,10 @@ bool wm_source_is_guarded(const struct wm_source *source)
     return source->guarded != NULL;
 }
 
-void wm_source_begin(struct wm_source *source, bool must)
+void wm_source_begin(struct wm_source *source, bool is_end)
 {
     if (source->guarded)
-        wm_guarded_begin(source->guarded, must);
+        wm_guarded_begin(source->guarded, is_end);
 }
 
 int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,

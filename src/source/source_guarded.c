@@ -34,7 +34,7 @@ struct driver {
     struct wm_error err;
     bool is_open; /* so that its parts are what is called */
     struct wm_source_found found;
-    atomic_bool must; /* of read_part(), as the last round was begun */
+    atomic_bool is_end; /* of read_part(), as the last round was begun */
 
     struct wm_reading *readings; /* one per channel */
     struct answer {
@@ -118,7 +118,7 @@ static void read_part(struct driver *driver, size_t part)
     struct answer *answer = &driver->answers[part];
 
     answer->asked_ns = wm_clock_monotonic_ns();
-    driver->ops->read_part(driver->state, part, atomic_load(&driver->must),
+    driver->ops->read_part(driver->state, part, atomic_load(&driver->is_end),
                            driver->readings + part * driver->found.channel_count /
                                                   driver->found.part_count);
     answer->has_hung = wm_clock_monotonic_ns() - answer->asked_ns > WM_GUARD_HANG_NS;
@@ -333,9 +333,9 @@ static void begin_round(struct wm_guarded *guarded)
         guarded->round_ns = now_ns;
 }
 
-void wm_guarded_begin(struct wm_guarded *guarded, bool must)
+void wm_guarded_begin(struct wm_guarded *guarded, bool is_end)
 {
-    atomic_store(&guarded->driver->must, must);
+    atomic_store(&guarded->driver->is_end, is_end);
     absorb(guarded);
     begin_round(guarded);
 }

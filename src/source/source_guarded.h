@@ -34,8 +34,9 @@ void wm_guarded_close(struct wm_guarded *guarded);
 const struct wm_source_found *wm_guarded_found(const struct wm_guarded *guarded);
 const void *wm_guarded_state(const struct wm_guarded *guarded);
 
-/* The two halves of a reading; see wm_source_set_collect(), and read_part() for `must`. */
-void wm_guarded_begin(struct wm_guarded *guarded, bool must);
+/* The two halves of a reading; see wm_source_set_collect(), and read_part() for `is_end`.
+ */
+void wm_guarded_begin(struct wm_guarded *guarded, bool is_end);
 void wm_guarded_collect(struct wm_guarded *guarded, int64_t deadline_ns, int64_t oldest_ns,
                         struct wm_reading *readings);
 

@@ -83,9 +83,9 @@ struct wm_source_ops {
      * part alone, with what why() and gpu_processes() report of it. It fills in the
      * readings of that part's channels, readings[0] for the first of them. An expensive
      * call need not be made each time: its last reading stands, with its own time, until
-     * the next one; a recording keeps a clock for each counter of joules. `must`: the
+     * the next one; a recording keeps a clock for each counter of joules. `is_end`: the
      * measurement begins or ends here, so every call is made. */
-    void (*read_part)(void *state, size_t part, bool must, struct wm_reading *readings);
+    void (*read_part)(void *state, size_t part, bool is_end, struct wm_reading *readings);
 
     /* Why the last reading of that channel was not ok, or NULL; a borrowed
      * text. Before the first reading: why none will be. May be missing. */
@@ -123,7 +123,7 @@ int wm_source_open_end(struct wm_source *source, int64_t deadline_ns, struct wm_
  * source is asked in a thread of its own; of others wm_source_begin() asks nothing, and
  * wm_source_collect() all. See wm_source_set_collect() for the rest. */
 bool wm_source_is_guarded(const struct wm_source *source);
-void wm_source_begin(struct wm_source *source, bool must);
+void wm_source_begin(struct wm_source *source, bool is_end);
 int wm_source_collect(struct wm_source *source, int64_t deadline_ns, int64_t oldest_ns,
                       struct wm_reading *readings, size_t count, struct wm_error *err);
 

@@ -330,12 +330,12 @@ bool wm_source_set_lacks_gpus(const struct wm_source_set *set)
     return set->choice && wm_gpu_lists_are_short(set->choice);
 }
 
-int64_t wm_source_set_begin(struct wm_source_set *set, bool must)
+int64_t wm_source_set_begin(struct wm_source_set *set, bool is_end)
 {
     int64_t now_ns = wm_clock_monotonic_ns();
 
     for (size_t i = 0; i < set->count; i++)
-        wm_source_begin(set->members[i].source, must);
+        wm_source_begin(set->members[i].source, is_end);
     return now_ns;
 }
 

@@ -121,9 +121,9 @@ const char *wm_source_set_remark(const struct wm_source_set *set);
 bool wm_source_set_lacks_gpus(const struct wm_source_set *set);
 
 /* A round of readings: the drivers that may hang are asked, and answer while the caller
- * does something else. `must`: a measurement begins or ends (source_ops.h). Returns when
+ * does something else. `is_end`: a measurement begins or ends (source_ops.h). Returns when
  * they were asked. */
-int64_t wm_source_set_begin(struct wm_source_set *set, bool must);
+int64_t wm_source_set_begin(struct wm_source_set *set, bool is_end);
 
 /* Reads all other sources, then waits until CLOCK_MONOTONIC reaches `deadline_ns` for the
  * drivers. One that has not answered by then goes by what it answered last, if it was

@@ -155,8 +155,8 @@ int wm_track_join_late(struct wm_tracker *tracker, struct wm_error *err);
 
 /* A tick: the drivers that may hang are asked; the tree is read; then all else,
  * for which the drivers are waited for, until `patience_ns` after the begin. None
- * allocates in a stable tree. `must`: the run begins or ends (source_ops.h). */
-void wm_track_begin_round(struct wm_tracker *tracker, bool must);
+ * allocates in a stable tree. `is_end`: the run begins or ends (source_ops.h). */
+void wm_track_begin_round(struct wm_tracker *tracker, bool is_end);
 void wm_track_read_tree(struct wm_tracker *tracker);
 
 enum wm_track_demand {

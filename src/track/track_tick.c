@@ -105,10 +105,10 @@ void wm_track_start_cpu(struct wm_tracker *tracker, int64_t when_ns)
         set(tracker, m, when_ns, 0);
 }
 
-void wm_track_begin_round(struct wm_tracker *tracker, bool must)
+void wm_track_begin_round(struct wm_tracker *tracker, bool is_end)
 {
     tracker->before_ns = tracker->round_ns;
-    tracker->round_ns = wm_source_set_begin(tracker->sources, must);
+    tracker->round_ns = wm_source_set_begin(tracker->sources, is_end);
 }
 
 /* The readings of a driver that takes longer than our patience come late, each with

@@ -107,9 +107,10 @@ struct wm_energy_variation {
     double first;
     double sum, sum_squares;
     double least, most;
-    struct wm_energy_differences
-        differences[WM_ENERGY_ORDERS]; /* by order: those one apart first */
     double recent[WM_ENERGY_ORDERS];
+
+    /* By order: those one apart first. */
+    struct wm_energy_differences differences[WM_ENERGY_ORDERS];
     double highest_pair, lowest_pair;
 };
 

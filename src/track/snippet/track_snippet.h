@@ -61,9 +61,9 @@ int wm_meter_inputs_open(const struct wm_meter_options *options,
                          struct wm_meter_inputs *inputs, struct wm_error *err);
 void wm_meter_inputs_close(struct wm_meter_inputs *inputs);
 
-/* Reads all inputs. `must`: a snippet begins or ends (source_ops.h). Waits 0.1 s for a
+/* Reads all inputs. `is_end`: a snippet begins or ends (source_ops.h). Waits 0.1 s for a
  * driver that hangs. */
-void wm_meter_inputs_read(struct wm_meter_inputs *inputs, bool must);
+void wm_meter_inputs_read(struct wm_meter_inputs *inputs, bool is_end);
 
 /* Whether power has to be integrated for the device, as its counter is missing, or
  * is not known to work. */

@@ -319,9 +319,9 @@ static void watch_counter(struct wm_meter_input *input)
     input->moved_ns = reading->when_ns;
 }
 
-void wm_meter_inputs_read(struct wm_meter_inputs *inputs, bool must)
+void wm_meter_inputs_read(struct wm_meter_inputs *inputs, bool is_end)
 {
-    inputs->when_ns = wm_source_set_begin(inputs->sources, must);
+    inputs->when_ns = wm_source_set_begin(inputs->sources, is_end);
     wm_source_set_collect(inputs->sources, inputs->when_ns + PATIENCE_NS, inputs->when_ns,
                           inputs->readings);
     for (size_t i = 0; i < inputs->count; i++)

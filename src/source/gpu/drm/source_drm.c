@@ -302,13 +302,14 @@ static enum wm_reading_state read_slot(struct drm *drm, struct slot *slot,
 
 /* One for all: a process may use several GPUs, and its clients are searched for
  * once. The counter of a card has its own time, and the rest that of power. */
-static void drm_read_part(void *state, size_t part, bool must, struct wm_reading *readings)
+static void drm_read_part(void *state, size_t part, bool is_end,
+                          struct wm_reading *readings)
 {
     struct drm *drm = state;
     size_t before = WM_DRM_CARDS;
     int64_t asked_ns = 0, when_ns = 0;
     (void)part;
-    (void)must;
+    (void)is_end;
 
     wm_drm_clients_read(&drm->clients);
     for (size_t i = 0; i < drm->channel_count; i++) {

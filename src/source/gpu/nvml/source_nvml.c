@@ -567,10 +567,10 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 
 /* Whether the last reading of an expensive field stands, as the next one is not due. */
 static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_ns,
-                   bool must)
+                   bool is_end)
 {
     return field == WM_GPU_ENERGY && gpu->gone == NVML_SUCCESS &&
-           !nvml_pace_is_due(&gpu->energy_pace, now_ns, must);
+           !nvml_pace_is_due(&gpu->energy_pace, now_ns, is_end);
 }
 
 /* Joules need the time of the counter and of power; the others have that of power, as a
@@ -580,7 +580,7 @@ static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_n
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
 static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
-                         int64_t asked_ns, bool must, int *statuses,
+                         int64_t asked_ns, bool is_end, int *statuses,
                          struct wm_reading *readings)
 {
     int doubt = NVML_SUCCESS;
@@ -591,7 +591,7 @@ static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
         int status = gpu->gone;
         double value = 0;
 
-        if (stands(gpu, metrics[m].field, when_ns, must)) {
+        if (stands(gpu, metrics[m].field, when_ns, is_end)) {
             readings[m] = gpu->energy;
             continue;
         }
@@ -633,13 +633,13 @@ static void follow_use(struct gpu *gpu)
 }
 
 static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns,
-                           bool must)
+                           bool is_end)
 {
     int status = gpu->gone;
 
     if (status == NVML_SUCCESS)
         status = nvml_processes_read(&gpu->processes, &nvml->library->api, gpu->handle,
-                                     NULL, now_ns, must);
+                                     NULL, now_ns, is_end);
     else
         gpu->processes.count = 0;
     gpu->processes.version += status != gpu->process_status || gpu->gone != NVML_SUCCESS;
@@ -647,7 +647,8 @@ static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now
     follow_use(gpu);
 }
 
-static void nvml_read_part(void *state, size_t part, bool must, struct wm_reading *readings)
+static void nvml_read_part(void *state, size_t part, bool is_end,
+                           struct wm_reading *readings)
 {
     struct nvml *nvml = state;
     struct gpu *gpu = &nvml->gpus[part];
@@ -660,9 +661,9 @@ static void nvml_read_part(void *state, size_t part, bool must, struct wm_readin
         now_ns = wm_clock_monotonic_ns();
     }
 
-    read_metrics(nvml->library, gpu, now_ns, must, &nvml->statuses[part * METRIC_COUNT],
+    read_metrics(nvml->library, gpu, now_ns, is_end, &nvml->statuses[part * METRIC_COUNT],
                  readings);
-    read_processes(nvml, gpu, now_ns, must);
+    read_processes(nvml, gpu, now_ns, is_end);
     if (part == 0 && gpu->gone != NVML_ASLEEP && nvml->library)
         count_again(nvml, now_ns);
 }

@@ -46,9 +46,9 @@ bool nvml_pace_costs(const struct nvml_pace *pace)
     return pace->cost_ns >= CHEAP_NS;
 }
 
-bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool must)
+bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool is_end)
 {
-    return must || now_ns >= pace->due_ns;
+    return is_end || now_ns >= pace->due_ns;
 }
 
 void nvml_pace_note(struct nvml_pace *pace, int64_t now_ns, int64_t cpu_ns)

@@ -4,7 +4,7 @@
  * reading the energy counter takes 2.4 ms of CPU time, the samples of processes 1.4 to 2.5
  * ms.
  *
- *     if (!nvml_pace_is_due(&pace, now_ns, must))
+ *     if (!nvml_pace_is_due(&pace, now_ns, is_end))
  *         return;                                  the last answer stands
  *     int64_t begun_ns = nvml_pace_begin(&pace);
  *     ask();
@@ -25,8 +25,8 @@ struct nvml_pace {
     int64_t due_ns;  /* when it may be made again */
 };
 
-/* `must`: a measurement begins or ends, so the call is made whatever it costs. */
-bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool must);
+/* `is_end`: a measurement begins or ends, so the call is made whatever it costs. */
+bool nvml_pace_is_due(const struct nvml_pace *pace, int64_t now_ns, bool is_end);
 
 /* Whether the call is so expensive that it is made less often than it is asked for. */
 bool nvml_pace_costs(const struct nvml_pace *pace);

@@ -395,12 +395,12 @@ static size_t drop_old_samples(struct nvml_processes *processes, size_t count)
 
 /* Whether it is time to ask for samples again. */
 static bool is_worth_asking(const struct nvml_processes *processes, int64_t now_ns,
-                            bool must)
+                            bool is_end)
 {
     if (nvml_state(processes->sample_status) == WM_READING_UNSUPPORTED)
         return false;
     return processes->asked_ns == 0 || (now_ns - processes->asked_ns >= SAMPLES_ASK_NS &&
-                                        nvml_pace_is_due(&processes->pace, now_ns, must));
+                                        nvml_pace_is_due(&processes->pace, now_ns, is_end));
 }
 
 static void refresh_samples(struct nvml_processes *processes, const struct nvml_api *api,
@@ -511,15 +511,15 @@ void nvml_processes_restart(struct nvml_processes *processes)
 
 int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
                         nvml_device device, const struct nvml_parts *parts, int64_t now_ns,
-                        bool must)
+                        bool is_end)
 {
     processes->skips_empty =
-        !must && processes->lists_ns > 0 && now_ns - processes->lists_ns < EMPTY_LISTS_NS;
+        !is_end && processes->lists_ns > 0 && now_ns - processes->lists_ns < EMPTY_LISTS_NS;
     if (!processes->skips_empty)
         processes->lists_ns = now_ns;
     int status = read_all_lists(processes, api, device, parts);
 
-    if (processes->count > 0 && is_worth_asking(processes, now_ns, must))
+    if (processes->count > 0 && is_worth_asking(processes, now_ns, is_end))
         refresh_samples(processes, api, device, now_ns);
     put_samples(processes);
     return status;

@@ -86,10 +86,10 @@ void nvml_processes_restart(struct nvml_processes *processes);
  * lists fails that it does support, there may be more, and its status is returned. `parts`
  * are those of a GPU that is partitioned, where processes are to be distinguished by them;
  * NULL else. Allocates only when there are more processes than ever before. Samples are
- * asked for as often as their pace allows, or if they `must` be. */
+ * asked for as often as their pace allows, and at an end. */
 int nvml_processes_read(struct nvml_processes *processes, const struct nvml_api *api,
                         nvml_device device, const struct nvml_parts *parts, int64_t now_ns,
-                        bool must);
+                        bool is_end);
 
 /* One of the percentages in a process' sample as a ratio; the status says whether it is
  * known. A process of which there is no sample has used nothing of late. */
