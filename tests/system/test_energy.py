@@ -667,5 +667,20 @@ def _(folder):
         assert [part.get("origin") for part in packages] == [origin], (machine, r["energy"]["cpu"])
 
 
+@case("of two meters of the platform none is the total, and a note says that they measured more")
+def _(folder):
+    for number, (name, values) in enumerate((
+            ("ina3221", {"in1_label": "VDD_IN", "in1_input": "19000", "curr1_input": "9000"}),
+            ("corsairpsu", {"power1_label": "power total", "power1_input": "350000000"}))):
+        sensor = folder / f"sys/class/hwmon/hwmon{number}"
+        sensor.mkdir(parents=True)
+        for file, text in {"name": name, **values}.items():
+            (sensor / file).write_text(text + "\n")
+    env = tap.environment(WATTMETER_SYSFS=str(folder / "sys"), WATTMETER_NVML="/nonexistent")
+    r, _, _ = measure(folder, env, "sleep", "0.5")
+    assert r["energy"]["origin"] == "estimated", r["energy"]
+    assert any("measured more" in note for note in r["remarks"]), r["remarks"]
+
+
 if __name__ == "__main__":
     tap.main()

@@ -515,6 +515,28 @@ static void take_meter(struct wm_report_builder *builder,
     snprintf(report->cover.name, sizeof(report->cover.name), "%s", name);
 }
 
+/* Adds a note if an estimate is the total although meters have measured more. */
+static void remark_unused_meters(struct wm_report_builder *builder)
+{
+    const struct wm_report *report = builder->report;
+    char names[128] = "";
+
+    if (report->cover.meter != WM_CONTAINS_DEVICE || !report->energy.energy.known ||
+        report->cpu_energy.origin != WM_ESTIMATED)
+        return;
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct wm_device_energy *device = &report->devices[i];
+        if (device->contains == WM_CONTAINS_PLATFORM && device->figure.low.known &&
+            device->figure.low.number > most_of(&report->energy))
+            wm_text_list(names, sizeof(names), " and ", "%s", device->name);
+    }
+    if (names[0])
+        wm_build_remark(builder,
+                        "the total is an estimate, and %s measured more; of several meters "
+                        "none is used, as one may contain the other",
+                        names);
+}
+
 static void sum_parts(struct wm_report_builder *builder, bool has_memory)
 {
     struct wm_report *report = builder->report;
@@ -549,6 +571,7 @@ static bool build_whole(struct wm_report_builder *builder,
     compare_meter(builder, &least);
     wm_devices_find_meter(analysis, &offers, cpus, &meter);
     take_meter(builder, &meter);
+    remark_unused_meters(builder);
     return builder->report->cover.meter != WM_CONTAINS_DEVICE ? is_the_meter(analysis, cpus)
                                                               : is_of_the_same(builder);
 }
