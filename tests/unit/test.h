@@ -12,6 +12,11 @@
 
 #include <cmocka.h>
 
+/* Begins the function with which test_NAME.c ends; test_main.c calls it. */
+#define UNIT(name)                                                                         \
+    int unit_##name(void);                                                                 \
+    int unit_##name(void)
+
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A fresh scratch folder as cmocka's state, a heap-allocated path; the teardown

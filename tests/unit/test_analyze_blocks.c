@@ -627,7 +627,7 @@ static void test_folded(void **state)
                     1e-12 * fabs(expected.of[i].number));
 }
 
-int main(void)
+UNIT(analyze_blocks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_hand),       cmocka_unit_test(test_histogram),

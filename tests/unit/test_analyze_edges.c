@@ -307,7 +307,7 @@ static void test_out_of_memory(void **state)
                      WM_OK);
 }
 
-int main(void)
+UNIT(analyze_edges)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),

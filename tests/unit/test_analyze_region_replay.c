@@ -213,7 +213,7 @@ static void test_no_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(analyze_region_replay)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),

@@ -862,7 +862,7 @@ static void test_whole_cores(void **state)
     assert_true(use.random < 1.1 * use.used.number);
 }
 
-int main(void)
+UNIT(analyze_region_share)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_holds),         cmocka_unit_test(test_is_not_wide),

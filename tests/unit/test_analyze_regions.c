@@ -1091,7 +1091,7 @@ static void test_no_memory(void **state)
     wm_regions_free(expected);
 }
 
-int main(void)
+UNIT(analyze_regions)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),

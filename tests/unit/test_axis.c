@@ -90,7 +90,7 @@ static void test_marks(void **state)
     }
 }
 
-int main(void)
+UNIT(axis)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_of_time),

@@ -44,7 +44,7 @@ static void test_no_memory(void **state)
     free(list);
 }
 
-int main(void)
+UNIT(base_array)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grows),

@@ -94,7 +94,7 @@ static void test_median(void **state)
     assert_int_equal(wm_clock_median(times, 4), 3);
 }
 
-int main(void)
+UNIT(base_clock)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward), cmocka_unit_test(test_sleep),

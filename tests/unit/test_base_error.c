@@ -82,7 +82,7 @@ static void test_errno(void **state)
     }
 }
 
-int main(void)
+UNIT(base_error)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fail),

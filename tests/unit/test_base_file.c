@@ -288,7 +288,7 @@ static void test_env(void **state)
     unsetenv("WATTMETER_TEST");
 }
 
-int main(void)
+UNIT(base_file)
 {
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

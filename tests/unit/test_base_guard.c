@@ -524,7 +524,7 @@ static void test_cpu_time(void **state)
     free_driver(driver);
 }
 
-int main(void)
+UNIT(base_guard)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds),

@@ -203,7 +203,7 @@ static void test_python(void **state)
     }
 }
 
-int main(void)
+UNIT(base_json)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_builds),

@@ -115,7 +115,7 @@ static void test_seed(void **state)
     wm_map_release(&other);
 }
 
-int main(void)
+UNIT(base_map)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_like_an_array),

@@ -51,7 +51,7 @@ static void test_no_memory(void **state)
     wm_names_release(&names);
 }
 
-int main(void)
+UNIT(base_names)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),

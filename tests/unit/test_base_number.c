@@ -160,7 +160,7 @@ static void test_round_trip(void **state)
     }
 }
 
-int main(void)
+UNIT(base_number)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_format),     cmocka_unit_test(test_format_float),

@@ -62,7 +62,7 @@ static void test_cut_short(void **state)
     }
 }
 
-int main(void)
+UNIT(base_shared)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_cut_short) };
 

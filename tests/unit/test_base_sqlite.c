@@ -107,7 +107,7 @@ static void test_loaded(void **state)
     sqlite3_free(text);
 }
 
-int main(void)
+UNIT(base_sqlite)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_close_before),

@@ -350,7 +350,7 @@ static void test_list(void **state)
     }
 }
 
-int main(void)
+UNIT(base_text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_u64),

@@ -83,7 +83,7 @@ static void test_wait(void **state)
     pthread_cond_destroy(&meeting.condition);
 }
 
-int main(void)
+UNIT(base_thread)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_signals),

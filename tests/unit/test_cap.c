@@ -470,7 +470,7 @@ static void test_allocations(void **state)
     wm_caps_close(caps);
 }
 
-int main(void)
+UNIT(cap)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_words, make_machine, test_remove_dir),

@@ -392,7 +392,7 @@ static void test_out_of_memory(void **state)
     fclose(out);
 }
 
-int main(void)
+UNIT(cap_search)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans),

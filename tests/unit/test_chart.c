@@ -244,7 +244,7 @@ static void test_colours(void **state)
     assert_true(wm_chart_colour(0) == wm_chart_colour(16));
 }
 
-int main(void)
+UNIT(chart)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spike),  cmocka_unit_test(test_grows),

@@ -809,7 +809,7 @@ static int make_home(void **state)
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_home, test_remove_dir)
 
-int main(void)
+UNIT(cmd)
 {
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_words),

@@ -341,7 +341,7 @@ static void test_out_of_memory(void **state)
 #define IN_FOLDER(test)                                                                    \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
 
-int main(void)
+UNIT(codecarbon)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),    cmocka_unit_test(test_order),

@@ -911,7 +911,7 @@ static void test_runs_alike(void **state)
         assert_true((double)beyond[i] <= 0.1 * PAIRS);
 }
 
-int main(void)
+UNIT(compare)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_student),

@@ -320,7 +320,7 @@ static void test_json_platform(void **state)
     json_decref(root);
 }
 
-int main(void)
+UNIT(cost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),

@@ -597,7 +597,7 @@ static void test_twice_the_period(void **state)
     assert_true(uncertainty.unseen > 0.1 * result.joules);
 }
 
-int main(void)
+UNIT(coverage)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes),

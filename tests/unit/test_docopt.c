@@ -187,7 +187,7 @@ static void test_words(void **state)
     }
 }
 
-int main(void)
+UNIT(docopt)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_words) };
 

@@ -249,7 +249,7 @@ static void test_out_of_memory(void **state)
     wm_doctor_free(doctor);
 }
 
-int main(void)
+UNIT(doctor)
 {
 #define IN_FOLDER(test)                                                                    \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

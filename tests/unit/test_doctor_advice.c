@@ -342,7 +342,7 @@ static void test_advice_is_bounded(void **state)
                            "may not be read", "chmod");
 }
 
-int main(void)
+UNIT(doctor_advice)
 {
 #define IN_FOLDER(test)                                                                    \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

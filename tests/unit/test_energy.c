@@ -1112,7 +1112,7 @@ static void test_odd_input(void **state)
     assert_true(result.joules == 0);
 }
 
-int main(void)
+UNIT(energy)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),

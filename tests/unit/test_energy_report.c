@@ -787,7 +787,7 @@ static void test_unknown_work(void **state)
     assert_true(share.rest == 30);
 }
 
-int main(void)
+UNIT(energy_report)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),

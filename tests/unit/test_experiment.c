@@ -829,7 +829,7 @@ static void test_full_disk(void **state)
 #define IN_FOLDER(test)                                                                    \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
 
-int main(void)
+UNIT(experiment)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),

@@ -3,6 +3,7 @@
  * says, fail, hang, and run out of memory. */
 #include "test.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -597,7 +598,8 @@ static void test_processes(void **state)
     assert_int_equal(list.state, WM_READING_OK);
     assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_PID).number, getpid());
     assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_PARENT_PID).number, getppid());
-    assert_string_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_NAME).text, "test_gpu");
+    assert_string_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_NAME).text,
+                        program_invocation_short_name);
     assert_int_equal(get_process(gpus, 0, 0, WM_GPU_PROCESS_USER).state, WM_READING_OK);
     assert_true(fabs(get_process(gpus, 0, 0, WM_GPU_PROCESS_CREATE_TIME).number -
                      (double)wm_clock_unix_ns() / 1e9) < 120);
@@ -1007,7 +1009,7 @@ static void test_no_threads(void **state)
     close_gpus(gpus);
 }
 
-int main(void)
+UNIT(gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_values, reset),

@@ -592,7 +592,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(gpu_drm)
 {
 #define TEST(name)                                                                         \
     cmocka_unit_test_setup_teardown(test_##name, test_make_dir, test_remove_dir)

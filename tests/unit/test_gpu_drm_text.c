@@ -192,7 +192,7 @@ static void test_named_numbers(void **state)
     }
 }
 
-int main(void)
+UNIT(gpu_drm_text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),          cmocka_unit_test(test_hex),

@@ -336,7 +336,7 @@ static void test_two_cards(void **state)
     close_gpu(&gpu);
 }
 
-int main(void)
+UNIT(gpu_drm_users)
 {
 #define TEST(name)                                                                         \
     cmocka_unit_test_setup_teardown(test_##name, test_make_dir, test_remove_dir)

@@ -1624,7 +1624,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(gpu_nvml)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

@@ -3,6 +3,7 @@
  * /proc, and from our own. */
 #include "test.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -246,7 +247,7 @@ static void test_here(void **state)
     assert_int_equal(wm_gpu_people_open("/proc", "/proc", &people, NULL), WM_OK);
     wm_gpu_people_find(people, getpid(), &who);
     assert_int_equal(who.values[WM_GPU_PROCESS_PID].number, getpid());
-    check_text(&who, WM_GPU_PROCESS_NAME, "test_gpu_process");
+    check_text(&who, WM_GPU_PROCESS_NAME, program_invocation_short_name);
     if (us)
         check_text(&who, WM_GPU_PROCESS_USER, us->pw_name);
     snprintf(parent, sizeof(parent), "%d", (int)getppid());
@@ -287,7 +288,7 @@ static void test_out_of_memory(void **state)
     assert_int_equal(status, WM_OK);
 }
 
-int main(void)
+UNIT(gpu_process)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_who, test_make_dir, test_remove_dir),

@@ -832,7 +832,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(gpu_select)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),

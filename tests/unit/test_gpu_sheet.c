@@ -152,7 +152,7 @@ static void test_names(void **state)
     wm_gpu_sheet_free(sheet);
 }
 
-int main(void)
+UNIT(gpu_sheet)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),

@@ -806,7 +806,7 @@ static void test_many(void **state)
         free(environment.entries[i]);
 }
 
-int main(void)
+UNIT(gpu_visible)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda),

@@ -744,7 +744,7 @@ static void test_captured(void **state)
     free(text);
 }
 
-int main(void)
+UNIT(kernel_text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pid_stat),  cmocka_unit_test(test_pid_stat_cut),

@@ -1379,7 +1379,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(meter)
 {
 #define ON_RAPL(test) cmocka_unit_test_setup_teardown(test, make_rapl_machine, clean_up)
 #define ON_NOTHING(test) cmocka_unit_test_setup_teardown(test, make_machine, clean_up)

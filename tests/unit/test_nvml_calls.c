@@ -624,7 +624,7 @@ static void test_many_pids(void **state)
     nvml_processes_release(&processes);
 }
 
-int main(void)
+UNIT(nvml_calls)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types_of_power),

@@ -426,7 +426,7 @@ static void test_here(void **state)
     assert_non_null(strstr(err.text, "out of memory"));
 }
 
-int main(void)
+UNIT(pidns)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_find, test_make_dir, test_remove_dir),

@@ -326,7 +326,7 @@ static void test_sum(void **state)
     }
 }
 
-int main(void)
+UNIT(rapl_total)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),

@@ -768,7 +768,7 @@ static void test_no_memory(void **state)
     wm_recording_close(recording);
 }
 
-int main(void)
+UNIT(read_aipm)
 {
 #define WITH_DIR(test)                                                                     \
     cmocka_unit_test_setup_teardown(test, test_make_dir_utc, test_remove_dir)

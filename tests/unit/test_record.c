@@ -966,7 +966,7 @@ static void test_export_no_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(record)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

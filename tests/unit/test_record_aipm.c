@@ -850,7 +850,7 @@ static void test_no_memory(void **state)
     assert_ok(status);
 }
 
-int main(void)
+UNIT(record_aipm)
 {
 #define WITH_DIR(test)                                                                     \
     cmocka_unit_test_setup_teardown(test, test_make_dir_utc, test_remove_dir)

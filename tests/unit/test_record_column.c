@@ -182,7 +182,7 @@ static void test_all_alike(void **state)
     free(channels);
 }
 
-int main(void)
+UNIT(record_column)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),

@@ -149,7 +149,7 @@ static void test_damaged_cards(void **state)
     }
 }
 
-int main(void)
+UNIT(record_experiment)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),

@@ -688,7 +688,7 @@ static void test_old_contains(void **state)
     }
 }
 
-int main(void)
+UNIT(record_formats)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

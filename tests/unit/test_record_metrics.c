@@ -284,7 +284,7 @@ static void test_out_of_memory(void **state)
     fail_msg("it never succeeded");
 }
 
-int main(void)
+UNIT(record_metrics)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lines, test_make_dir, test_remove_dir),

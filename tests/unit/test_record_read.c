@@ -540,7 +540,7 @@ static void test_read_while_written(void **state)
     }
 }
 
-int main(void)
+UNIT(record_read)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

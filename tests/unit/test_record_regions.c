@@ -774,7 +774,7 @@ static void test_no_memory_for_a_path(void **state)
 
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
 
-int main(void)
+UNIT(record_regions)
 {
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_round_trip),

@@ -101,7 +101,7 @@ static void test_is_url(void **state)
 
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
 
-int main(void)
+UNIT(record_url)
 {
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_no_password),

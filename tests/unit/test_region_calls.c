@@ -541,7 +541,7 @@ static void test_never_ended(void **state)
     }
 }
 
-int main(void)
+UNIT(region_calls)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),         cmocka_unit_test(test_refused),

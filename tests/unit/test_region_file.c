@@ -670,7 +670,7 @@ static void test_out_of_memory(void **state)
     wm_region_file_close(NULL);
 }
 
-int main(void)
+UNIT(region_file)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

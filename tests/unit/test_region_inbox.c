@@ -2005,7 +2005,7 @@ static void test_killed_tracker(void **state)
     close(ends[1]);
 }
 
-int main(void)
+UNIT(region_inbox)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_inbox, free_inbox)
     const struct CMUnitTest tests[] = {

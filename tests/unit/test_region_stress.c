@@ -483,7 +483,7 @@ static void test_at_random(void **state)
         run_at_random(i, i % 2 == 0);
 }
 
-int main(void)
+UNIT(region_stress)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stress),

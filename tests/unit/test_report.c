@@ -1178,7 +1178,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(report)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),

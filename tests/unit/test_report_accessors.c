@@ -406,7 +406,7 @@ static void test_counts(void **state)
     assert_null(wm_report_source(&empty, 0, &(bool) { false }, &(const char *) { NULL }));
 }
 
-int main(void)
+UNIT(report_accessors)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures),     cmocka_unit_test(test_no_such_figure),

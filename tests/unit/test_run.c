@@ -400,7 +400,7 @@ static void test_writer_that_was_killed(void **state)
     close(ends[1]);
 }
 
-int main(void)
+UNIT(run)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_round_trip),

@@ -303,7 +303,7 @@ static void test_out_of_memory(void **state)
     fail_msg("it never succeeded");
 }
 
-int main(void)
+UNIT(series)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures),         cmocka_unit_test(test_units),

@@ -120,7 +120,7 @@ static void test_out_of_memory(void **state)
     assert_string_equal(problem, "out of memory");
 }
 
-int main(void)
+UNIT(shell_words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),

@@ -136,7 +136,7 @@ static void test_version(void **state)
     assert_string_equal(wm_version(), WM_VERSION);
 }
 
-int main(void)
+UNIT(source)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),         cmocka_unit_test(test_unknown),

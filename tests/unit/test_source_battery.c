@@ -312,7 +312,7 @@ static void test_no_permission(void **state)
     wm_source_close(source);
 }
 
-int main(void)
+UNIT(source_battery)
 {
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

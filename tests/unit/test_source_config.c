@@ -78,7 +78,7 @@ static void test_out_of_memory(void **state)
     wm_source_config_release(&copy);
 }
 
-int main(void)
+UNIT(source_config)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copy),

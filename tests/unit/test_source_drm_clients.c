@@ -1007,7 +1007,7 @@ static void test_allocation_failures(void **state)
     wm_drm_clients_release(&nothing);
 }
 
-int main(void)
+UNIT(source_drm_clients)
 {
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

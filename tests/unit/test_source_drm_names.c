@@ -127,7 +127,7 @@ static void test_files(void **state)
     assert_false(wm_drm_find_name(&rows[0].ids, name));
 }
 
-int main(void)
+UNIT(source_drm_names)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amdgpu),

@@ -652,7 +652,7 @@ static void test_gpu_metrics_unknown(void **state)
         assert_int_equal(wm_parse_gpu_metrics(bytes, size, &metrics), WM_EFORMAT);
 }
 
-int main(void)
+UNIT(source_drm_text)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_number),

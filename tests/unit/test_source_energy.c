@@ -237,7 +237,7 @@ static void test_meter(void **state)
     }
 }
 
-int main(void)
+UNIT(source_energy)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),

@@ -312,7 +312,7 @@ static void test_out_of_memory(void **state)
     assert_int_equal(unsetenv("WATTMETER_PROCFS"), 0);
 }
 
-int main(void)
+UNIT(source_gpu_lists)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),

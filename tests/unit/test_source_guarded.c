@@ -547,7 +547,7 @@ static void test_no_memory(void **state)
     wm_guarded_close(guarded);
 }
 
-int main(void)
+UNIT(source_guarded)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_answers, reset),

@@ -452,7 +452,7 @@ static void test_allocation_failures(void **state)
     assert_int_equal(test_count_open_files(), files);
 }
 
-int main(void)
+UNIT(source_hwmon)
 {
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

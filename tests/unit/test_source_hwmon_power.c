@@ -630,7 +630,7 @@ static void test_allocation_failures(void **state)
     wm_source_close(source);
 }
 
-int main(void)
+UNIT(source_hwmon_power)
 {
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

@@ -1548,7 +1548,7 @@ static void test_scenario_refused(void **state)
     close(real_stderr);
 }
 
-int main(void)
+UNIT(source_nvml)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

@@ -1316,7 +1316,7 @@ static void test_this_machine(void **state)
     wm_source_close(source);
 }
 
-int main(void)
+UNIT(source_rapl)
 {
 #define IN_SCRATCH(test)                                                                   \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

@@ -132,7 +132,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(source_set)
 {
 #define IN_FOLDER(test)                                                                    \
     cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)

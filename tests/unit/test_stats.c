@@ -192,7 +192,7 @@ static void test_seconds(void **state)
     assert_near("extremes back", "time", wm_stats_seconds(INT64_MAX, INT64_MIN), 0);
 }
 
-int main(void)
+UNIT(stats)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gauge),      cmocka_unit_test(test_counter),

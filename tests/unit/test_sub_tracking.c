@@ -802,7 +802,7 @@ static void test_combine_memory(void **state)
     assert_int_equal(count_files(*state), 4);
 }
 
-int main(void)
+UNIT(sub_tracking)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

@@ -360,7 +360,7 @@ static void test_no_memory(void **state)
     assert_int_equal(err.status, WM_ENOMEM);
 }
 
-int main(void)
+UNIT(timepoint)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_name),  cmocka_unit_test(test_whole_tick),

@@ -740,7 +740,7 @@ static void test_seconds(void **state)
     }
 }
 
-int main(void)
+UNIT(timepoints)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {

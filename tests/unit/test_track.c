@@ -648,7 +648,7 @@ static void test_recording_has_the_same_report(void **state)
     }
 }
 
-int main(void)
+UNIT(track)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),

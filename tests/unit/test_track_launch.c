@@ -229,7 +229,7 @@ static void test_allocation_failure(void **state)
     }
 }
 
-int main(void)
+UNIT(track_launch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_find, test_make_dir, test_remove_dir),

@@ -232,7 +232,7 @@ static void test_many_before_takers(void **state)
     wm_analysis_free(analysis);
 }
 
-int main(void)
+UNIT(track_regions)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),

@@ -314,7 +314,7 @@ static void test_no_gpu(void **state)
     test_fail_allocation(-1);
 }
 
-int main(void)
+UNIT(track_shares)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares),

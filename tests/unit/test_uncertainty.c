@@ -1042,7 +1042,7 @@ static void test_frozen(void **state)
     }
 }
 
-int main(void)
+UNIT(uncertainty)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_holds),

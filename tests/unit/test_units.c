@@ -242,7 +242,7 @@ static void test_locale(void **state)
     assert_string_equal(text.text, "1.50");
 }
 
-int main(void)
+UNIT(units)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_fixed),

@@ -983,7 +983,7 @@ static void test_out_of_memory(void **state)
     wm_report_free(report);
 }
 
-int main(void)
+UNIT(view)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),

@@ -623,7 +623,7 @@ static void test_out_of_memory(void **state)
     wm_regions_free(blocks);
 }
 
-int main(void)
+UNIT(view_blocks)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seed),

@@ -1060,7 +1060,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-int main(void)
+UNIT(view_gpu)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),

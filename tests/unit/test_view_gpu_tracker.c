@@ -165,7 +165,7 @@ static void test_out_of_memory(void **state)
     fclose(out);
 }
 
-int main(void)
+UNIT(view_gpu_tracker)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seed),

@@ -248,7 +248,7 @@ static void test_processes(void **state)
     wm_watch_processes_release(&found);
 }
 
-int main(void)
+UNIT(watch)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_power),     cmocka_unit_test(test_missing),
