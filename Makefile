@@ -4,6 +4,7 @@
 #   make                    build/wattmeter and build/libwattmeter.so
 #   make demo               what it does, in ten seconds
 #   make check              build and test everything
+#   make quick              build, unit tests and each command once: at every change
 #   make bench              what it costs, beside others
 #   make bench-truth        what must be true of every report, of a thousand random trees,
 #                           and whether joules are as exact as is said
@@ -14,7 +15,7 @@
 
 PREFIX ?= /usr/local
 
-.PHONY: all demo check bench bench-truth install wheel format clean
+.PHONY: all demo check quick bench bench-truth install wheel format clean
 .NOTPARALLEL:
 
 all: build/build.ninja
@@ -30,6 +31,9 @@ demo:
 check:
 	@scripts/check
 
+quick:
+	@scripts/check quick
+
 bench: all
 	@ninja -C build bench-programs
 	@python3 bench/bench.py
@@ -41,7 +45,7 @@ bench: all
 bench-truth: all
 	@ninja -C build test-programs
 	@WM_TREES=1000 python3 tests/system/test_truth.py
-	@WM_RUNS=1000 build/tests/unit/test_coverage
+	@WM_RUNS=1000 build/tests/unit/unit coverage
 
 # The prefix is known to what is built only after ninja has run again.
 install: build/build.ninja

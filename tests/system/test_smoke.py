@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each command once, on what it is for: enough to see at every change that none is broken."""
+
+import json
+import os
+
+import tap
+from tap import case, wattmeter
+
+FAKE = str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")
+DEMO = str(tap.SOURCE / "tests/fake/scenarios/demo.json")
+BLOCKS = tap.SOURCE / "tests/data/blocks"
+
+
+def on_fake(*words, status=0):
+    """What is printed, results and talk."""
+    done = wattmeter(*words, env=tap.environment(WATTMETER_NVML=FAKE, FAKE_NVML_SCENARIO=DEMO,
+                                                 WATTMETER_STATE="/nonexistent"), timeout=300)
+    assert done.returncode == status, (words, done)
+    return done.stdout + done.stderr
+
+
+@case("run, report, list, export, plot, analyze and compare go through one recording")
+def _(folder):
+    recording = folder / "r.sqlite"
+    text = on_fake("run", "--record", recording, "--", "sh", "-c", "sleep 0.5; exit 3", status=3)
+    assert "Exit status   3" in text and "gpu0" in text and "simulated" in text, text
+    assert on_fake("run", "-q", "--append", "--record", recording, "--", "true") == ""
+    assert on_fake("list", recording).count("\n") == 3
+    report = json.loads(on_fake("report", "--json", "--run", "0", recording))
+    assert report["exit"]["status"] == 3 and report["energy"]["gpus"][0]["energy"] > 0
+    on_fake("export", "--run", "0", recording, "-o", folder / "r.csv")
+    assert json.loads(on_fake("report", "--json", folder / "r.csv"))["energy"] == report["energy"]
+    assert "Timepoints" in on_fake("analyze", recording)
+    assert "time" in on_fake("compare", f"a={recording}", f"b={recording}", "--run", "a=0", "--run", "b=1")
+    if (tap.BUILD / "wattmeter-plot.so").exists():
+        on_fake("plot", recording, "-o", folder / "r.svg")
+        assert (folder / "r.svg").read_text().startswith("<?xml")
+
+
+@case("attach measures this process, and info, doctor and cap show see the GPUs")
+def _(folder):
+    text = on_fake("attach", "-d", "0.3", os.getpid())
+    assert "gpu0" in text and "Time" in text, text
+    assert "SIMULATED" in on_fake("info", "--brief")
+    assert "nvml" in on_fake("doctor", "--duration", "50ms")
+    assert "gpu0" in on_fake("cap", "show")
+
+
+@case("experiments, sub-tracking files and gpu_tracker's command line")
+def _(folder):
+    for number in range(2):
+        on_fake("run", "-q", "--record", folder / f"{number}.sqlite", "--note", "experiment=x", "--", "true")
+    assert "x" in on_fake("experiment", "list", folder)
+    marks = folder / "m.csv"
+    marks.write_text("process_id,code_block_name,position,timestamp\n1,a,0,1.5\n1,a,1,2.5\n")
+    on_fake("combine", marks, "-o", folder / "all.csv")
+    assert "a" in (folder / "all.csv").read_text()
+    assert "Max RAM" in on_fake("gpu-tracker", "-e", "sleep 0.3", "--st=0.1")
+
+
+@case("help, version, and what is misused")
+def _(folder):
+    overview = on_fake("--help")
+    for line in overview.splitlines()[3:]:
+        if not line.startswith("  ") or line.startswith("  wattmeter"):
+            break
+        assert "usage:" in on_fake("help", line.split()[0]).lower()
+    assert on_fake("--version").startswith("wattmeter ")
+    assert "did you mean 'report'" in on_fake("reprt", status=2)
+
+
+tap.main()
