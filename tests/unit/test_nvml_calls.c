@@ -299,13 +299,13 @@ static void test_pace(void **state)
     } cases[] = {
         { "not made yet", 1, { 0 }, 0 },
         { "of microseconds", 64, { 5, 49 }, 0 },
-        { "of an eighth of a millisecond", 1, { 125, 125 }, 100 },
-        { "an H100's counter", 1, { 2400, 2400 }, 1920 },
-        { "eight of them", 8, { 2400, 2400 }, 15360 },
+        { "of an eighth of a millisecond", 1, { 125, 125 }, 200 },
+        { "an H100's counter", 1, { 2400, 2400 }, 3840 },
+        { "eight of them", 8, { 2400, 2400 }, 30720 },
         { "the first call starts something", 1, { 900000 }, 1000 },
-        { "and says nothing of the next", 1, { 900000, 2400 }, 1920 },
+        { "and says nothing of the next", 1, { 900000, 2400 }, 3840 },
         { "no rarer than once a minute", 64, { 2400, 2400 }, 60000 },
-        { "one that was held up", 1, { 2000, 2000, 2000, 10000 }, 3200 },
+        { "one that was held up", 1, { 2000, 2000, 2000, 10000 }, 6400 },
     };
     (void)state;
 
