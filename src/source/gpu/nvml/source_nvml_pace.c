@@ -5,8 +5,8 @@
 #include "base/base_clock.h"
 
 /* The budget of each kind of call is 0.0625 % of a core over all GPUs: with one GPU a call
- * is made again after 1,600 times the CPU time that it takes. On an H200 all that is asked at
- * every sample takes 0.4 to 0.6 % of a core at 10 Hz, of 0.7 %. */
+ * is made again after 1,600 times the CPU time that it takes. On an H200 all that is asked
+ * at every sample takes 0.4 to 0.6 % of a core at 10 Hz, of 0.7 %. */
 #define TIMES 1600
 
 /* A counter is read at least so often. NVML's has 64 bits of mJ and does not wrap; one of
