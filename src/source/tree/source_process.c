@@ -603,7 +603,7 @@ size_t wm_process_children(const struct wm_procfs *procfs, struct wm_process *pr
 {
     char path[PATH_SIZE];
     size_t count = 0;
-    int64_t begin_ns = wm_clock_monotonic_ns();
+    int64_t begin_ns = wm_clock_thread_cpu_ns();
 
     snprintf(path, sizeof(path), "%d/task/%d/children", (int)process->pid,
              (int)process->pid);
@@ -614,6 +614,6 @@ size_t wm_process_children(const struct wm_procfs *procfs, struct wm_process *pr
     process->searched_cpu_ns = process->cpu_ns;
     process->unforked_faults = process->searched_faults;
     process->searched_faults = process->faults;
-    process->search_cost_ns = process->searched_ns - begin_ns;
+    process->search_cost_ns = wm_clock_thread_cpu_ns() - begin_ns;
     return count;
 }

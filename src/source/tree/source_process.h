@@ -74,7 +74,7 @@ struct wm_process {
     int64_t refreshed_ns;    /* when the files were last read */
     int64_t searched_ns;     /* when its children were last listed */
     int64_t searched_cpu_ns; /* its CPU time at that moment */
-    int64_t search_cost_ns;  /* how long the listing took */
+    int64_t search_cost_ns;  /* the CPU time that the listing took */
     uint64_t searched_faults,
         unforked_faults; /* its page faults then, and the time before */
 

@@ -238,8 +238,7 @@ static void take_child(struct wm_tree_set *set, pid_t pid, pid_t parent)
         share(set, other, child);
 }
 
-/* The cost was taken by the clock on the wall, so that of a busy machine looks
- * high; no process is left out for longer than a full search takes to come. */
+/* No process is left out for longer than a full search takes to come. */
 static bool is_affordable(const struct wm_process *process, int64_t now_ns)
 {
     int64_t pause_ns = SEARCH_SHARE * process->search_cost_ns;
