@@ -5,8 +5,10 @@
  *
  * On the machine's own /proc a process is first asked for its CPU clock (about
  * 0.2 us). One that has not run since has neither forked nor allocated, so
- * that for a sleeping process nothing else is read. On another tree (a
- * captured one, the host's /proc seen from a container) its pids are not ours
+ * that for a sleeping process nothing else is read. The kernel updates that clock
+ * when the process stops running, and else at each tick of its timer: what a
+ * process does on a core of its own may be seen a tick (1 to 10 ms) late. On another
+ * tree (a captured one, the host's /proc seen from a container) its pids are not ours
  * to ask, and everything comes from files.
  */
 #ifndef WM_SOURCE_PROCESS_H
