@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -967,6 +969,47 @@ static void test_allocation_failure(void **state)
     }
 }
 
+/* Lists a child after a second, in which its reader waits. */
+static void *write_list_late(void *path)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    test_pass_time(WM_NS_PER_S);
+    if (write(fd, "11 ", 3) != 3)
+        fail_msg("cannot write to %s", (char *)path);
+    close(fd);
+    return NULL;
+}
+
+/* A search that had to wait for a CPU delays the next one no more than any other. */
+static void test_search_that_waited(void **state)
+{
+    const char *dir = *state;
+    struct wm_tree *tree = NULL;
+    pthread_t thread;
+    char path[256];
+
+    write_process(dir, &(struct made) { 10, 1, 'S', 1, 10, 0, 10, 10, "", 0 });
+    write_process(dir, &(struct made) { 11, 10, 'S', 1, 10, 0, 10, 10, "", 0 });
+    write_process(dir, &(struct made) { 12, 10, 'S', 1, 10, 0, 10, 10, "", 0 });
+    assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+
+    snprintf(path, sizeof(path), "%s/10/task/10/children", dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pthread_create(&thread, NULL, write_list_late, path), 0);
+    wm_tree_refresh(tree);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(wm_tree_contains(tree, 11));
+
+    assert_int_equal(unlink(path), 0);
+    test_write_file(dir, "10/task/10/children", "11 12 ");
+    test_pass_time(WM_NS_PER_S / 2);
+    wm_tree_refresh(tree);
+    assert_true(wm_tree_contains(tree, 12));
+    wm_tree_close(tree);
+}
+
 /* More than the first room, so that it has to grow, and cannot. */
 static void test_no_room_for_more(void **state)
 {
@@ -1291,6 +1334,8 @@ UNIT(tree)
         cmocka_unit_test_setup_teardown(test_no_such_process, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,
+                                        test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_search_that_waited, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_no_room_for_more, test_make_dir,
                                         test_remove_dir),
