@@ -229,10 +229,13 @@ static int stamps(const long *numbers)
 /* Calls of so many names in turn that none are taken together: a row each. */
 static int unlike(const long *numbers)
 {
-    static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j" };
+    enum { NAMES = 64 };
+    static char names[NAMES][8];
 
+    for (int i = 0; i < NAMES; i++)
+        snprintf(names[i], sizeof(names[i]), "n%d", i);
     for (long i = 0; i < numbers[0]; i++) {
-        wm_region_begin(names[i % (long)(sizeof(names) / sizeof(names[0]))]);
+        wm_region_begin(names[i % NAMES]);
         wm_region_end();
     }
     return 0;
