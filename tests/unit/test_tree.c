@@ -1239,11 +1239,18 @@ static void run_family(int flags, enum use use, int children, size_t bytes, int 
         pause();
 }
 
+/* What a program of this test has itself, at most. */
+#ifdef __SANITIZE_ADDRESS__
+#define PROGRAM_BYTES (200 << 20)
+#else
+#define PROGRAM_BYTES (12 << 20)
+#endif
+
 /* Whatever the children are at: the memory of all lies in its interval, which holds what
  * exists, and when they have done it comes to that. */
 static void test_memory_that_children_use(void **state)
 {
-    enum { BYTES = 48 << 20, OWN_BYTES = 12 << 20 }; /* each program's own, at most */
+    enum { BYTES = 48 << 20 };
     static const struct {
         const char *what;
         int flags;
@@ -1265,7 +1272,7 @@ static void test_memory_that_children_use(void **state)
         int told[2], done = 0;
         double low = 0, high = 0, total = 0;
         const double most = (1.0 + cases[i].copies) * BYTES;
-        const double own = (1.0 + cases[i].children) * OWN_BYTES;
+        const double own = (1.0 + cases[i].children) * PROGRAM_BYTES;
 
         print_message("  %s\n", cases[i].what);
         assert_int_equal(pipe2(told, O_NONBLOCK | O_CLOEXEC), 0);
