@@ -87,7 +87,8 @@ struct probe {
 enum reach { WITH_CHILDREN, WITH_THREADS };
 
 /* The task clock of process or thread `id` (0: the calling one), with all that it will
- * ever fork, or its threads alone (Linux 5.13). A descriptor, or a negative errno value.
+ * ever fork, or its threads alone (Linux 5.13, also its headers). A descriptor, or a
+ * negative errno value.
  *
  * User space alone is asked for, because that needs no privilege; the clock is
  * a software event and counts kernel time all the same. */
@@ -98,10 +99,15 @@ static int open_counter(pid_t id, enum reach reach)
         .type = PERF_TYPE_SOFTWARE,
         .config = PERF_COUNT_SW_TASK_CLOCK,
         .inherit = 1,
-        .inherit_thread = reach == WITH_THREADS,
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
+#ifdef PERF_ATTR_SIZE_VER7
+    attr.inherit_thread = reach == WITH_THREADS;
+#else
+    if (reach == WITH_THREADS)
+        return -EINVAL;
+#endif
     long fd = syscall(SYS_perf_event_open, &attr, id, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
     return fd < 0 ? -errno : (int)fd;
