@@ -1139,7 +1139,7 @@ static void test_run(void **state)
     free(text);
     size_t rows = check_rows(path, true, 22, elapsed, MAX_ROWS, last);
     assert_int_equal(lines_of(path), rows + 1);
-    assert_true(rows + 1 >= before && rows <= elapsed[rows - 1] / interval_s + 2);
+    assert_true(rows + 1 >= before && (double)rows <= elapsed[rows - 1] / interval_s + 2);
     /* At fixed moments, however late one of them was. */
     size_t prompt = 0;
     for (size_t i = 0; i + 1 < rows; i++) {
