@@ -34,7 +34,8 @@ def _(folder):
     assert json.loads(on_fake("report", "--json", folder / "r.csv"))["energy"] == report["energy"]
     assert "Timepoints" in on_fake("analyze", recording)
     assert "time" in on_fake("compare", f"a={recording}", f"b={recording}", "--run", "a=0", "--run", "b=1")
-    if (tap.BUILD / "wattmeter-plot.so").exists():
+    # What fontconfig keeps to its end would be a finding.
+    if (tap.BUILD / "wattmeter-plot.so").exists() and not tap.SANITIZED:
         on_fake("plot", recording, "-o", folder / "r.svg")
         assert (folder / "r.svg").read_text().startswith("<?xml")
 

@@ -55,6 +55,10 @@
 /* The part of the time that a figure has to cover to be one. */
 #define LEAST_COVERED 0.01
 
+/* The same where a counter or power was refused: what is left is an end that was guessed.
+ */
+#define LEAST_BELIEVED 0.1
+
 /* If the first reading is later, the driver has hung, and the time before it is missing. */
 #define LATEST_S 0.5
 
@@ -970,8 +974,10 @@ static void compare(const struct wm_energy *energy, struct wm_energy_result *res
 
 bool wm_energy_is_known(const struct wm_energy_result *result)
 {
+    double least = result->implausible > 0 ? LEAST_BELIEVED : LEAST_COVERED;
+
     return result->method != WM_ENERGY_UNKNOWN &&
-           result->span_s - result->missing_s > LEAST_COVERED * result->span_s;
+           result->span_s - result->missing_s > least * result->span_s;
 }
 
 /* The result, which may be less than what was told before. */
