@@ -705,6 +705,37 @@ static void test_descendants_time_never_falls(void **state)
     wm_tree_close(tree);
 }
 
+/* A child that is looked at while its parent reaps it shows a stat of zeros. What it had
+ * used is its parent's from then on, and counts once. */
+static void test_a_child_that_is_just_being_reaped(void **state)
+{
+    const char *dir = *state;
+    const struct made root = { 10, 1, 'S', 1, 10, 0, 10, 10, "11 ", 0 };
+    const struct made child = { 11, 10, 'S', 1, 10, 0, 10, 10, "", 0 };
+    struct wm_tree *tree = NULL;
+
+    write_process(dir, &root);
+    write_process(dir, &child);
+    write_cpu(dir, 10, 1, 0);
+    write_cpu(dir, 11, 10, 0);
+    assert_int_equal(wm_tree_open(dir, 10, &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    write_cpu(dir, 11, 10, 300);
+    wm_tree_refresh(tree);
+    assert_true(wm_tree_others_cpu_ns(tree) == 3 * WM_NS_PER_S);
+
+    test_write_file(dir, "11/stat",
+                    "11 (a) X 0 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 1000 0 0 0\n");
+    wm_tree_refresh(tree);
+    assert_false(wm_tree_contains(tree, 11));
+    test_write_file(dir, "11/stat", "");
+    test_write_file(dir, "10/stat",
+                    "10 (a) S 1 1 1 0 -1 0 0 9 0 0 9 0 300 0 20 0 1 0 1000 0 0 0\n");
+    wm_tree_refresh(tree);
+    assert_true(wm_tree_others_cpu_ns(tree) == 3 * WM_NS_PER_S);
+    wm_tree_close(tree);
+}
+
 /* The lines of PID/stat that tell whether children were waited for. */
 static void write_end(const char *dir, int pid, int parent, int faults, int reaped_faults,
                       int reaped_ticks, const char *ignored)
@@ -1337,6 +1368,8 @@ UNIT(tree)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_descendants_time_never_falls, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test_setup_teardown(test_a_child_that_is_just_being_reaped,
+                                        test_make_dir, test_remove_dir),
         cmocka_unit_test(test_what_no_counter_has_is_waited_for),
         cmocka_unit_test_setup_teardown(test_no_such_process, test_make_dir,
                                         test_remove_dir),

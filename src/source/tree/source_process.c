@@ -67,13 +67,15 @@ static ssize_t read_file(const struct wm_procfs *procfs, const struct wm_process
     return wm_file_read_at(procfs->dir, path, text, size);
 }
 
+/* A process that is just being reaped has no thread, no parent and no times left: it is
+ * gone, and what it showed before is what it was. */
 static bool read_stat(const struct wm_procfs *procfs, const struct wm_process *process,
                       struct wm_pid_stat *ret_stat)
 {
     char text[STAT_SIZE];
 
     return read_file(procfs, process, process->stat_fd, "stat", text, sizeof(text)) > 0 &&
-           wm_parse_pid_stat(text, ret_stat) == WM_OK;
+           wm_parse_pid_stat(text, ret_stat) == WM_OK && ret_stat->threads > 0;
 }
 
 /* What the calling process's own children have used, which PID/stat says in steps of 10 ms.
