@@ -133,7 +133,7 @@ def test_no_window(machine):
         except ValueError as error:
             print(error)
         """)
-    assert out.startswith("matplotlib has no window here (its backend is Agg)")
+    assert out.lower().startswith("matplotlib has no window here (its backend is agg)")
 
 
 def test_notebook(machine, tmp_path, monkeypatch):
