@@ -448,11 +448,17 @@ static void assert_joules(const struct wm_region_cost *cost, double cpu, double 
     assert_near(cost->uses[WM_REGION_TREE_ENERGY].used.number, tree, 1e-9);
 }
 
+/* Where no core was idle a second of CPU time takes between these: watts / (idle x cores +
+ * cores busy), idle power being 0.03 to 1.2 of what all cores add. */
+#define BUSY_S 1.9999
+#define BUSY_RATE ((35 / (0.03 * 2 + BUSY_S) + 35 / (1.2 * 2 + BUSY_S)) / 2)
+
 static void test_energy_follows_cpu_time(void **state)
 {
     static const struct {
         unsigned clocked_ms, threads;
         double joules_per_s, work, work_tree, sleep, sleep_tree;
+        double busy_s; /* of two cores, if not 0.2 */
     } cases[] = {
         { 200, 1, 100, 24, 20, 6, 0 },
         { 200, 2, 100, 24, 20, 6, 0 },
@@ -460,6 +466,8 @@ static void test_energy_follows_cpu_time(void **state)
         { 200, 1, 1e9, 30, 20, 0, 0 }, /* nobody has less than nothing */
         /* The rest was another thread's, whenever it was. */
         { 80, 1, 100, 12 + 24.0 / 11, 8 + 24.0 / 11, 18 - 24.0 / 11, 12 - 24.0 / 11 },
+        /* No core was idle: the model's slope is not to be seen, the tree's part is. */
+        { 200, 1, 100, 12 + 0.12 * BUSY_RATE, 20, 18 - 0.12 * BUSY_RATE, 0, BUSY_S },
     };
     struct wm_region_whole wholes[WM_REGION_RESOURCES];
     struct wm_region_figures figures;
@@ -473,7 +481,9 @@ static void test_energy_follows_cpu_time(void **state)
         fill_wholes(wholes, 0.2, NAN);
         wholes[WM_REGION_CPU_ENERGY].used = (struct wm_known) { true, 35 };
         wholes[WM_REGION_TREE_ENERGY].used = (struct wm_known) { true, 20 };
-        const struct wm_region_package package = package_at(cases[i].joules_per_s);
+        struct wm_region_package package = package_at(cases[i].joules_per_s);
+        if (cases[i].busy_s > 0)
+            package.busy_s = cases[i].busy_s;
         assert_int_equal(wm_regions_clock(regions, wholes, &package), WM_OK);
         assert_true(wm_regions_path(regions, A, wholes, &figures));
         assert_joules(&figures.exclusive, cases[i].work, cases[i].work_tree);

@@ -39,6 +39,10 @@ void wm_region_line_take(struct wm_region_line *line, double seconds, double jou
 #define STEP_S 0.01
 #define LEAST_SIGNAL 5.0
 
+/* Of a model whose highest power is known, idle cores show the slope: of so many of the
+ * kernel's steps, at least. */
+#define LEAST_IDLE_STEPS 50
+
 /* The rate if idle power is that part of what all cores add. */
 static double rate_at(double watts, double cores, double busy, double idle)
 {
@@ -83,7 +87,8 @@ struct wm_region_rates wm_region_rates_of(const struct wm_region_package *packag
         return rates;
     double watts = package->joules / package->seconds, busy = busy_s / package->seconds;
     double most = watts / busy, cores = fmax(package->cores, busy);
-    if (package->most_w.known && cores > busy) {
+    double idle_s = (cores - busy) * package->seconds;
+    if (package->most_w.known && idle_s >= LEAST_IDLE_STEPS * STEP_S) {
         double modelled = (package->most_w.number - watts) / (cores - busy);
         set_range(&rates, modelled, modelled, most);
     } else if (package->idle_w.known) {
