@@ -812,8 +812,7 @@ static bool find_shift(const struct wm_regions *regions, const struct wm_region_
     bool is_tree = resource == WM_REGION_TREE_ENERGY;
     enum wm_region_rate rate = is_tree ? WM_REGION_RATE_TREE : WM_REGION_RATE_MIDDLE;
 
-    if (regions->rates.of[rate] <= 0 ||
-        (!is_tree && resource != WM_REGION_CPU_ENERGY) ||
+    if (regions->rates.of[rate] <= 0 || (!is_tree && resource != WM_REGION_CPU_ENERGY) ||
         (part == WM_REGION_INCLUSIVE && regions->threads.count != 1))
         return false;
     *ret_shift = is_tree ? shift_of_tree(regions, item, part)
