@@ -458,14 +458,14 @@ static void test_energy_follows_cpu_time(void **state)
     static const struct {
         unsigned clocked_ms, threads;
         double joules_per_s, work, work_tree, sleep, sleep_tree;
-        double busy_s; /* of two cores, if not 0.2 */
+        double busy_s; /* of two cores */
     } cases[] = {
-        { 200, 1, 100, 24, 20, 6, 0 },
-        { 200, 2, 100, 24, 20, 6, 0 },
-        { 200, 1, 0, 12, 8, 18, 12 },  /* its joules are not known */
-        { 200, 1, 1e9, 30, 20, 0, 0 }, /* nobody has less than nothing */
+        { 200, 1, 100, 24, 20, 6, 0, 0.2 },
+        { 200, 2, 100, 24, 20, 6, 0, 0.2 },
+        { 200, 1, 0, 12, 8, 18, 12, 0.2 },  /* its joules are not known */
+        { 200, 1, 1e9, 30, 20, 0, 0, 0.2 }, /* nobody has less than nothing */
         /* The rest was another thread's, whenever it was. */
-        { 80, 1, 100, 12 + 24.0 / 11, 8 + 24.0 / 11, 18 - 24.0 / 11, 12 - 24.0 / 11 },
+        { 80, 1, 100, 12 + 24.0 / 11, 8 + 24.0 / 11, 18 - 24.0 / 11, 12 - 24.0 / 11, 0.2 },
         /* No core was idle: the model's slope is not to be seen, the tree's part is. */
         { 200, 1, 100, 12 + 0.12 * BUSY_RATE, 20, 18 - 0.12 * BUSY_RATE, 0, BUSY_S },
     };
@@ -482,8 +482,7 @@ static void test_energy_follows_cpu_time(void **state)
         wholes[WM_REGION_CPU_ENERGY].used = (struct wm_known) { true, 35 };
         wholes[WM_REGION_TREE_ENERGY].used = (struct wm_known) { true, 20 };
         struct wm_region_package package = package_at(cases[i].joules_per_s);
-        if (cases[i].busy_s > 0)
-            package.busy_s = cases[i].busy_s;
+        package.busy_s = cases[i].busy_s;
         assert_int_equal(wm_regions_clock(regions, wholes, &package), WM_OK);
         assert_true(wm_regions_path(regions, A, wholes, &figures));
         assert_joules(&figures.exclusive, cases[i].work, cases[i].work_tree);
