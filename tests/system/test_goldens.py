@@ -3,16 +3,18 @@
 """What the command prints and writes, to the letter: of stored recordings of every format
 and version, on captured machines, and when it is misused.
 
-A row is a file of tests/data/goldens/ and the command lines that it holds the output of,
-written as for a shell. A word that names something in tests/data or tests/fake is copied
+A row is a part of a file of tests/data/goldens/, of which there is one for each kind, and the
+command lines that it holds the output of, written as for a shell. A word that names something in tests/data or tests/fake is copied
 beside the command, so that no golden has a path of the machine it was made on; what is
 written under a name that begins with "out" is in the golden as well. After a change that is
 meant, `test_goldens.py --write` writes them anew, and `git diff` says what has changed.
 """
 
 import contextlib
+import csv
 import difflib
 import functools
+import math
 import re
 import shlex
 import shutil
@@ -62,22 +64,25 @@ ENDS = {
     "meter-dates": "meter/dates.csv",
     "meter-tree": "meter/tree.csv",
 }
+# Those that are held in all forms; of the others only what most people read, while all must
+# come to the same in the further forms.
+WHOLE = ("v1-sqlite", "v2-csv", "faults", "aipm-2021", "meter-omegawatt")
 UNITS = "--ram-unit megabytes --gpu-ram-unit gigabytes --time-unit minutes"
 PRICE = "--price 0.3 --currency EUR --carbon 400 --pue 1.5"
 OF_EACH = {
     "report": "report -v {0}",
     "report-brief": "report {0}",
     "report-json": "report --json {0}",
-    "report-units": f"report -v {UNITS} {PRICE} {{0}}",
     "analyze": "analyze {0}",
+    "list": ("list {0}", "list --json {0}"),
+}
+OF_WHOLE = {
+    "report-units": f"report -v {UNITS} {PRICE} {{0}}",
     "analyze-json": "analyze --json {0}",
     "analyze-gpu-tracker": "analyze --format gpu-tracker {0}",
     "export-csv": "export {0} -o out.csv",
     "report-csv": "report --csv {0}",
-    "list": ("list {0}", "list --json {0}"),
     "export-codecarbon": "export {0} --carbon 400 --pue 1.5 --codecarbon out.csv",
-}
-OF_FORMATS = {
     "analyze-gpu-tracker-json": "analyze --format gpu-tracker-json {0}",
     "export-sqlite": "export {0} -o out.sqlite",
     "export-json": "export {0} -o out.json",
@@ -102,9 +107,11 @@ ANALYSES = {
     "run-0": "--run 0 recordings/v1-three-runs.sqlite",
     "run-1": "--run 1 recordings/v1-three-runs.sqlite",
 }
-ANALYSIS_FORMS = {
-    "": "", "-json": "--json", "-gpu-tracker": "--format gpu-tracker",
-    "-gpu-tracker-json": "--format gpu-tracker-json", "-file": "-o out.txt",
+ANALYSIS_FORMS = {"": "", "-json": "--json"}
+WHOLE_ANALYSES = ("real-sqlite-combined", "run-1")
+WHOLE_ANALYSIS_FORMS = {
+    "-gpu-tracker": "--format gpu-tracker", "-gpu-tracker-json": "--format gpu-tracker-json",
+    "-file": "-o out.txt",
 }
 
 THEIRS = "A=gpu_tracker/analysis_a.json B=gpu_tracker/analysis.json"
@@ -126,8 +133,10 @@ COMPARISONS = {
                   " meter=meter/plain.csv analysis=gpu_tracker/analysis.json",
     "aipm": "aipm/2021 aipm/generation1 aipm/head",
 }
-COMPARISON_FORMS = {
-    "": "", "-json": "--json", "-gpu-tracker": "--format gpu-tracker",
+COMPARISON_FORMS = {"": "", "-json": "--json"}
+WHOLE_COMPARISONS = ("theirs", "recordings", "every-kind")
+WHOLE_COMPARISON_FORMS = {
+    "-gpu-tracker": "--format gpu-tracker",
     "-gpu-tracker-api": "--format gpu-tracker-api --stat max",
     "-gpu-tracker-json": "--format gpu-tracker-json --stat std",
     "-min": "--stat min", "-max": "--stat max", "-std": "--stat std",
@@ -434,14 +443,15 @@ MADE = {
 def rows():
     """The name of each golden, and its command lines."""
     for name, path in {**FORMATS, **ENDS}.items():
-        for form, words in {**OF_EACH, **(OF_FORMATS if name in FORMATS else {})}.items():
+        for form, words in {**OF_EACH, **(OF_WHOLE if name in WHOLE else {})}.items():
             lines = (words,) if isinstance(words, str) else words
             yield f"{name}/{form}", tuple(line.format(path) for line in lines)
     for name, words in ANALYSES.items():
-        for form, option in ANALYSIS_FORMS.items():
+        for form, option in {**ANALYSIS_FORMS, **(WHOLE_ANALYSIS_FORMS if name in WHOLE_ANALYSES else {})}.items():
             yield f"analyze/{name}{form}", f"analyze {option} {words}"
     for name, words in COMPARISONS.items():
-        for form, option in COMPARISON_FORMS.items():
+        whole = WHOLE_COMPARISON_FORMS if name in WHOLE_COMPARISONS else {}
+        for form, option in {**COMPARISON_FORMS, **whole}.items():
             yield f"compare/{name}{form}", f"compare {option} {words}"
     for name, (target, experiment) in EXPERIMENTS.items():
         for question, words in QUESTIONS.items():
@@ -579,32 +589,90 @@ def readable(data):
     return text if not text or text.endswith("\n") else text + "<no line end>\n"
 
 
+def file_of(name):
+    """Those of recordings are one kind."""
+    kind = name.partition("/")[0]
+    return GOLDENS / ("recordings.txt" if kind in {**FORMATS, **ENDS} else f"{kind}.txt")
+
+
+HEADING = re.compile(r"(?m)^===== (\S+)\n")
+
+
+@functools.cache
+def goldens():
+    """What is to come, by the names of the rows."""
+    found = {}
+    for path in sorted(GOLDENS.glob("*.txt")):
+        _, *parts = HEADING.split(path.read_bytes().decode())
+        found.update(zip(parts[::2], parts[1::2]))
+    return found
+
+
 def check(name, lines):
     def run(folder):
-        path = GOLDENS / f"{name}.txt"
-        found = transcript(folder, lines)
-        golden = path.read_bytes().decode() if path.exists() else ""
+        found, golden = transcript(folder, lines), goldens().get(name, "")
         if found != golden:
             difference = list(difflib.unified_diff(
-                golden.split("\n"), found.split("\n"), str(path), "now", lineterm=""))
+                golden.split("\n"), found.split("\n"), f"{file_of(name)}, {name}", "now", lineterm=""))
             raise AssertionError("\n".join(["not as it was:", *difference[:LIMIT]]))
     return run
 
 
 @tap.case("each golden has a row")
 def _(_folder):
-    names = {str(path.relative_to(GOLDENS))[:-len(".txt")] for path in GOLDENS.rglob("*.txt")}
-    assert names == dict(rows()).keys(), names ^ dict(rows()).keys()
+    assert goldens().keys() == dict(rows()).keys(), goldens().keys() ^ dict(rows()).keys()
+
+
+def ask(folder, *words):
+    done = subprocess.run([tap.WATTMETER, *words], cwd=folder, env=environment(), capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL, timeout=60)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+FIGURES = {"time": ("compute_time", "time"), "cpu_time": ("cpu_time", "total"), "energy": ("energy", "total"),
+           "memory": ("max_ram", "combined", "total_rss"), "max_ram.system": ("max_ram", "system")}
+
+
+def is_same(cell, number):
+    return cell == "" if number is None else cell != "" and math.isclose(float(cell), number, rel_tol=1e-12)
+
+
+def check_forms(folder, path):
+    """An export is the same recording, in any format, and a table has the report's numbers."""
+    provide(folder, path)
+    told = ask(folder, "report", "--json", path)
+    for form in ("sqlite", "csv", "json"):
+        ask(folder, "export", path, "-o", f"out.{form}")
+    for form in ("sqlite", "csv"):
+        assert ask(folder, "report", "--json", f"out.{form}") == told, (path, form)
+    samples = tap.json.loads((folder / "out.json").read_text())["samples"]
+    with contextlib.closing(sqlite3.connect(folder / "out.sqlite")) as base:
+        assert base.execute("SELECT count(*) FROM sample").fetchone()[0] == len(samples), path
+    report = tap.json.loads(told)
+    figures = {key: functools.reduce(lambda part, step: part[step], place, report) for key, place in FIGURES.items()}
+    table = list(csv.DictReader(ask(folder, "report", "--csv", path).splitlines()))
+    assert len(table) > 1 or all(is_same(table[0][key], figures[key]) for key in figures), (path, figures, table)
+    assert tap.json.loads(ask(folder, "analyze", "--json", path))["overall"], path
+
+
+@tap.case("recordings of every kind come to the same in every form")
+def _(folder):
+    for name, path in {**FORMATS, **ENDS}.items():
+        (folder / name).mkdir()
+        check_forms(folder / name, path)
 
 
 def write():
     """Writes all goldens anew; those without a row go."""
     shutil.rmtree(GOLDENS, ignore_errors=True)
+    GOLDENS.mkdir()
     for name, lines in rows():
-        path = GOLDENS / f"{name}.txt"
-        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="wattmeter-test-") as folder:
-            path.write_bytes(transcript(Path(folder), lines).encode())
+            text = transcript(Path(folder), lines)
+        assert not HEADING.search(text), name
+        with file_of(name).open("ab") as file:
+            file.write(f"===== {name}\n{text}".encode())
 
 
 if __name__ == "__main__":
