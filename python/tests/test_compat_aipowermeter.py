@@ -44,7 +44,7 @@ def make_zone(path, name):
 
 
 class Counters:
-    """RAPL's files, which count on in a thread of their own."""
+    """RAPL's files, which count on in a thread of their own; on a busy machine it is late."""
 
     def __init__(self, sysfs):
         zones = sysfs / "class/powercap"
@@ -53,10 +53,11 @@ class Counters:
         for name, path in self.zones.items():
             make_zone(path, name)
         self.over = threading.Event()
+        self.late = 0  # at most, in seconds
         self.thread = threading.Thread(target=self.count)
 
     def count(self):
-        start = time.monotonic()
+        start = last = time.monotonic()
         files = {n: open(z / "energy_uj", "r+") for n, z in self.zones.items()}
         while not self.over.wait(0.002):
             for name, file in files.items():
@@ -64,13 +65,24 @@ class Counters:
                 file.seek(0)
                 file.write(f"{int(joules * 1e6):012d}\n")
                 file.flush()
+            self.late = max(self.late, time.monotonic() - last)
+            last = time.monotonic()
         for file in files.values():
             file.close()
 
 
+    def off(self, window):
+        """Of what is read at both ends of a window: no reading, or one that was late."""
+        return 0.1 + 2 * self.late / window
+
+
 @pytest.fixture
-def machine(tmp_path, monkeypatch):
-    counters = Counters(tmp_path / "sys")
+def counters(tmp_path):
+    return Counters(tmp_path / "sys")
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch, counters):
     monkeypatch.setenv("WATTMETER_SYSFS", str(tmp_path / "sys"))
     monkeypatch.setenv("WATTMETER_NVML", str(NVML))
     monkeypatch.setenv("FAKE_NVML_SCENARIO", str(SCENARIOS / "constant.json"))
@@ -112,7 +124,7 @@ def recorded(folder, name):
 # What the manual shows.
 
 
-def test_first_program(machine, monkeypatch, capsys):
+def test_first_program(machine, monkeypatch, capsys, counters):
     monkeypatch.chdir(machine)
     driver = parsers.JsonParser("output_folder")
     exp = experiment.Experiment(driver)
@@ -130,8 +142,8 @@ def test_first_program(machine, monkeypatch, capsys):
     total = exp_result.total_power_draw()
     json.dump({"power_draw": total}, open("result.json", "w"))
     d, start, end = exp_result.get_duration()
-    assert 1.4 < d < 3
-    assert total == pytest.approx(340 * d, rel=0.1)
+    assert d > 1.4
+    assert total == pytest.approx(340 * d, rel=counters.off(d))
     assert exp_result.total_("rel_intel_power") <= exp_result.total_("intel_power")
     assert "intel_power" in str(exp_result)
 
@@ -279,7 +291,7 @@ def test_meta_data(machine, meta_data, description):
 
 # A GPU of 300 W whose counter moves each 0.1 s, which the last window ends in the middle of.
 @pytest.mark.parametrize("seconds", [1.004, 1.06, 1.3, 0.3])
-def test_last_window(machine, monkeypatch, seconds):
+def test_last_window(machine, counters, monkeypatch, seconds):
     steps = {"start": 1000, "period_ms": 100}
     gpu = {"name": "H100", "power": 300, "utilization": 0.75, "energy": steps}
     (machine / "steps.json").write_text(json.dumps({"gpus": [gpu]}))
@@ -291,10 +303,11 @@ def test_last_window(machine, monkeypatch, seconds):
     lines = (machine / "out/power_metrics.json").read_text().splitlines()[:-1]
     last = json.loads(lines[-1])["metrics"]
     assert last["gpu"]["nvidia_power"] == pytest.approx(300, rel=0.1)
-    assert last["cpu"]["intel_power"] == pytest.approx(40, rel=0.1)
+    assert last["cpu"]["intel_power"] == pytest.approx(40, rel=counters.off(min(seconds, 0.5)))
     results = experiment.ExpResults(driver)
     joules = 300 * results.get_exp_duration()[0]
-    assert results.total_("nvidia_power") == pytest.approx(joules, rel=0.05)
+    half_a_step = 300 * 0.1 / 2
+    assert results.total_("nvidia_power") == pytest.approx(joules, abs=0.05 * joules + half_a_step)
 
 
 @pytest.mark.parametrize("kind", [parsers.JsonParser, parsers.DatabaseParser])
@@ -359,7 +372,7 @@ def target(request, machine):
         server.remove()
 
 
-def test_database(machine, target, capsys):
+def test_database(machine, target, capsys, counters):
     metrics = machine / "m.jsonl"
     driver = parsers.DatabaseParser(target, "resnet", "50 layers", metrics)
     with pytest.raises(wattmeter.Error):
@@ -381,9 +394,9 @@ def test_database(machine, target, capsys):
     assert [s[0]["value"] for s in results.get_curve("accuracy")] == [0.5, 0.75]
     assert results.max_("accuracy") == 0.75
     d = results.get_duration_metric("intel_power")[0]
-    assert 0.9 < d < 2
-    assert results.total_("intel_power") == pytest.approx(40 * d, rel=0.1)
-    assert results.total_("total_dram_power") == pytest.approx(4 * d, rel=0.1)
+    assert d > 0.9
+    assert results.total_("intel_power") == pytest.approx(40 * d, rel=counters.off(d))
+    assert results.total_("total_dram_power") == pytest.approx(4 * d, rel=counters.off(d))
     assert results.total_("nvidia_power") == pytest.approx(300 * d, rel=0.1)
     each = results.average_("per_gpu_power_draw")
     assert each == {"0": pytest.approx(300, rel=0.05)}
@@ -764,7 +777,7 @@ def test_cpu_uses(busy):
     assert 0 < uses[busy.pid] <= 1
 
 
-def test_rapl(machine, monkeypatch):
+def test_rapl(machine, monkeypatch, counters):
     procfs = machine / "proc"
     procfs.mkdir()
     (procfs / "cpuinfo").write_text("vendor_id\t: GenuineIntel\ncpu family\t: 6\n")
@@ -779,10 +792,11 @@ def test_rapl(machine, monkeypatch):
         *("package", "core", "ram"),
         *("intel_power", "cpu_power", "dram_power"),
     }
-    assert power["intel_power"] == pytest.approx(40, rel=0.1)
-    assert power["cpu_power"] == pytest.approx(30, rel=0.1)
-    assert power["dram_power"] == pytest.approx(4, rel=0.1)
-    assert power["ram"] == pytest.approx(4 * difference.duration, rel=0.1)
+    off = counters.off(0.5)
+    assert power["intel_power"] == pytest.approx(40, rel=off)
+    assert power["cpu_power"] == pytest.approx(30, rel=off)
+    assert power["dram_power"] == pytest.approx(4, rel=off)
+    assert power["ram"] == pytest.approx(4 * difference.duration, rel=off)
 
 
 def test_no_rapl(bare):

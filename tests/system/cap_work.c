@@ -32,12 +32,14 @@ static void read_settings(const char *path, double *ret_cap, double *ret_clock)
     *ret_clock = numbers[1];
 }
 
-static void work_for(double seconds)
+/* Until so long after the last one should have ended: what was late does not add up. */
+static void work_for(struct timespec *end, double seconds)
 {
-    const struct timespec time = { (time_t)seconds,
-                                   (long)((seconds - floor(seconds)) * 1e9) };
+    const long nanoseconds = end->tv_nsec + lround(seconds * 1e9);
 
-    nanosleep(&time, NULL);
+    end->tv_sec += nanoseconds / 1000000000;
+    end->tv_nsec = nanoseconds % 1000000000;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, end, NULL);
 }
 
 int main(int argc, char **argv)
@@ -49,13 +51,15 @@ int main(int argc, char **argv)
                               .cubic = atof(argv[5]),
                               .fixed = atof(argv[6]),
                               .work = atof(argv[7]) };
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
     for (long units = atol(argv[8]); units > 0; units--) {
         double cap, hertz;
         read_settings(argv[1], &cap, &hertz);
         double clock = made_clock(&card, isnan(cap) ? atof(argv[2]) : cap);
         wm_region_begin("unit");
-        work_for(card.fixed +
-                 card.work / fmin(clock, isnan(hertz) ? 1 : hertz / HIGHEST_HZ));
+        work_for(&end, card.fixed +
+                           card.work / fmin(clock, isnan(hertz) ? 1 : hertz / HIGHEST_HZ));
         wm_region_end();
     }
     return 0;

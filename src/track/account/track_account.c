@@ -494,7 +494,7 @@ double wm_others_in_all(const struct wm_others *known, double main, double *ret_
             more = isnan(known->counted) ? HUGE_VAL : fmax(open, 0) + known->unclocked;
     } else if (doubt - lost <= narrow) {
         best = fmax(known->seen, known->counted - lost);
-        more = open > narrow ? known->unclocked : 0;
+        more = open - lost > narrow ? known->unclocked : 0;
     } else {
         more = fmin(doubt, open);
         best = known->counted - more;
