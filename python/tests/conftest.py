@@ -58,7 +58,7 @@ def no_gpus(monkeypatch):
 def python(tmp_path):
     """A function that runs a program in an interpreter of its own, within `tmp_path`."""
 
-    def run(program, *arguments, status=0, timeout=60):
+    def run(program, *arguments, status=0, timeout=300):
         script = tmp_path / "program.py"
         script.write_text(textwrap.dedent(program))
         done = subprocess.run(

@@ -67,7 +67,7 @@ class Machine:
     def run(self, program: str, *words: str, **variables: str) -> str:
         """What the program prints; it has to end well."""
         process = self.start(program, *words, **variables)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         return out
 

@@ -66,7 +66,7 @@ def test_a_block_is_capped_and_no_more(capped):
 @pytest.mark.parametrize("line", ["raise KeyError", "sys.exit(3)", "os._exit(3)", "os.abort()"])
 def test_whatever_ends_it(capped, line):
     process = capped.start(HELD.format(line))
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode != 0
     capped.wait(EARLIER, 1)
 
@@ -80,7 +80,7 @@ def test_killed_while_a_forked_child_lives_on(capped):
     process.kill()
     capped.wait(EARLIER, 1)
     os.kill(child, signal.SIGKILL)
-    process.communicate(timeout=10)
+    process.communicate(timeout=300)
 
 
 def test_the_end_in_a_forked_child_changes_nothing(capped):

@@ -282,7 +282,7 @@ def run_script(script, **options):
         [sys.executable, "-c", textwrap.dedent(script)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         **options,
     )
 
@@ -797,7 +797,7 @@ def command(*words):
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 

@@ -78,7 +78,7 @@ tracker.stop()
     assert process.stdout.readline() == "started\n"
     time.sleep(0.3)
     set_counter(counter, 1036)
-    process.communicate("\n", timeout=60)
+    process.communicate("\n", timeout=300)
     assert process.returncode == 0
     ((_, cpu, _),) = rows(server, "energy")
     assert cpu == pytest.approx(36 / KWH, rel=1e-3)
@@ -194,7 +194,7 @@ except ValueError as error:
 def test_nothing_to_measure(machine: Machine, program: str) -> None:
     """A sentence each and empty cells, never 0."""
     process = machine.start(IMPORT + program)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     warnings = re.findall("UserWarning: (.*)", err)
     assert len(warnings) == 2, err

@@ -18,7 +18,7 @@ PAGES = [
 
 def finish(process):
     """The process's status, and what it printed."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 

@@ -104,7 +104,7 @@ def test_power_of_a_counter(machine):
     assert out.stdout.readline().startswith("package0")
     time.sleep(0.2)
     set_counter(counter, 1003)
-    text, err = out.communicate(timeout=60)
+    text, err = out.communicate(timeout=300)
     assert out.returncode == 0, err
     assert float(text) == pytest.approx(3)
 
@@ -160,7 +160,7 @@ p.track.report.time.value > 0
         assert kind != "error", content
 
     try:
-        reply = client.execute_interactive(code, timeout=60, output_hook=take)
+        reply = client.execute_interactive(code, timeout=300, output_hook=take)
         assert reply["content"]["status"] == "ok"
     finally:
         client.stop_channels()

@@ -192,7 +192,7 @@ def test_notebook(machine, tree, tmp_path, monkeypatch):
 
     try:
         code = f"import wattmeter\nwattmeter.plot({str(tree)!r})"
-        client.execute_interactive(code, timeout=60, output_hook=take)
+        client.execute_interactive(code, timeout=300, output_hook=take)
     finally:
         client.stop_channels()
         kernel.shutdown_kernel(now=True)

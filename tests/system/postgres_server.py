@@ -59,7 +59,7 @@ class Server:
 
     def command(self, *arguments):
         done = subprocess.run([*self.user, *map(str, arguments)], capture_output=True, text=True,
-                              cwd="/", timeout=120)
+                              cwd="/", timeout=300)
         if done.returncode != 0:
             raise AssertionError(f"{arguments}: {done.stdout}{done.stderr}")
 
@@ -83,7 +83,7 @@ class Server:
         """SIGINT is a fast shutdown; SIGKILL is what it is."""
         self.go_on()
         self.process.send_signal(number)
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=300)
 
     def processes(self):
         """The server and all that it has started."""
@@ -126,7 +126,7 @@ class Server:
         done = subprocess.run(
             [self.psql_program, "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-h", self.folder,
              "-U", "postgres", "-d", database, "-f", "-"], input=text, capture_output=True,
-            text=True, timeout=60, env={**os.environ, "PGOPTIONS": "-c client_min_messages=error"})
+            text=True, timeout=300, env={**os.environ, "PGOPTIONS": "-c client_min_messages=error"})
         if check and done.returncode != 0:
             raise AssertionError(f"{text}: {done.stderr}")
         return done.stdout.rstrip("\n")

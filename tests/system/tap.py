@@ -136,7 +136,7 @@ def environment(**extra):
     return clean
 
 
-def wattmeter(*arguments, timeout=60, env=None, **options):
+def wattmeter(*arguments, timeout=300, env=None, **options):
     """Runs the command to its end; the result has returncode, stdout, stderr."""
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run(
@@ -153,7 +153,7 @@ def copy_command(target):
     return target
 
 
-def report(*command, options=(), timeout=60, env=None):
+def report(*command, options=(), timeout=300, env=None):
     """The JSON report of a command whose own output does not matter."""
     with tempfile.TemporaryDirectory(prefix="wattmeter-test-") as folder:
         output = Path(folder) / "report.json"

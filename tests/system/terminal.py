@@ -8,7 +8,7 @@ import time
 import tap
 
 
-def wait_for(condition, what, seconds=10):
+def wait_for(condition, what, seconds=120):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         result = condition()

@@ -75,7 +75,7 @@ class Results:
 def wattmeter(*arguments, **more):
     environment = {**os.environ, "TZ": "UTC", **more}
     return subprocess.run([WATTMETER, *arguments], capture_output=True, text=True,
-                          timeout=60, env=environment, check=False)
+                          timeout=300, env=environment, check=False)
 
 
 def exported(source, target, *more):
@@ -245,7 +245,7 @@ def two_writers(folder):
     assert not (folder / "mark").exists()
     done = wattmeter("run", "-q", "--experiment", f"{folder}/", "--name", "live", "--", "true")
     assert done.returncode == 1 and "another wattmeter is recording to it" in done.stderr, done
-    assert first.wait(timeout=30) == 0
+    assert first.wait(timeout=300) == 0
     assert 30 < len(Results(folder / "live").series["absolute_cpu_time_per_pid"]) <= 41
     done = wattmeter("run", "-q", "--record", live, "--append", "--", "true")
     assert done.returncode == 0, done

@@ -510,7 +510,7 @@ def _(folder):
     begin = time.monotonic()
     done = wattmeter("export", run, "--sub-tracking", folder / "s.csv")
     assert done.returncode == 0, done
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 100
     with open(folder / "s.csv", newline="") as file:
         rows = list(csv.reader(file))[1:]
     assert len(rows) == many + 1 and len({pid for pid, *_ in rows}) == many

@@ -45,7 +45,7 @@ class Card:
                 self.work, units]
 
     def profile(self, *words, command):
-        return tap.wattmeter("cap", "profile", *words, "--", *command, env=self.env, timeout=120)
+        return tap.wattmeter("cap", "profile", *words, "--", *command, env=self.env, timeout=300)
 
     def truth(self, cap, clock=1):
         low, high = 0.1, 1

@@ -506,7 +506,7 @@ def as_other_user(folder, env, *words, denied=()):
     for path in denied:
         path.chmod(0o400)
     return subprocess.run([command, *words], env={**env, "LD_LIBRARY_PATH": str(command.parent)}, cwd="/",
-                          capture_output=True, text=True, timeout=60, user=65534, group=65534, extra_groups=[])
+                          capture_output=True, text=True, timeout=300, user=65534, group=65534, extra_groups=[])
 
 
 @case("a package that may not be read: at least, which one, and the command that opens it", tries=3)

@@ -569,7 +569,7 @@ def transcript(folder, lines):
         while words and re.match(r"[A-Z_]+=", words[0]):
             name, _, settings[name] = words.pop(0).partition("=")
         done = subprocess.run([tap.WATTMETER, *words], cwd=folder, env=environment(**settings),
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
         text += f"$ {' '.join(line.split())}\n" + readable(done.stdout)
         if done.stderr:
             text += "--- stderr\n" + readable(done.stderr)
@@ -625,7 +625,7 @@ def _(_folder):
 
 def ask(folder, *words):
     done = subprocess.run([tap.WATTMETER, *words], cwd=folder, env=environment(), capture_output=True,
-                          text=True, stdin=subprocess.DEVNULL, timeout=60)
+                          text=True, stdin=subprocess.DEVNULL, timeout=300)
     assert done.returncode == 0, done
     return done.stdout
 

@@ -127,7 +127,7 @@ def with_gpus(folder, scenario):
     return without_gpus(folder) | {"WATTMETER_NVML": FAKE, "FAKE_NVML_SCENARIO": str(path)}
 
 
-def gpu_tracker(folder, *arguments, env=None, timeout=60, **options):
+def gpu_tracker(folder, *arguments, env=None, timeout=300, **options):
     (folder / "example-script.sh").write_text(WORK)
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True,
@@ -265,7 +265,7 @@ def _(folder):
     done = subprocess.run(
         ["bash", "-c", f"{PROGRAM} -e true -f json --disable-logs --tconfig=config.json;"
          f" {PROGRAM} -e true --disable-logs --tconfig=<(echo '{{\"ram_unit\": \"bytes\"}}')"],
-        cwd=folder, env=without_gpus(folder), capture_output=True, text=True, timeout=60)
+        cwd=folder, env=without_gpus(folder), capture_output=True, text=True, timeout=300)
     assert done.stdout.count(COMPLETE + "0") == 2 and done.stderr == "", done
     assert '"unit": "bytes"' in done.stdout and "Unit: bytes" in done.stdout, done
 
@@ -719,7 +719,7 @@ def _(folder):
             time.sleep(0.02)
         time.sleep(0.3)
         tracker.send_signal(number)
-        out, _ = tracker.communicate(timeout=20)
+        out, _ = tracker.communicate(timeout=300)
         (folder / "ready").unlink()
         assert tracker.returncode == 128 - shown, (tracker.returncode, out)
         first, _, text = out.partition("\n")
@@ -748,7 +748,7 @@ def _(folder):
     time.sleep(1.5)
     assert tracker.poll() is None
     tracker.send_signal(signal.SIGTERM)
-    _, said = tracker.communicate(timeout=20)
+    _, said = tracker.communicate(timeout=300)
     assert tracker.returncode == 1 and "these are the results:" in said, said
 
 

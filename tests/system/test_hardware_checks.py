@@ -158,7 +158,7 @@ def make_smi(folder, driver, cuda, gpus):
 
 def check(folder, scenario, *options, **extra):
     return subprocess.run(
-        [sys.executable, str(RUN), *options], capture_output=True, text=True, timeout=120,
+        [sys.executable, str(RUN), *options], capture_output=True, text=True, timeout=300,
         check=False, env=tap.environment(
             PATH=f"{folder}:{os.environ['PATH']}", WATTMETER_NVML=str(LIBRARY),
             FAKE_NVML_SCENARIO=str(scenario), PYTHONDONTWRITEBYTECODE="1", **extra))
@@ -294,7 +294,7 @@ for name in sensors:
          str(tap.SOURCE / "tests" / "system")],
         env=tap.environment(WATTMETER_NVML=str(LIBRARY), FAKE_NVML_SCENARIO=str(scenario),
                             PYTHONDONTWRITEBYTECODE="1"),
-        capture_output=True, text=True, timeout=60, check=False)
+        capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     told = dict(line.split("|") for line in done.stdout.splitlines())
     instant = eval(told["instant power (field 186)"])
@@ -307,7 +307,7 @@ for name in sensors:
 @case("without a GPU all of it is skipped, with the reason")
 def _(folder):
     done = subprocess.run([sys.executable, str(RUN)], env={"PATH": str(folder)},
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 77 and "# SKIP nvidia-smi does not work here" in done.stdout
     make_smi(folder, "550.54.15", "12.4", [first_of_everything("new")])
     done = check(folder, folder / "missing.json")

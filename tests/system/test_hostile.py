@@ -33,7 +33,7 @@ for pid in children: os.waitpid(pid, 0)
 """
     program = program.replace("SECONDS", "20" if tap.SANITIZED else "3")
     output = folder / "r.json"
-    done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program, timeout=120)
+    done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program, timeout=300)
     assert done.stderr == "", done.stderr[:500]
     r = tap.json.loads(output.read_text())
     print(f"# {r['processes']['seen']} seen, tool {r['tool']}")
@@ -290,7 +290,7 @@ def _(folder):
                           (["attach", "-d", "10ms", str(os.getpid())], 1)):
         with open("/dev/full", "w") as full:
             done = subprocess.run([tap.WATTMETER, *words], stdin=subprocess.DEVNULL, stdout=full, stderr=full,
-                                  env=tap.environment(), timeout=20)
+                                  env=tap.environment(), timeout=300)
         assert done.returncode == status, (words, done)
 
 

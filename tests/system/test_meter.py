@@ -136,7 +136,7 @@ def measure_twice(folder, program):
     time.sleep(0.05)
     move_to(7)
     next_step(process)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     inner, outer, gpu = out.splitlines()
     near(float(inner.split()[1]), 4, 0.1, "inner")
@@ -180,7 +180,7 @@ def _(folder):
     process = start(folder, program, "rows", rows)
     assert process.stdout.readline() == "ready\n", process.communicate()
     next_step(process)
-    assert process.communicate(timeout=30) and process.returncode == 0
+    assert process.communicate(timeout=300) and process.returncode == 0
     after = rows.read_text()
     assert after.startswith(text) and len(after) > len(text)
     assert after.count("elapsed_s") == 1
@@ -201,7 +201,7 @@ def _(folder):
             is_blocked = bool(blocked >> (number - 1) & 1)
             assert is_blocked == (thread != process.pid), (thread, status)
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == -signal.SIGTERM, process.returncode
 
 

@@ -120,7 +120,7 @@ def _(folder):
 @case("without a measurement the ranges do nothing")
 def _(folder):
     path = str(tap.BUILD / "libwattmeter-nvtx.so")
-    done = subprocess.run([sys.executable, "-c", PROGRAM], timeout=60,
+    done = subprocess.run([sys.executable, "-c", PROGRAM], timeout=300,
                           env=tap.environment(PYTHONPATH=":".join(sys.path),
                                               NVTX_INJECTION64_PATH=path),
                           capture_output=True, text=True)
@@ -129,7 +129,7 @@ def _(folder):
 
 @case("another tool's injection is not pushed aside")
 def _(folder):
-    done = subprocess.run([WATTMETER, "run", "--nvtx", "--", "true"], timeout=60,
+    done = subprocess.run([WATTMETER, "run", "--nvtx", "--", "true"], timeout=300,
                           env=tap.environment(NVTX_INJECTION64_PATH="/opt/nsys/lib.so"),
                           capture_output=True, text=True)
     assert done.returncode == 2 and "/opt/nsys/lib.so" in done.stderr, done
@@ -138,7 +138,7 @@ def _(folder):
 @case("a run inside a run, both with --nvtx")
 def _(folder):
     run = [WATTMETER, "run", "-q", "--nvtx", "--"]
-    done = subprocess.run([*run, *run, "sh", "-c", "echo $NVTX_INJECTION64_PATH"], timeout=60,
+    done = subprocess.run([*run, *run, "sh", "-c", "echo $NVTX_INJECTION64_PATH"], timeout=300,
                           env=tap.environment(), capture_output=True, text=True)
     assert done.returncode == 0 and "libwattmeter-nvtx.so" in done.stdout, done
 
@@ -178,7 +178,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @case("a category that is named again and again takes no more memory")
 def _(folder):
     done = subprocess.run([sys.executable, "-c", NAMES_CATEGORIES,
-                           str(tap.BUILD / "libwattmeter-nvtx.so")], timeout=60,
+                           str(tap.BUILD / "libwattmeter-nvtx.so")], timeout=300,
                           env=tap.environment(), capture_output=True, text=True)
     assert done.returncode == 0, done
     assert int(done.stdout) < 4096, done.stdout  # KiB

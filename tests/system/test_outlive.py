@@ -100,7 +100,7 @@ def _(folder):
     time.sleep(1)
     assert run.poll() is None
     (folder / "end").touch()
-    assert run.wait(timeout=60) == 7
+    assert run.wait(timeout=300) == 7
     r = json.loads(output.read_text())
     assert note(r["remarks"]) is None and r["compute_time"]["time"] >= 1
     pid = int((folder / "pid").read_text())
@@ -140,7 +140,7 @@ def _(folder):
                     break
                 time.sleep(0.01)
             run.send_signal(number)
-            status = run.wait(timeout=60)
+            status = run.wait(timeout=300)
         finally:
             (folder / "end").touch()
         assert status == 0, status  # the command's: it had ended well

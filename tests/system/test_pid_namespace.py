@@ -80,7 +80,7 @@ class Inner:
         return subprocess.run(
             ["nsenter", "--target", str(self.init), *ENTER_USER, "--pid", "--mount", "--",
              *map(str, command)],
-            capture_output=True, text=True, timeout=60, env=env or tap.environment())
+            capture_output=True, text=True, timeout=300, env=env or tap.environment())
 
 
 def read_info(done):
@@ -209,7 +209,7 @@ def _(folder):
         raise Skip("no pid namespace can be made here")
     command = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
     subprocess.run(["unshare", *USER, "--pid", "--fork", tap.WATTMETER, "run", "--json", "-o",
-                    str(output), "--", "sh", "-c", command], check=True, timeout=60,
+                    str(output), "--", "sh", "-c", command], check=True, timeout=300,
                    stdin=subprocess.DEVNULL, env=tap.environment())
     r = json.loads(output.read_text())
     assert 0 < r["cpu_time"]["total"] < 1.1 * os.cpu_count() * r["compute_time"]["time"], r["cpu_time"]
@@ -219,7 +219,7 @@ def _(folder):
     assert r["max_ram"]["main"]["private_rss"] is None, r["max_ram"]
     assert "another pid namespace" in r["why"]["max_ram.main.private_rss"], r["why"]
     attached = subprocess.run(["unshare", *USER, "--pid", "--fork", tap.WATTMETER, "attach", "1"],
-                              capture_output=True, text=True, check=False, timeout=60,
+                              capture_output=True, text=True, check=False, timeout=300,
                               stdin=subprocess.DEVNULL, env=tap.environment())
     assert attached.returncode == 2 and "another pid namespace" in attached.stderr, attached
 

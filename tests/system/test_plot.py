@@ -35,7 +35,7 @@ def plain_environment(**variables):
 def plot(*arguments, command=tap.WATTMETER, **variables):
     return subprocess.run([command, "plot", *map(str, arguments)],
                           env=plain_environment(**variables),
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=300, check=False)
 
 
 def drawn(*arguments):
@@ -370,7 +370,7 @@ def _(folder):
     process = subprocess.Popen([tap.WATTMETER, "plot", path, "-o", folder / "out.gif"],
                                env=plain_environment(), stderr=subprocess.PIPE)
     signal.signal(signal.SIGCHLD, before)
-    said = process.communicate(timeout=120)[1]
+    said = process.communicate(timeout=300)[1]
     assert process.returncode == 0 and not said, said
     assert (folder / "out.gif").read_bytes().startswith(b"GIF8")
 
@@ -386,7 +386,7 @@ def _(folder):
     wait_for(pid_file.exists, "a part of a picture")
     assert any(".wattmeter-new" in path.name for path in folder.iterdir())
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == -signal.SIGINT, (process.returncode, said)
     assert said == b"wattmeter plot: the film was given up\n", said
     assert not Path("/proc", pid_file.read_text().strip()).exists()

@@ -70,7 +70,7 @@ def begin(folder, url, *command, interval="20ms"):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def end(process, timeout=60):
+def end(process, timeout=300):
     out, err = process.communicate(timeout=timeout)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

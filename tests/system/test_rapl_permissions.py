@@ -27,7 +27,7 @@ def own_group():
 
 def script(*arguments, **options):
     return subprocess.run(["sh", str(SCRIPT), *map(str, arguments)], capture_output=True,
-                          text=True, timeout=30, stdin=subprocess.DEVNULL, **options)
+                          text=True, timeout=300, stdin=subprocess.DEVNULL, **options)
 
 
 def machine(folder):
@@ -189,7 +189,7 @@ def _(folder):
     options = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
     text = SCRIPT.read_text()
     done = subprocess.run(["sh", "-s"], input=text, capture_output=True, text=True,
-                          timeout=30, cwd="/", **options)
+                          timeout=300, cwd="/", **options)
     assert done.returncode == 1 and "must be run as root" in done.stderr, done
 
 

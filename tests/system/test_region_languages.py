@@ -30,12 +30,12 @@ def marks(folder, compiler, language, suffix, *options):
                         f"-I{tap.SOURCE / 'include'}", f"-L{tap.BUILD}", "-lwattmeter",
                         f"-Wl,-rpath,{tap.BUILD}"], check=True, cwd=folder)
         written = folder / f"{number}.csv"
-        subprocess.run([program], check=True, timeout=60,
+        subprocess.run([program], check=True, timeout=300,
                        env=tap.environment(WATTMETER_REGIONS=str(written)))
         with open(written, encoding="utf-8", newline="") as file:
             rows.append([(row["code_block_name"], row["position"])
                          for row in csv.DictReader(file)])
-        subprocess.run([program], check=True, timeout=60, env=tap.environment())
+        subprocess.run([program], check=True, timeout=300, env=tap.environment())
     return rows
 
 
@@ -87,7 +87,7 @@ def _(folder):
         if not shutil.which(compiler):
             raise Skip(f"{compiler} is not installed")
         program, written = build(folder, compiler, suffix, BOTH), folder / (compiler + ".csv")
-        subprocess.run([program], check=True, timeout=60,
+        subprocess.run([program], check=True, timeout=300,
                        env=tap.environment(WATTMETER_REGIONS=str(written)))
         with open(written, encoding="utf-8", newline="") as file:
             assert [(row["code_block_name"], row["position"]) for row in csv.DictReader(file)] == [
@@ -133,7 +133,7 @@ def _(folder):
     if not shutil.which("gcc"):
         raise Skip("gcc is not installed")
     program = build(folder, "gcc", ".c", UNLOADED, "-pthread", "-ldl")
-    subprocess.run([program, tap.BUILD / "libwattmeter.so"], check=True, timeout=60,
+    subprocess.run([program, tap.BUILD / "libwattmeter.so"], check=True, timeout=300,
                    env=tap.environment(WATTMETER_REGIONS=str(folder / "r.csv")))
 
 

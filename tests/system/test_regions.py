@@ -243,7 +243,7 @@ def _(folder):
         done = subprocess.run(
             ["sh", "-c", f'ulimit -n {most}; exec "$@"', "sh", tap.WATTMETER, "run", "--json", "-o",
              output, "--overwrite", "--", PROGRAM, "threads", "4", "100"],
-            env=tap.environment(), capture_output=True, text=True, timeout=60)
+            env=tap.environment(), capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
             continue
         r = tap.json.loads(output.read_text())
@@ -418,7 +418,7 @@ def _(folder):
     output = folder / "r.json"
     done = subprocess.run([tap.HELPERS / "deny", "process_vm", tap.WATTMETER, "run", "--json", "-o", output,
                            "--record", folder / "r.sqlite", "--", PROGRAM, "threads", "8", "500"],
-                          env=tap.environment(), capture_output=True, text=True, timeout=60)
+                          env=tap.environment(), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done
     r = tap.json.loads(output.read_text())
     assert calls(r) == {("outer",): 4000, ("outer", "inner"): 4000}, calls(r)

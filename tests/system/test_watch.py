@@ -262,7 +262,7 @@ def without_colour(folder):
 def no_terminal(folder):
     def refused(*words, **variables):
         done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              env=tap.environment(**variables), timeout=60, check=False)
+                              env=tap.environment(**variables), timeout=300, check=False)
         assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done
         return done.stderr
 
