@@ -17,9 +17,9 @@
  *     wm_tracker_free(tracker);
  *
  * A tracker is new, then started on one target (a command, a process that runs
- * already, or the calling process), then stopped; it is not started again. Its
- * ticks come from wm_tracker_poll() in the caller's loop, or from a thread of
- * its own after wm_tracker_run_thread().
+ * already, or the calling process), then stopped; wm_tracker_renew() makes it new again.
+ * Its ticks come from wm_tracker_poll() in the caller's loop, or from a thread of its own
+ * after wm_tracker_run_thread().
  *
  * After a fork() a tracker belongs to the parent; in the child all that may be
  * done with it is wm_tracker_free(), which then does nothing.
@@ -85,6 +85,12 @@ struct wm_tracker_options {
      * with the command. wm_tracker_exit_code() is known when the command has ended, and
      * wm_tracker_stop() ends the waiting. */
     bool wait_all;
+
+    /* The standard input, output and error of a command are /dev/null. */
+    bool silent;
+
+    /* wm_tracker_add_all() waits for slow drivers, as before the first of many runs. */
+    bool wait_for_drivers;
 };
 
 /* The longest baseline_ns. */
@@ -161,6 +167,26 @@ WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
 WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
                                     struct wm_error *err);
 
+/* Most runs of a batch. */
+#define WM_TRACKER_BATCH_MAX 100000
+
+/* The same with `count` runs of the command back to back, for one that is shorter than a
+ * sensor can see: what all of them took is measured. The first run that fails is the last,
+ * unless `goes_on`. */
+WM_API int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[],
+                                  size_t count, bool goes_on, struct wm_error *err);
+
+/* A run of a batch. */
+struct wm_tracker_run {
+    double time_s, user_s, system_s;
+    double max_memory_bytes; /* of its largest process; 0: it cannot be told */
+    int exit_code;           /* exit status, or 128 plus the signal that killed it */
+};
+
+/* The runs that have ended, from 0; WM_ENOENT past the last. */
+WM_API int wm_tracker_batch_run(const struct wm_tracker *tracker, size_t index,
+                                struct wm_tracker_run *ret_run);
+
 /* Starts on a process that runs already, and on its descendants; without regions. */
 WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid,
                                 struct wm_error *err);
@@ -205,6 +231,11 @@ WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *er
  * that ends. WM_EIO when the recording lacks something; the report is whole, and
  * says so. */
 WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
+
+/* Makes a stopped tracker a new one for the next run, which saves opening the sources once
+ * more. Its options, its sources and the baseline stay; tags, recording and metrics are to
+ * be given again. */
+WM_API int wm_tracker_renew(struct wm_tracker *tracker, struct wm_error *err);
 
 /* How the command ended: its exit status, or 128 plus the signal that killed
  * it; -1 while that is unknown. */

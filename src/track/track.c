@@ -2,12 +2,14 @@
 /* track.c - the tracker: what it is to measure, chosen before the start. */
 #include "wattmeter/tracker.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base_clock.h"
@@ -56,6 +58,8 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->interval_ns = interval_ns;
     tracker->own_process = options->own_process;
     tracker->wait_all = options->wait_all;
+    tracker->is_silent = options->silent;
+    tracker->waits_for_drivers = options->wait_for_drivers;
     tracker->wants_estimate = options->cpu_watts != NULL;
     tracker->run.interval_ns = interval_ns;
     tracker->run.expected_cores = options->expected_cores;
@@ -74,27 +78,76 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     return WM_OK;
 }
 
+/* What a run leaves behind. */
+static void forget_run(struct wm_tracker *tracker)
+{
+    wm_track_forget_target(tracker);
+    wm_analysis_free(tracker->analysis);
+    wm_recording_close(tracker->live);
+    wm_track_forget_channels(tracker);
+    free(tracker->late);
+    wm_result_release(&tracker->result);
+    wm_batch_free(tracker->batch);
+    free(tracker->record_target);
+    free(tracker->metrics_path);
+}
+
 void wm_tracker_free(struct wm_tracker *tracker)
 {
     if (!tracker || tracker->owner != getpid())
         return;
     if (tracker->state == WM_TRACKER_RUNNING || tracker->state == WM_TRACKER_ENDED)
         wm_tracker_stop(tracker, NULL);
-    wm_track_forget_target(tracker);
-    wm_analysis_free(tracker->analysis);
-    wm_recording_close(tracker->live);
-    wm_track_forget_channels(tracker);
-    free(tracker->late);
+    forget_run(tracker);
     wm_source_set_close(tracker->sources);
     if (tracker->wake_fd >= 0)
         close(tracker->wake_fd);
-    wm_result_release(&tracker->result);
     wm_run_release(&tracker->run);
-    free(tracker->record_target);
-    free(tracker->metrics_path);
     pthread_mutex_destroy(&tracker->lock);
     pthread_mutex_destroy(&tracker->stop_lock);
     free(tracker);
+}
+
+/* What is known of the machine and its sources stays. */
+static struct wm_tracker renewed(const struct wm_tracker *tracker)
+{
+    return (struct wm_tracker) {
+        .own_process = tracker->own_process,
+        .wait_all = tracker->wait_all,
+        .is_silent = tracker->is_silent,
+        .is_renewed = true,
+        .baseline_ns = tracker->baseline_ns,
+        .run = tracker->run,
+        .sources = tracker->sources,
+        .pid_fd = -1,
+        .end_fd = -1,
+        .wake_fd = tracker->wake_fd,
+        .interval_ns = tracker->interval_ns,
+        .cost_ns = -wm_source_set_cpu_ns(tracker->sources),
+        .process_base_ns = wm_clock_process_cpu_ns(),
+        .owner = tracker->owner,
+    };
+}
+
+int wm_tracker_renew(struct wm_tracker *tracker, struct wm_error *err)
+{
+    uint64_t wakes;
+
+    if (tracker->state == WM_TRACKER_NEW)
+        return WM_OK;
+    if (tracker->state != WM_TRACKER_STOPPED)
+        return wm_fail(err, WM_EINVAL, "this tracker has not been stopped");
+    forget_run(tracker);
+    wm_run_forget_target(&tracker->run);
+    pthread_mutex_destroy(&tracker->lock);
+    pthread_mutex_destroy(&tracker->stop_lock);
+    *tracker = renewed(tracker);
+    pthread_mutex_init(&tracker->lock, NULL);
+    pthread_mutex_init(&tracker->stop_lock, NULL);
+    /* A wake of the run before is none of the next. */
+    if (read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
+        return wm_fail_errno(err, "tracker: eventfd");
+    return WM_OK;
 }
 
 int wm_track_check_new(const struct wm_tracker *tracker, struct wm_error *err)
@@ -210,13 +263,14 @@ static int64_t find_deadline(int64_t begun_ns)
 int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
 {
     int64_t begun_ns = wm_clock_monotonic_ns();
+    bool waits = tracker->waits_for_drivers;
     const char *name;
 
     for (size_t i = 0; (name = wm_source_name(i)) != NULL; i++) {
         if (wm_source_traits(name)->cpu_sensor == WM_SENSOR_MODEL &&
             !tracker->wants_estimate && wm_source_set_has_cpu_energy(tracker->sources))
             continue;
-        int status = add(tracker, name, find_deadline(begun_ns), err);
+        int status = add(tracker, name, waits ? 0 : find_deadline(begun_ns), err);
         if (status == WM_EINVAL || status == WM_ENOMEM)
             return status;
     }
@@ -318,6 +372,32 @@ int wm_tracker_exit_code(const struct wm_tracker *tracker)
 int wm_tracker_exit_signal(const struct wm_tracker *tracker)
 {
     return tracker->result.exit_signal;
+}
+
+static double seconds_of(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+int wm_tracker_batch_run(const struct wm_tracker *tracker, size_t index,
+                         struct wm_tracker_run *ret_run)
+{
+    const struct wm_batch *batch = tracker->batch;
+
+    if (!batch || index >= batch->done)
+        return WM_ENOENT;
+    const struct wm_batch_run *run = &batch->runs[index];
+    int status = run->wait_status;
+    *ret_run = (struct wm_tracker_run) {
+        .time_s = (double)(run->end_ns - run->begin_ns) / 1e9,
+        .user_s = seconds_of(run->usage.ru_utime),
+        .system_s = seconds_of(run->usage.ru_stime),
+        .exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+        .max_memory_bytes = run->usage.ru_maxrss > batch->inherited_kb
+                                ? (double)run->usage.ru_maxrss * 1024
+                                : 0,
+    };
+    return WM_OK;
 }
 
 /* Before this nothing has been handed out. */

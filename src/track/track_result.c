@@ -258,7 +258,8 @@ void wm_track_take_cost(struct wm_tracker *tracker)
         result->tool_cpu_seconds.number += (double)cost_ns / 1e9;
         return;
     }
-    result->tool_cpu_seconds.number += (double)wm_clock_process_cpu_ns() / 1e9;
+    result->tool_cpu_seconds.number +=
+        (double)(wm_clock_process_cpu_ns() - tracker->process_base_ns) / 1e9;
 
     /* Not getrusage(): its high-water mark is inherited through exec, so that a large
      * launcher's memory would be reported as ours. */

@@ -134,9 +134,9 @@ static int prepare(struct wm_tracker *tracker, const char *mode, bool own_number
         status = wm_track_make_channels(tracker, own_numbers, err);
     if (status == WM_OK && wm_source_set_pending_since(tracker->sources) != 0)
         return wm_track_begin_late(tracker, own_numbers, err);
-    if (status == WM_OK)
+    if (status == WM_OK && !tracker->is_renewed)
         status = wm_track_describe_gpus(tracker, err);
-    if (status == WM_OK && tracker->baseline_ns > 0)
+    if (status == WM_OK && tracker->baseline_ns > 0 && !tracker->is_renewed)
         status = take_baseline(tracker, err);
     return status < 0 ? status : wm_track_make_takers(tracker, err);
 }
@@ -223,11 +223,17 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
         status = wm_account_new(&tracker->account, err);
     if (status == WM_OK)
         status = make_regions(tracker, err);
+    const struct wm_launch_plan plan = {
+        .path = path,
+        .argv = argv,
+        .variable = WM_REGIONS_VARIABLE,
+        .value = tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
+        .waits_all = tracker->wait_all,
+        .is_silent = tracker->is_silent,
+        .batch = tracker->batch,
+    };
     if (status == WM_OK)
-        status =
-            wm_launch_new(path, argv, WM_REGIONS_VARIABLE,
-                          tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
-                          tracker->wait_all, &tracker->launch, err);
+        status = wm_launch_new(&plan, &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
         status = wm_account_expect(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
@@ -298,6 +304,24 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
         status = WM_EIO;
         if (err)
             err->status = status;
+    }
+    return status;
+}
+
+int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[], size_t count,
+                           bool goes_on, struct wm_error *err)
+{
+    int status = wm_track_check_new(tracker, err);
+
+    if (status == WM_OK && (count == 0 || count > WM_TRACKER_BATCH_MAX))
+        status = wm_fail(err, WM_EINVAL, "a batch has 1 to %d runs", WM_TRACKER_BATCH_MAX);
+    if (status == WM_OK)
+        status = wm_batch_new(count, goes_on, &tracker->batch, err);
+    if (status == WM_OK)
+        status = wm_tracker_start_command(tracker, argv, err);
+    if (status < 0) {
+        wm_batch_free(tracker->batch);
+        tracker->batch = NULL;
     }
     return status;
 }

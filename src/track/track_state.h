@@ -38,7 +38,8 @@ struct wm_channel_gap {
 
 struct wm_tracker {
     enum wm_tracker_state state;
-    bool own_process, self, wait_all;
+    bool own_process, self, wait_all, is_silent, waits_for_drivers;
+    bool is_renewed;     /* what is known of the machine stands since its first run */
     bool wants_estimate; /* the user gave watts for the estimate of the CPUs */
     int64_t baseline_ns;
     bool baseline_anyway;
@@ -54,6 +55,7 @@ struct wm_tracker {
     struct wm_tree *tree;
     struct wm_account *account;
     struct wm_launch *launch; /* of a command only */
+    struct wm_batch *batch;   /* the runs of a command that is run back to back, or NULL */
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
     struct wm_recording *live;        /* the ticks for a view, NULL: nobody has asked */
@@ -79,14 +81,15 @@ struct wm_tracker {
     int wake_fd; /* an eventfd that ends the thread's waiting */
 
     int64_t interval_ns;
-    int64_t start_ns;     /* of the first tick */
-    int64_t tick_ns;      /* of the last one that was handed out */
-    int64_t due_ns;       /* of the next one */
-    int64_t look_ns;      /* when the tree is looked at before its first tick is due */
-    int64_t cost_ns;      /* CPU time in functions of the tracker that have returned */
-    int64_t begun_ns;     /* the thread's CPU clock when the one now at work began */
-    int64_t self_base_ns; /* the cost when the CPU time of "self" began to count */
-    pid_t owner;          /* a child that the program forks is not to touch it */
+    int64_t start_ns;        /* of the first tick */
+    int64_t tick_ns;         /* of the last one that was handed out */
+    int64_t due_ns;          /* of the next one */
+    int64_t look_ns;         /* when the tree is looked at before its first tick is due */
+    int64_t cost_ns;         /* CPU time in functions of the tracker that have returned */
+    int64_t begun_ns;        /* the thread's CPU clock when the one now at work began */
+    int64_t self_base_ns;    /* the cost when the CPU time of "self" began to count */
+    int64_t process_base_ns; /* the CPU time of this process in the runs before */
+    pid_t owner;             /* a child that the program forks is not to touch it */
 
     pthread_mutex_t lock;      /* held while what was measured changes, for its report */
     pthread_mutex_t stop_lock; /* one stop waits for another */
@@ -207,6 +210,9 @@ int wm_run_set_command_of(struct wm_run *run, const char *procfs, pid_t pid,
 
 int wm_run_add_note(struct wm_run *run, const char *key, const char *value,
                     struct wm_error *err);
+
+/* Leaves what is known of the machine and its sources. */
+void wm_run_forget_target(struct wm_run *run);
 
 int wm_run_set_regions_remark(struct wm_run *run, const char *remark, struct wm_error *err);
 

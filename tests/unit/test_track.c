@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -648,6 +649,108 @@ static void test_recording_has_the_same_report(void **state)
     }
 }
 
+/* Both runs are in one recording, and each has the figures of its own alone. */
+static void test_renewed(void **state)
+{
+    static char *const short_run[] = { (char *)"sh", (char *)"-c", (char *)"exit 3", NULL };
+    const char *dir = *state;
+    char path[256];
+    struct wm_recording *recording = NULL;
+
+    snprintf(path, sizeof(path), "%s/r.sqlite", dir);
+    struct wm_tracker *tracker = new_tracker(5 * MILLISECOND);
+    assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
+    assert_int_equal(wm_tracker_renew(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_NEW, NULL), WM_OK);
+    assert_int_equal(wm_tracker_note(tracker, "which", "first", NULL), WM_OK);
+    assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, NULL), WM_OK);
+    assert_int_equal(wm_tracker_renew(tracker, NULL), WM_EINVAL);
+    run_to_end(tracker);
+    assert_int_equal(wm_tracker_renew(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_exit_code(tracker), -1);
+    assert_int_equal(wm_tracker_pid(tracker), 0);
+    assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_APPEND, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start_command(tracker, short_run, NULL), WM_OK);
+    run_to_end(tracker);
+    assert_int_equal(wm_tracker_exit_code(tracker), 3);
+
+    for (size_t run = 0; run < 2; run++) {
+        struct wm_report *report = NULL;
+        const char *value = NULL;
+        assert_int_equal(wm_recording_open(path, run, &recording, NULL), WM_OK);
+        assert_int_equal(wm_report_from_recording(recording, &report, NULL), WM_OK);
+        assert_string_equal(wm_report_word(report, 0), run == 0 ? "sleep" : "sh");
+        assert_int_equal(wm_report_note(report, 0, &value) != NULL, run == 0);
+        wm_report_free(report);
+        wm_recording_close(recording);
+    }
+    wm_tracker_free(tracker);
+}
+
+static void test_batch(void **state)
+{
+    static char *const fails[] = { (char *)"sh", (char *)"-c", (char *)"kill -9 $$", NULL };
+    static char *const works[] = { (char *)"sh", (char *)"-c", (char *)"sleep 0.01", NULL };
+    static char *const missing[] = { (char *)"no-such-command", NULL };
+    static const struct {
+        const char *what;
+        char *const *argv;
+        bool goes_on;
+        size_t done;
+        int run_code, code;
+    } cases[] = {
+        { "all", works, false, 5, 0, 0 },
+        { "the first fails", fails, false, 1, 137, 137 },
+        { "all fail", fails, true, 5, 137, 137 },
+    };
+    struct wm_tracker_run run;
+    (void)state;
+
+    struct wm_tracker *tracker = new_tracker(5 * MILLISECOND);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].what);
+        assert_int_equal(
+            wm_tracker_start_batch(tracker, cases[i].argv, 5, cases[i].goes_on, NULL),
+            WM_OK);
+        run_to_end(tracker);
+        assert_int_equal(wm_tracker_exit_code(tracker), cases[i].code);
+        double sum_s = 0;
+        for (size_t r = 0; r < cases[i].done; r++) {
+            assert_int_equal(wm_tracker_batch_run(tracker, r, &run), WM_OK);
+            assert_int_equal(run.exit_code, cases[i].run_code);
+            assert_true(run.time_s >= (i == 0 ? 0.01 : 0));
+            assert_true(run.user_s + run.system_s >= 0);
+            sum_s += run.time_s;
+        }
+        assert_int_equal(wm_tracker_batch_run(tracker, cases[i].done, &run), WM_ENOENT);
+        assert_true(number(tracker, "compute_time.time") >= sum_s);
+        assert_int_equal(wm_tracker_renew(tracker, NULL), WM_OK);
+    }
+    assert_int_equal(wm_tracker_start_batch(tracker, works, 0, false, NULL), WM_EINVAL);
+    assert_int_equal(wm_tracker_start_batch(tracker, missing, 5, true, NULL), WM_ENOENT);
+    assert_int_equal(wm_tracker_batch_run(tracker, 0, &run), WM_ENOENT);
+    wm_tracker_free(tracker);
+}
+
+/* A script without its interpreter is found, but cannot be executed. */
+static void test_batch_that_cannot_be_executed(void **state)
+{
+    const char *dir = *state;
+    char path[256];
+    char *const argv[] = { path, NULL };
+    struct wm_tracker_run run;
+
+    snprintf(path, sizeof(path), "%s/script", dir);
+    FILE *script = fopen(path, "w");
+    fputs("#!/no/such/interpreter\n", script);
+    fclose(script);
+    chmod(path, 0755);
+    struct wm_tracker *tracker = new_tracker(0);
+    assert_int_equal(wm_tracker_start_batch(tracker, argv, 5, true, NULL), WM_ENOENT);
+    assert_int_equal(wm_tracker_batch_run(tracker, 0, &run), WM_ENOENT);
+    wm_tracker_free(tracker);
+}
+
 UNIT(track)
 {
     const struct CMUnitTest tests[] = {
@@ -671,6 +774,10 @@ UNIT(track)
         cmocka_unit_test(test_signal),
         cmocka_unit_test(test_poll_is_interrupted),
         cmocka_unit_test(test_ticks_allocate_nothing),
+        cmocka_unit_test_setup_teardown(test_renewed, test_make_dir, test_remove_dir),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test_setup_teardown(test_batch_that_cannot_be_executed, test_make_dir,
+                                        test_remove_dir),
         cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_late_allocation_failure, test_make_dir,

@@ -89,8 +89,8 @@ static struct wm_launch *launch(char *const argv[])
     char *path = NULL;
 
     assert_int_equal(wm_launch_find(argv[0], &path, &err), WM_OK);
-    if (wm_launch_new(path, argv, "WM_TEST", NULL, false, &launch, &err) < 0 ||
-        wm_launch_wait_fork(launch, &err) < 0)
+    const struct wm_launch_plan plan = { .path = path, .argv = argv };
+    if (wm_launch_new(&plan, &launch, &err) < 0 || wm_launch_wait_fork(launch, &err) < 0)
         fail_msg("%s", err.text);
     free(path);
     return launch;
@@ -215,8 +215,11 @@ static void test_allocation_failure(void **state)
 
         test_fail_allocation(nth);
         int status = wm_launch_find("true", &path, NULL);
+        const struct wm_launch_plan plan = {
+            .path = path, .argv = argv, .variable = "WM_TEST", .value = "value"
+        };
         if (status == WM_OK)
-            status = wm_launch_new(path, argv, "WM_TEST", "value", false, &one, NULL);
+            status = wm_launch_new(&plan, &one, NULL);
         test_fail_allocation(-1);
         free(path);
         if (status == WM_OK) {

@@ -70,10 +70,8 @@ struct progress {
 
 /* Everything the two new processes need, made ready before the fork. */
 struct plan {
-    const char *path;
-    char *const *argv;
+    struct wm_launch_plan wanted;
     char *const *environment;
-    bool waits_all;
     int channel_fd; /* the launcher's end */
     sigset_t old_mask;
     struct sigaction old_child_action; /* of SIGCHLD */
@@ -158,6 +156,28 @@ static void restore_signals(const struct plan *plan)
     sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
 }
 
+static void be_silent(void)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
+        dup2(null, fd);
+}
+
+/* Returns the errno of what cannot be executed. */
+static int execute(const struct plan *plan, int exec_fd)
+{
+    const struct wm_launch_plan *wanted = &plan->wanted;
+
+    if (wanted->is_silent)
+        be_silent();
+    if (wanted->batch)
+        return wm_batch_be(wanted->batch, wanted->path, wanted->argv, plan->environment,
+                           exec_fd);
+    execvpe(wanted->path, wanted->argv, plan->environment);
+    return errno;
+}
+
 _Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
     struct progress progress = { 0 };
@@ -172,9 +192,7 @@ _Noreturn static void be_command(const struct plan *plan, int exec_fd)
     progress.inherited_kb = usage.ru_maxrss;
     if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
         _exit(126);
-    execvpe(plan->path, plan->argv, plan->environment);
-
-    progress.number = errno;
+    progress.number = execute(plan, exec_fd);
     if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
         _exit(126);
     _exit(progress.number == ENOENT ? 127 : 126);
@@ -329,7 +347,7 @@ _Noreturn static void be_launcher(struct plan *plan)
     keep_only(&channel_fd, &exec_fd);
     long inherited_kb = 0;
     if (watch_exec(channel_fd, exec_fd, &inherited_kb))
-        reap_until(command, channel_fd, plan->waits_all, inherited_kb);
+        reap_until(command, channel_fd, plan->wanted.waits_all, inherited_kb);
     else
         waitpid(command, NULL, 0);
     _exit(0);
@@ -396,29 +414,27 @@ static char **make_environment(char *entry)
     return made;
 }
 
-int wm_launch_new(const char *path, char *const argv[], const char *variable,
-                  const char *value, bool waits_all, struct wm_launch **ret_launch,
+int wm_launch_new(const struct wm_launch_plan *wanted, struct wm_launch **ret_launch,
                   struct wm_error *err)
 {
-    struct plan plan = {
-        .path = path, .argv = argv, .environment = wm_env_all(), .waits_all = waits_all
-    };
+    struct plan plan = { .wanted = *wanted, .environment = wm_env_all() };
     char *entry = NULL, **made = NULL;
 
     struct wm_launch *launch = calloc(1, sizeof(*launch));
     if (!launch)
-        return wm_fail_memory(err, path);
+        return wm_fail_memory(err, wanted->path);
     launch->channel_fd = -1;
     launch->launcher = -1;
-    launch->waits_all = waits_all;
-    launch->name = strdup(argv[0]);
-    if (value && asprintf(&entry, "%s=%s", variable, value) < 0)
+    launch->waits_all = wanted->waits_all;
+    launch->name = strdup(wanted->argv[0]);
+    if (wanted->value && asprintf(&entry, "%s=%s", wanted->variable, wanted->value) < 0)
         entry = NULL;
     if (entry)
         plan.environment = made = make_environment(entry);
 
-    bool is_made = launch->name && (!value || made);
-    int status = is_made ? fork_launcher(launch, &plan, err) : wm_fail_memory(err, path);
+    bool is_made = launch->name && (!wanted->value || made);
+    int status =
+        is_made ? fork_launcher(launch, &plan, err) : wm_fail_memory(err, wanted->path);
     free(made);
     free(entry);
     if (status < 0) {

@@ -17,6 +17,7 @@
 
 #include "base/base_error.h"
 #include "base/text/base_number.h"
+#include "track/launch/track_batch.h"
 
 struct wm_launch;
 
@@ -33,12 +34,20 @@ struct wm_launch_end {
  * WM_EACCES: there is, but it cannot be executed. The caller frees it. */
 int wm_launch_find(const char *name, char **ret_path, struct wm_error *err);
 
-/* Forks the launcher, which forks the command, which stops at its gate. `path` is
- * what is executed. Its environment is the caller's, but that `variable` has that value;
- * NULL: it stays what it is. `waits_all`: the session ends with the last of the processes
- * that the command leaves behind. */
-int wm_launch_new(const char *path, char *const argv[], const char *variable,
-                  const char *value, bool waits_all, struct wm_launch **ret_launch,
+/* How a command is started. All zero but `path` and `argv` is right as a rule. */
+struct wm_launch_plan {
+    const char *path; /* what is executed */
+    char *const *argv;
+    const char *variable, *value; /* of the environment, which else is the caller's; a value
+                                   * of NULL: all of it is */
+    bool waits_all; /* the session ends with the last process that the command leaves behind
+                     */
+    bool is_silent; /* its standard input, output and error are /dev/null */
+    struct wm_batch *batch; /* of runs, borrowed; NULL: one */
+};
+
+/* Forks the launcher, which forks the command, which stops at its gate. */
+int wm_launch_new(const struct wm_launch_plan *plan, struct wm_launch **ret_launch,
                   struct wm_error *err);
 
 /* Waits until the command is there; before, it has no pid. */

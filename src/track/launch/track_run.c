@@ -242,6 +242,36 @@ int wm_run_add_note(struct wm_run *run, const char *key, const char *value,
     return add_pair(&run->notes, &run->note_count, key, value, err);
 }
 
+static void forget_text(char **text)
+{
+    free(*text);
+    *text = NULL;
+}
+
+static void forget_pairs(struct wm_pair **pairs, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++) {
+        free((*pairs)[i].key);
+        free((*pairs)[i].value);
+    }
+    free(*pairs);
+    *pairs = NULL;
+    *count = 0;
+}
+
+void wm_run_forget_target(struct wm_run *run)
+{
+    for (size_t i = 0; i < run->command_count; i++)
+        free(run->command[i]);
+    free(run->command);
+    run->command = NULL;
+    run->command_count = 0;
+    forget_pairs(&run->notes, &run->note_count);
+    forget_pairs(&run->environment, &run->environment_count);
+    forget_text(&run->mode);
+    forget_text(&run->regions_remark);
+}
+
 int wm_run_set_regions_remark(struct wm_run *run, const char *remark, struct wm_error *err)
 {
     return set_text(&run->regions_remark, remark, err);
