@@ -166,6 +166,17 @@ static enum wm_record_mode record_mode(const struct measure_args *args)
     return args->output.overwrite ? WM_RECORD_OVERWRITE : WM_RECORD_NEW;
 }
 
+int measure_describe(const struct measure_args *args, bool is_first,
+                     struct wm_tracker *tracker, struct wm_error *err)
+{
+    enum wm_record_mode mode = is_first ? record_mode(args) : WM_RECORD_APPEND;
+    int status = add_notes(tracker, &args->notes, err);
+
+    if (status == WM_OK && args->record)
+        status = wm_tracker_record(tracker, args->record, mode, err);
+    return status < 0 ? status : add_experiment(tracker, args, err);
+}
+
 int measure_prepare(const char *name, const struct measure_args *args, pid_t pid,
                     const struct cmd_streams *io, struct wm_tracker **ret_tracker)
 {
@@ -177,6 +188,8 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         .baseline_ns = args->baseline_ns,
         .baseline_anyway = args->baseline_anyway,
         .wait_all = args->wait_all,
+        .silent = args->silent,
+        .wait_for_drivers = args->wait_for_drivers,
         .visible_to = pid,
         .own_process = true,
     };
@@ -191,11 +204,7 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
     if (status == WM_OK)
         status = wm_tracker_add_all(tracker, &err);
     if (status == WM_OK)
-        status = add_notes(tracker, &args->notes, &err);
-    if (status == WM_OK && args->record)
-        status = wm_tracker_record(tracker, args->record, record_mode(args), &err);
-    if (status == WM_OK)
-        status = add_experiment(tracker, args, &err);
+        status = measure_describe(args, true, tracker, &err);
     if (status < 0) {
         wm_tracker_free(tracker);
         return output_failure(name, &err, io);
@@ -245,7 +254,7 @@ static void handle(int number, siginfo_t *info, void *context)
     if (info->si_code == SI_USER && info->si_pid == getpid())
         return; /* a pipe without a reader, a file too large: the write has failed */
     if (number != SIGUSR1 && number != SIGUSR2)
-        interrupted = 1;
+        interrupted = number;
     has_come[number] = 1;
     if (info->si_code == SI_KERNEL && (number == SIGINT || number == SIGQUIT))
         shown_key = 1;
@@ -328,6 +337,11 @@ void measure_release_streams(bool keep_output)
 }
 
 bool measure_is_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+int measure_interruption(void)
 {
     return interrupted;
 }

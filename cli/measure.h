@@ -20,6 +20,7 @@ struct measure_args {
     int64_t baseline_ns; /* these three of `run` alone */
     bool baseline_anyway;
     bool wait_all;
+    bool silent, wait_for_drivers; /* of repeated commands */
     struct cmd_list notes;
     const char *experiment, *name, *description, *model_card, *metrics;
 };
@@ -32,6 +33,11 @@ extern const struct cmd_option measure_experiment_options[];
  * CMD_DONE, or the status of the process after saying why. */
 int measure_prepare(const char *name, const struct measure_args *args, pid_t pid,
                     const struct cmd_streams *io, struct wm_tracker **ret_tracker);
+
+/* Gives a new tracker its tags and the place that the options name. The first run decides
+ * whether that is replaced; the others are appended. */
+int measure_describe(const struct measure_args *args, bool is_first,
+                     struct wm_tracker *tracker, struct wm_error *err);
 
 /* From here on the signals that end a process are caught, unless they were ignored. */
 void measure_catch_signals(void);
@@ -57,6 +63,9 @@ void measure_end_line_of_key(const struct cmd_streams *io);
 
 /* Whether a signal came that asks a process to end. */
 bool measure_is_interrupted(void);
+
+/* Which one; 0: none came. */
+int measure_interruption(void);
 
 /* Dies of the signal that ended the command, where it is one that asks a process to end
  * and reached us as well: so a shell ends its own loop. Else returns `code`. */

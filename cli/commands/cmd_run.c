@@ -7,27 +7,27 @@
 #include "cmd_config.h"
 #include "measure.h"
 #include "module.h"
+#include "repeat/repeat.h"
 
 struct run_args {
-    struct measure_args measure;
+    struct repeat_args repeat;
     const char *cap;
-    struct cmd_list command;
     bool nvtx;
 };
 
 static const struct cmd_option run_options[] = {
     { .name = "baseline",
       .type = CMD_DURATION,
-      .slot = offsetof(struct run_args, measure.baseline_ns),
+      .slot = offsetof(struct run_args, repeat.measure.baseline_ns),
       .placeholder = "TIME",
       .help = "measure the idle machine for TIME before the command starts",
       .min = "100ms",
       .max = "1h" },
     { .name = "baseline-anyway",
-      .slot = offsetof(struct run_args, measure.baseline_anyway),
+      .slot = offsetof(struct run_args, repeat.measure.baseline_anyway),
       .help = "use it though the machine was busy for more than 5 % of it" },
     { .name = "wait-all",
-      .slot = offsetof(struct run_args, measure.wait_all),
+      .slot = offsetof(struct run_args, repeat.measure.wait_all),
       .help = "measure until all that the command has started has ended, daemons, too" },
     { .name = "cap",
       .slot = offsetof(struct run_args, cap),
@@ -40,10 +40,15 @@ static const struct cmd_option run_options[] = {
     { 0 },
 };
 
-static const struct cmd_option *const options[] = {
-    measure_options,     run_options,          measure_experiment_options, output_options,
-    output_unit_options, output_price_options, output_carbon_options,      NULL
-};
+static const struct cmd_option *const options[] = { measure_options,
+                                                    run_options,
+                                                    repeat_options,
+                                                    measure_experiment_options,
+                                                    output_options,
+                                                    output_unit_options,
+                                                    output_price_options,
+                                                    output_carbon_options,
+                                                    NULL };
 
 /* Once the command has ended, a signal ends the waiting for what is left of it. */
 static bool is_given_up(const struct wm_tracker *tracker)
@@ -55,15 +60,15 @@ static bool is_given_up(const struct wm_tracker *tracker)
 static int track(const struct run_args *args, const struct cmd_streams *io,
                  struct wm_tracker *tracker, struct caps_held *held, int *ret_signal)
 {
-    const struct output_args *output = &args->measure.output;
+    const struct output_args *output = &args->repeat.measure.output;
     struct wm_error err;
     int state;
 
     measure_catch_signals();
-    if (args->measure.baseline_ns > 0 && !args->measure.quiet)
+    if (args->repeat.measure.baseline_ns > 0 && !args->repeat.measure.quiet)
         fprintf(io->chat, "wattmeter run: measuring the idle machine for %g s\n",
-                (double)args->measure.baseline_ns / 1e9);
-    if (wm_tracker_start_command(tracker, args->command.words, &err) < 0) {
+                (double)args->repeat.measure.baseline_ns / 1e9);
+    if (wm_tracker_start_command(tracker, args->repeat.command.words, &err) < 0) {
         *ret_signal = measure_early_signal();
         return measure_start_failure("run", &err, io);
     }
@@ -73,11 +78,11 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     do
         state = wm_tracker_poll(tracker, -1, &err);
     while (state == WM_TRACKER_RUNNING && !is_given_up(tracker));
-    if (state < 0 && !args->measure.quiet)
+    if (state < 0 && !args->repeat.measure.quiet)
         output_failure("run", &err, io);
 
     int ended = caps_end("run", io, held);
-    int written = measure_finish("run", &args->measure, io, tracker);
+    int written = measure_finish("run", &args->repeat.measure, io, tracker);
     int code = wm_tracker_exit_code(tracker);
     *ret_signal = wm_tracker_exit_signal(tracker);
     if (code < 0)
@@ -117,21 +122,31 @@ static int inject_nvtx(const struct cmd_streams *io)
     return code;
 }
 
-/* Under the caps, if there are any, which the report names. */
+static int track_once(const struct run_args *args, const struct cmd_streams *io,
+                      struct wm_tracker *tracker, struct caps_held *held, int *ret_signal)
+{
+    struct wm_error err;
+
+    if (args->cap && wm_tracker_note(tracker, "cap", held->note, &err) < 0)
+        return output_failure("run", &err, io);
+    return track(args, io, tracker, held, ret_signal);
+}
+
+/* Under the caps, if there are any, which the report names. `tracker` is NULL where the
+ * command is repeated. */
 static int track_capped(const struct run_args *args, const struct cmd_streams *io,
                         struct wm_tracker *tracker, int *ret_signal)
 {
     struct caps_held held = { 0 };
-    struct wm_error err;
 
-    int code = args->cap ? caps_begin("run", args->cap, args->command.words[0], io, &held)
-                         : CMD_DONE;
+    int code = args->cap
+                   ? caps_begin("run", args->cap, args->repeat.command.words[0], io, &held)
+                   : CMD_DONE;
     if (code != CMD_DONE)
         return code;
-    if (args->cap && wm_tracker_note(tracker, "cap", held.note, &err) < 0)
-        code = output_failure("run", &err, io);
-    else
-        code = track(args, io, tracker, &held, ret_signal);
+    code = tracker
+               ? track_once(args, io, tracker, &held, ret_signal)
+               : repeat_run(&args->repeat, args->cap ? held.note : NULL, io, ret_signal);
     int ended = caps_end("run", io, &held);
     return code == CMD_DONE ? ended : code;
 }
@@ -139,14 +154,17 @@ static int track_capped(const struct run_args *args, const struct cmd_streams *i
 static int run_run(const void *opaque, const struct cmd_streams *io)
 {
     const struct run_args *args = opaque;
-    struct wm_tracker *tracker;
+    struct wm_tracker *tracker = NULL;
     int signal_number = 0;
+    bool is_repeated = false;
 
-    if (args->measure.baseline_anyway && args->measure.baseline_ns == 0)
+    if (args->repeat.measure.baseline_anyway && args->repeat.measure.baseline_ns == 0)
         return output_misused("run", io, "--baseline-anyway needs --baseline");
-    int code = args->nvtx ? inject_nvtx(io) : CMD_DONE;
-    if (code == CMD_DONE)
-        code = measure_prepare("run", &args->measure, 0, io, &tracker);
+    int code = repeat_find_wanted(&args->repeat, io, &is_repeated);
+    if (code == CMD_DONE && args->nvtx)
+        code = inject_nvtx(io);
+    if (code == CMD_DONE && !is_repeated)
+        code = measure_prepare("run", &args->repeat.measure, 0, io, &tracker);
     if (code != CMD_DONE)
         return code;
     code = track_capped(args, io, tracker, &signal_number);
@@ -175,6 +193,16 @@ const struct cmd cmd_run = {
         "back at its end, and within a second where wattmeter is killed; see "
         "wattmeter-cap(1). Where a cap cannot be set the command is not started.\n"
         "\n"
+        "With --repeat the command runs N times, in turns with those of --vs, and the "
+        "results are printed on standard output: means, their 95 % intervals, and what "
+        "differs by more than chance. The commands get no input, and what they print is "
+        "discarded, but with --show-output. A command in one word is split as a shell "
+        "would "
+        "split it; no shell is started but with --shell. Commands that are too short for "
+        "the "
+        "energy sensor run several times back to back. The first run that fails ends it "
+        "with its status, but with --ignore-failure.\n"
+        "\n"
         "The status is that of the command, or 128 plus the number of the signal "
         "that ended "
         "it. Where that is SIGINT (Ctrl-C), SIGTERM, SIGHUP or SIGQUIT and wattmeter "
@@ -187,7 +215,7 @@ const struct cmd cmd_run = {
         "that is lost on standard error changes nothing.",
     .example = "wattmeter run --record run.sqlite -- python3 train.py --epochs 3",
     .operands = "[--] COMMAND [ARG...]",
-    .operands_slot = offsetof(struct run_args, command),
+    .operands_slot = offsetof(struct run_args, repeat.command),
     .operands_min = 1,
     .operands_max = (size_t)-1,
     .runs_command = true,

@@ -283,6 +283,7 @@ struct wm_report_device {
     const char *source;     /* of what is no GPU: "rapl" */
     const char *method;     /* of its energy: "counter", "integral of power" */
     const char *sensor;     /* what is known of it */
+    double period_s;        /* between two updates of it; 0: not known */
     bool has_driver_number; /* of a GPU: */
     int driver_number;      /* NVML's, which may differ from CUDA's */
     enum wm_device_kind kind;

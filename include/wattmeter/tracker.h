@@ -234,7 +234,7 @@ WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Makes a stopped tracker a new one for the next run, which saves opening the sources once
  * more. Its options, its sources and the baseline stay; tags, recording and metrics are to
- * be given again. */
+ * be given again, also those of one that is new still. */
 WM_API int wm_tracker_renew(struct wm_tracker *tracker, struct wm_error *err);
 
 /* How the command ended: its exit status, or 128 plus the signal that killed

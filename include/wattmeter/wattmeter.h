@@ -15,6 +15,7 @@
 #include "wattmeter/gpu.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/region.h"
+#include "wattmeter/repeat.h"
 #include "wattmeter/report.h"
 #include "wattmeter/source.h"
 #include "wattmeter/tracker.h"

@@ -358,6 +358,7 @@ static struct wm_report_device gpu_facts(const struct wm_gpu_usage *gpu)
         .uuid = gpu->uuid,
         .method = text_or_null(gpu->figure.method),
         .sensor = text_or_null(gpu->figure.sensor),
+        .period_s = gpu->figure.period_s,
         .has_driver_number = gpu->has_index,
         .driver_number = gpu->index,
         .kind = WM_DEVICE_GPU,
@@ -373,6 +374,7 @@ static struct wm_report_device device_facts(const struct wm_device_energy *devic
         .source = device->source,
         .method = text_or_null(device->figure.method),
         .sensor = text_or_null(device->figure.sensor),
+        .period_s = device->figure.period_s,
         .kind = device->kind,
         .origin = device->origin,
     };

@@ -55,6 +55,7 @@ struct wm_spread {
 struct wm_energy_figure {
     struct wm_value energy;      /* J */
     double covered_s;            /* the time that it covers */
+    double period_s;             /* of its sensor; 0: not known */
     char method[64];             /* "counter", "integral of power", ... */
     struct wm_value uncertainty; /* ratio: the truth lies within it with 95 % confidence */
     double systematic, random;   /* what it is made of, where it is known: the sensor's */

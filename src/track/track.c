@@ -115,7 +115,8 @@ static struct wm_tracker renewed(const struct wm_tracker *tracker)
         .own_process = tracker->own_process,
         .wait_all = tracker->wait_all,
         .is_silent = tracker->is_silent,
-        .is_renewed = true,
+        .is_renewed = tracker->is_renewed || tracker->state == WM_TRACKER_STOPPED,
+        .baseline_anyway = tracker->baseline_anyway,
         .baseline_ns = tracker->baseline_ns,
         .run = tracker->run,
         .sources = tracker->sources,
@@ -133,9 +134,7 @@ int wm_tracker_renew(struct wm_tracker *tracker, struct wm_error *err)
 {
     uint64_t wakes;
 
-    if (tracker->state == WM_TRACKER_NEW)
-        return WM_OK;
-    if (tracker->state != WM_TRACKER_STOPPED)
+    if (tracker->state != WM_TRACKER_NEW && tracker->state != WM_TRACKER_STOPPED)
         return wm_fail(err, WM_EINVAL, "this tracker has not been stopped");
     forget_run(tracker);
     wm_run_forget_target(&tracker->run);

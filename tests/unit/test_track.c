@@ -660,6 +660,8 @@ static void test_renewed(void **state)
     snprintf(path, sizeof(path), "%s/r.sqlite", dir);
     struct wm_tracker *tracker = new_tracker(5 * MILLISECOND);
     assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
+    assert_int_equal(wm_tracker_note(tracker, "forgotten", "by then", NULL), WM_OK);
+    assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_NEW, NULL), WM_OK);
     assert_int_equal(wm_tracker_renew(tracker, NULL), WM_OK);
     assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_NEW, NULL), WM_OK);
     assert_int_equal(wm_tracker_note(tracker, "which", "first", NULL), WM_OK);
@@ -681,6 +683,7 @@ static void test_renewed(void **state)
         assert_int_equal(wm_report_from_recording(recording, &report, NULL), WM_OK);
         assert_string_equal(wm_report_word(report, 0), run == 0 ? "sleep" : "sh");
         assert_int_equal(wm_report_note(report, 0, &value) != NULL, run == 0);
+        assert_null(wm_report_note(report, 1, &value));
         wm_report_free(report);
         wm_recording_close(recording);
     }

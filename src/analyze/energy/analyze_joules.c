@@ -267,6 +267,7 @@ static void build_figure(struct wm_report_builder *builder,
         figure->energy.why = wm_build_text(builder, "it does not cover %s",
                                            gap_text(builder, channel, &energy));
     figure->covered_s = energy.span_s - energy.missing_s;
+    figure->period_s = energy.period_s;
     wm_uncertainty_find(&device->joules, &energy, &uncertainty);
     build_uncertainty(&energy, &uncertainty, figure);
     describe_sensor(&device->joules, energy.method, figure);

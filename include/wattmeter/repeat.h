@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * repeat.h - commands that are run again and again, and how they compare.
+ *
+ *     const struct wm_repeat_options options = { .seed = 1 };
+ *     struct wm_repeat *repeat;
+ *     size_t order[2];
+ *     if (wm_repeat_new(&options, &repeat, &err) < 0)
+ *         return fail(&err);
+ *     wm_repeat_add_command(repeat, &(struct wm_repeat_command) { .command = "old" },
+ * &err); wm_repeat_add_command(repeat, &(struct wm_repeat_command) { .command = "new" },
+ * &err); for (size_t round = 0; round < 20; round++) { wm_repeat_order(repeat, round,
+ * order); for (size_t i = 0; i < 2; i++) { struct wm_repeat_run run = measure(order[i]);
+ *             wm_repeat_add_run(repeat, order[i], &run, &err);
+ *         }
+ *     }
+ *     wm_repeat_print(repeat, WM_REPEAT_TEXT, 0, stdout, &err);
+ *     wm_repeat_free(repeat);
+ *
+ * The runs of one round are a pair. Commands change places from one round to the next
+ * (A B B A), so that a machine that becomes warmer or slower does so for all of them alike.
+ * The texts are copied. The rules of source.h hold here too.
+ */
+#ifndef WATTMETER_REPEAT_H
+#define WATTMETER_REPEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "wattmeter/api.h"
+#include "wattmeter/error.h"
+#include "wattmeter/report.h"
+#include "wattmeter/tracker.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct wm_repeat;
+
+/* Zero-initialize it for the defaults. */
+struct wm_repeat_options {
+    uint64_t seed;    /* of the order of the commands */
+    double threshold; /* a smaller difference counts as none, a ratio; 0: 0.01 */
+    size_t reference; /* the command that the others are compared with */
+};
+
+WM_API int wm_repeat_new(const struct wm_repeat_options *options,
+                         struct wm_repeat **ret_repeat, struct wm_error *err);
+
+/* Accepts NULL. */
+WM_API void wm_repeat_free(struct wm_repeat *repeat);
+
+struct wm_repeat_command {
+    const char *command;           /* the command line */
+    const char *name;              /* NULL: the command line */
+    const char *const *parameters; /* name, value, name, value, ..., NULL; may be NULL */
+};
+
+/* Adds the next command; its number is how many there were. Before the first run. */
+WM_API int wm_repeat_add_command(struct wm_repeat *repeat,
+                                 const struct wm_repeat_command *command,
+                                 struct wm_error *err);
+
+/* The order of the commands in a round, from 0. `ret_commands` has room for all. */
+WM_API void wm_repeat_order(const struct wm_repeat *repeat, size_t round,
+                            size_t *ret_commands);
+
+struct wm_repeat_run {
+    const struct wm_report *report;
+    int exit_code;
+
+    /* Of a batch: its runs. The figures of the report are divided by their number. */
+    const struct wm_tracker_run *batch;
+    size_t batch_count;
+};
+
+/* How many runs of a command a batch needs so that it lasts ten periods of the slowest
+ * sensor of energy, after `run`; 1 where one run does, or nothing measures energy. */
+WM_API size_t wm_repeat_batch_size(const struct wm_repeat_run *run);
+
+/* In place of a command's number: a run of the shell that starts them all. Its figures are
+ * subtracted from those of the runs that are added later. */
+#define WM_REPEAT_SHELL ((size_t)-1)
+
+/* Adds the next run of a command. */
+WM_API int wm_repeat_add_run(struct wm_repeat *repeat, size_t command,
+                             const struct wm_repeat_run *run, struct wm_error *err);
+
+/* Adds a note to the results. */
+WM_API int wm_repeat_note(struct wm_repeat *repeat, const char *note, struct wm_error *err);
+
+/* The rounds after which wm_repeat_is_narrow() may be asked: the first such number above
+ * `rounds`; 0: there is no more. */
+WM_API size_t wm_repeat_next_look(size_t rounds);
+
+/* Whether the interval of each command's time, and of its energy where that is known, is no
+ * wider than the mean plus or minus `ratio`. With a confidence that leaves 95 % for all
+ * looks together. */
+WM_API bool wm_repeat_is_narrow(const struct wm_repeat *repeat, double ratio);
+
+enum wm_repeat_format {
+    WM_REPEAT_TEXT,     /* for people */
+    WM_REPEAT_JSON,     /* hyperfine's structure with more in it; see docs/repeat.md */
+    WM_REPEAT_MARKDOWN, /* a table */
+    WM_REPEAT_CSV,      /* a row for each command */
+};
+
+/* Text has more with a `verbosity` of 1. WM_EIO when `out` did not take all of it. */
+WM_API int wm_repeat_print(const struct wm_repeat *repeat, enum wm_repeat_format format,
+                           int verbosity, FILE *out, struct wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

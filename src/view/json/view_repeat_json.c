@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_repeat_json.c - repeated commands for programs: the structure of hyperfine's export,
+ * so that what reads that reads this, with more in it. */
+#include <string.h>
+
+#include "base/text/base_json.h"
+#include "record/record_channel.h"
+#include "view/view.h"
+#include "view/view_repeat.h"
+
+static json_t *numbers_json(const double *numbers, size_t count)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        wm_json_add(&array, json_real(numbers[i]));
+    return array;
+}
+
+static json_t *codes_json(const struct wm_repeat_one *one)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < one->time_count; i++)
+        wm_json_add(&array, json_integer(one->exit_codes[i]));
+    return array;
+}
+
+/* Of each sample; null where it is not known. */
+static json_t *values_json(const struct wm_repeat_one *one, enum wm_repeat_metric metric)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < one->sample_count; i++) {
+        struct wm_known value = one->samples[i].values[metric];
+        wm_json_add(&array, wm_json_known(value.known, value.number));
+    }
+    return array;
+}
+
+static json_t *parameters_json(const struct wm_repeat_one *one)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; one->parameters[i]; i += 2)
+        wm_json_set(&object, one->parameters[i], wm_text_json(one->parameters[i + 1]));
+    return object;
+}
+
+static void put(json_t **object, const char *key, const char *suffix, json_t *value)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s%s", key, suffix);
+    wm_json_set(object, name, value);
+}
+
+/* "energy_mean" and so on; hyperfine's own keys are those of the time. */
+static void put_metric(json_t **object, const struct wm_repeat_one *one,
+                       enum wm_repeat_metric metric)
+{
+    const struct wm_repeat_summary sum = wm_repeat_summary(one, metric);
+    const char *key = wm_repeat_kind(metric)->key;
+    bool is_known = sum.count > 0;
+
+    put(object, key, "_low", wm_json_known(sum.has_interval, sum.low));
+    put(object, key, "_high", wm_json_known(sum.has_interval, sum.high));
+    if (metric == WM_REPEAT_TIME)
+        return;
+    put(object, key, "_mean", wm_json_known(is_known, sum.mean));
+    put(object, key, "_stddev", wm_json_known(sum.count > 1, sum.std));
+    put(object, key, "_median", wm_json_known(is_known, sum.median));
+    put(object, key, "_min", wm_json_known(is_known, sum.min));
+    put(object, key, "_max", wm_json_known(is_known, sum.max));
+    put(object, key, "_values", values_json(one, metric));
+    if (is_known && one->origin[metric] != WM_MEASURED)
+        put(object, key, "_origin",
+            json_string(wm_word(WM_WORDS_ORIGIN, (int)one->origin[metric])));
+    if (!is_known && one->why[metric])
+        put(object, key, "_why", json_string(one->why[metric]));
+}
+
+static json_t *memory_json(const struct wm_repeat_one *one)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < one->sample_count; i++) {
+        struct wm_known value = one->samples[i].values[WM_REPEAT_MEMORY];
+        wm_json_add(&array,
+                    value.known ? json_integer((json_int_t)value.number) : json_null());
+    }
+    return array;
+}
+
+static json_t *result_json(const struct wm_repeat_one *one)
+{
+    const struct wm_repeat_summary time = wm_repeat_summary(one, WM_REPEAT_TIME);
+    const struct wm_repeat_summary user = wm_repeat_summary(one, WM_REPEAT_USER);
+    const struct wm_repeat_summary system = wm_repeat_summary(one, WM_REPEAT_SYSTEM);
+    json_t *object = json_object();
+
+    wm_json_set(&object, "command", wm_text_json(one->name));
+    wm_json_set(&object, "mean", json_real(time.mean));
+    wm_json_set(&object, "stddev", wm_json_known(time.count > 1, time.std));
+    wm_json_set(&object, "median", json_real(time.median));
+    wm_json_set(&object, "user", wm_json_known(user.count > 0, user.mean));
+    wm_json_set(&object, "system", wm_json_known(system.count > 0, system.mean));
+    wm_json_set(&object, "min", json_real(time.min));
+    wm_json_set(&object, "max", json_real(time.max));
+    wm_json_set(&object, "times", numbers_json(one->times, one->time_count));
+    wm_json_set(&object, "memory_usage_byte", memory_json(one));
+    wm_json_set(&object, "exit_codes", codes_json(one));
+    if (one->parameters[0])
+        wm_json_set(&object, "parameters", parameters_json(one));
+    wm_json_set(&object, "command_line", wm_text_json(one->command));
+    wm_json_set(&object, "repeats", json_integer((json_int_t)one->sample_count));
+    wm_json_set(&object, "runs_per_repeat", json_integer((json_int_t)wm_repeat_runs(one)));
+    for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++)
+        put_metric(&object, one, m);
+    return object;
+}
+
+static const char *const verdict_names[] = {
+    [WM_REPEAT_NOT_TESTED] = "not_tested",
+    [WM_REPEAT_SAME] = "same",
+    [WM_REPEAT_LESS] = "less",
+    [WM_REPEAT_MORE] = "more",
+};
+
+static json_t *ratio_json(const struct wm_repeat_ratio *ratio, const char *metric)
+{
+    bool is_tested = ratio->verdict != WM_REPEAT_NOT_TESTED;
+    json_t *object = json_object();
+
+    wm_json_set(&object, "metric", json_string(metric));
+    wm_json_set(&object, "ratio", wm_json_known(ratio->ratio > 0, ratio->ratio));
+    wm_json_set(&object, "low", wm_json_known(is_tested, ratio->low));
+    wm_json_set(&object, "high", wm_json_known(is_tested, ratio->high));
+    wm_json_set(&object, "pairs", json_integer((json_int_t)ratio->pairs));
+    wm_json_set(&object, "verdict", json_string(verdict_names[ratio->verdict]));
+    return object;
+}
+
+static json_t *comparisons_json(const struct wm_repeat *repeat)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < repeat->count; i++) {
+        for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
+            const struct wm_repeat_kind *kind = wm_repeat_kind(m);
+            struct wm_repeat_ratio ratio = wm_repeat_ratio(repeat, i, m);
+            if (i == repeat->options.reference || !kind->is_compared)
+                continue;
+            json_t *object = ratio_json(&ratio, kind->key);
+            wm_json_set(&object, "command", wm_text_json(repeat->commands[i].name));
+            wm_json_set(&object, "reference",
+                        wm_text_json(repeat->commands[repeat->options.reference].name));
+            wm_json_add(&array, object);
+        }
+    }
+    return array;
+}
+
+json_t *wm_view_repeat_json(const struct wm_repeat *repeat)
+{
+    json_t *root = json_object(), *results = json_array(), *notes = json_array();
+    const char *note;
+    char seed[24];
+
+    for (size_t i = 0; i < repeat->count; i++) {
+        if (repeat->commands[i].sample_count > 0)
+            wm_json_add(&results, result_json(&repeat->commands[i]));
+    }
+    for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
+        wm_json_add(&notes, wm_text_json(note));
+    wm_json_set(&root, "results", results);
+    wm_json_set(&root, "comparisons", comparisons_json(repeat));
+    snprintf(seed, sizeof(seed), "%llu", (unsigned long long)repeat->options.seed);
+    wm_json_set(&root, "seed", json_string(seed));
+    wm_json_set(&root, "notes", notes);
+    return root;
+}

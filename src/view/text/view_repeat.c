@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_repeat.c - repeated commands for people, as a Markdown table, and as CSV. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text/base_text.h"
+#include "base/text/base_utf8.h"
+#include "view/text/view_text_line.h"
+#include "view/view.h"
+#include "view/view_repeat.h"
+
+enum { NAME_SIZE = 1024, LABEL_SIZE = 32, LABEL_COLUMNS = 24, BAR_COLUMNS = 12 };
+
+enum { TIME_DIGITS = 4 };
+
+/* Columns of a line of figures. */
+enum { KEY_COLUMNS = 12, VALUE_COLUMNS = 23, RANGE_COLUMNS = 30 };
+
+struct text {
+    const struct wm_repeat *repeat;
+    int verbosity;
+    FILE *out;
+};
+
+static bool has_name(const struct wm_repeat_one *one)
+{
+    return strcmp(one->name, one->command) != 0 &&
+           wm_view_width(one->name) <= LABEL_COLUMNS;
+}
+
+/* What a command is called in sentences: its name, or "A", "B" ... "Z", "AA". */
+static void label_of(const struct wm_repeat *repeat, size_t index, char label[LABEL_SIZE])
+{
+    const struct wm_repeat_one *one = &repeat->commands[index];
+
+    if (has_name(one))
+        wm_line_clean(label, LABEL_SIZE, one->name);
+    else if (index < 26)
+        snprintf(label, LABEL_SIZE, "%c", (char)('A' + index));
+    else
+        snprintf(label, LABEL_SIZE, "%c%c", (char)('A' + index / 26 % 26 - 1),
+                 (char)('A' + index % 26));
+}
+
+/* A time in the unit and with the decimals that suit another: "0.2 ms" beside 101.3 ms. */
+static struct wm_quantity time_like(double value, double like)
+{
+    static const struct {
+        double size;
+        const char *symbol;
+    } units[] = { { 1, "s" }, { 1e-3, "ms" }, { 1e-6, "µs" }, { 1e-9, "ns" } };
+    struct wm_quantity text;
+    size_t unit = 0;
+
+    if (like >= 60)
+        return wm_view_duration(value, NULL);
+    while (unit < 3 && like < units[unit].size)
+        unit++;
+    double whole = like > 0 ? floor(log10(like / units[unit].size)) : 0;
+    int decimals = whole < TIME_DIGITS ? TIME_DIGITS - 1 - (int)whole : 0;
+    snprintf(text.text, sizeof(text.text), "%.40s %s",
+             wm_view_fixed(value / units[unit].size, decimals).text, units[unit].symbol);
+    return text;
+}
+
+/* In as many digits as `off` leaves. */
+static struct wm_quantity quantity(enum wm_repeat_metric metric, double value, double off)
+{
+    switch (wm_repeat_kind(metric)->unit) {
+    case WM_UNIT_BYTES:
+        return wm_view_bytes(value, NULL);
+    case WM_UNIT_JOULES:
+        return wm_view_approximate(value, value > 0 ? off / value : 0, "J");
+    default:
+        return time_like(value, value);
+    }
+}
+
+static struct wm_quantity spread(enum wm_repeat_metric metric, double std, double mean)
+{
+    return wm_repeat_kind(metric)->unit == WM_UNIT_SECONDS ? time_like(std, mean)
+                                                           : quantity(metric, std, 0);
+}
+
+static void print_bar(const struct text *text, double mean)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < text->repeat->count; i++)
+        most =
+            fmax(most, wm_repeat_summary(&text->repeat->commands[i], WM_REPEAT_TIME).mean);
+    int length = most > 0 ? (int)lround(BAR_COLUMNS * mean / most) : 0;
+    for (int i = 0; i < length; i++)
+        fputs("█", text->out);
+}
+
+/* "95 %: 202.1 ms to 202.5 ms" */
+static void put_interval(const struct wm_repeat_summary *sum, enum wm_repeat_metric metric,
+                         char *shown, size_t size)
+{
+    double off = sum->high - sum->low;
+
+    shown[0] = '\0';
+    if (sum->has_interval)
+        snprintf(shown, size, "95 %%: %s to %s", quantity(metric, sum->low, off).text,
+                 quantity(metric, sum->high, off).text);
+}
+
+static void print_figure(const struct text *text, const struct wm_repeat_one *one,
+                         enum wm_repeat_metric metric)
+{
+    const struct wm_repeat_summary sum = wm_repeat_summary(one, metric);
+    double off = sum.has_interval ? (sum.high - sum.low) / 2 : 0;
+    char value[2 * WM_QUANTITY_SIZE], interval[3 * WM_QUANTITY_SIZE];
+    FILE *out = text->out;
+
+    if (sum.count == 0 && (metric != WM_REPEAT_ENERGY || !one->why[metric]))
+        return;
+    fputs("   ", out);
+    wm_view_left(out, wm_repeat_kind(metric)->label, KEY_COLUMNS);
+    if (sum.count == 0) {
+        fprintf(out, "n/a (%s)\n", one->why[metric]);
+        return;
+    }
+    snprintf(value, sizeof(value), sum.count > 1 ? "%s ± %s" : "%s",
+             quantity(metric, sum.mean, off).text, spread(metric, sum.std, sum.mean).text);
+    put_interval(&sum, metric, interval, sizeof(interval));
+    bool has_bar = metric == WM_REPEAT_TIME && text->repeat->count > 1;
+    bool is_estimate = one->origin[metric] == WM_ESTIMATED;
+    bool has_more = has_bar || is_estimate || interval[0];
+    wm_view_left(out, value, has_more ? VALUE_COLUMNS : 0);
+    wm_view_left(out, interval, has_bar ? RANGE_COLUMNS : 0);
+    if (is_estimate)
+        fprintf(out, "%sESTIMATED", interval[0] ? "  " : "");
+    if (has_bar)
+        print_bar(text, sum.mean);
+    fputc('\n', out);
+}
+
+/* "   Range       201.8 ms to 203.1 ms   median 202.2 ms" */
+static void print_range(const struct text *text, const struct wm_repeat_one *one)
+{
+    const struct wm_repeat_summary sum = wm_repeat_summary(one, WM_REPEAT_TIME);
+    char range[3 * WM_QUANTITY_SIZE];
+
+    if (sum.count < 2)
+        return;
+    snprintf(range, sizeof(range), "%s to %s", quantity(WM_REPEAT_TIME, sum.min, 0).text,
+             quantity(WM_REPEAT_TIME, sum.max, 0).text);
+    fputs("   ", text->out);
+    wm_view_left(text->out, "Range", KEY_COLUMNS);
+    wm_view_left(text->out, range, VALUE_COLUMNS);
+    fprintf(text->out, "median %s\n", quantity(WM_REPEAT_TIME, sum.median, 0).text);
+}
+
+/* "A  sleep 0.2", and how often it was run. */
+static void print_head(const struct text *text, size_t index)
+{
+    const struct wm_repeat_one *one = &text->repeat->commands[index];
+    size_t batch = wm_repeat_runs(one);
+    char label[LABEL_SIZE], command[NAME_SIZE];
+
+    label_of(text->repeat, index, label);
+    wm_line_clean(command, sizeof(command), has_name(one) ? one->command : one->name);
+    if (text->repeat->count > 1 || has_name(one))
+        fprintf(text->out, "%s  ", label);
+    wm_view_cut(text->out, command, wm_view_columns(text->out) - LABEL_COLUMNS);
+    fprintf(text->out, "  (%zu run%s", one->sample_count,
+            one->sample_count == 1 ? "" : "s");
+    if (batch > 1)
+        fprintf(text->out, " of %zu back to back", batch);
+    fputs(")\n", text->out);
+}
+
+static void print_command(const struct text *text, size_t index)
+{
+    const struct wm_repeat_one *one = &text->repeat->commands[index];
+
+    print_head(text, index);
+    for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
+        bool is_detail = m == WM_REPEAT_CPU_ENERGY || m == WM_REPEAT_GPU_ENERGY;
+        if (is_detail && text->verbosity == 0)
+            continue;
+        print_figure(text, one, m);
+        if (m == WM_REPEAT_TIME)
+            print_range(text, one);
+    }
+    fputc('\n', text->out);
+}
+
+/* A ratio as a change in percent: 1.1 is "10.0"; or from 2 on as it is. */
+static struct wm_quantity change(double ratio)
+{
+    return ratio >= 2 ? wm_view_number(ratio, 3) : wm_view_fixed(100 * fabs(ratio - 1), 1);
+}
+
+/* "B takes 12.3 % less energy than A", "B takes 2.5 times the energy of A". */
+static void print_change(const struct text *text, double ratio, const char *const names[2],
+                         const char *what)
+{
+    if (ratio >= 2)
+        fprintf(text->out, "%s takes %s times the %s of %s", names[0], change(ratio).text,
+                what, names[1]);
+    else
+        fprintf(text->out, "%s takes %s %% %s %s than %s", names[0], change(ratio).text,
+                ratio > 1 ? "more" : "less", what, names[1]);
+}
+
+static void print_difference(const struct text *text, size_t index,
+                             enum wm_repeat_metric metric, const char *const names[2])
+{
+    struct wm_repeat_ratio ratio = wm_repeat_ratio(text->repeat, index, metric);
+    const char *what = wm_repeat_kind(metric)->more;
+    bool is_up = ratio.ratio > 1;
+    FILE *out = text->out;
+
+    if (ratio.verdict == WM_REPEAT_NOT_TESTED && ratio.ratio <= 0)
+        return;
+    if (ratio.verdict == WM_REPEAT_SAME) {
+        fprintf(out, "%s ~ %s in %s (95 %%: %s%s to %s%s %%, %zu pairs)\n", names[0],
+                names[1], what, ratio.low < 1 ? "-" : "+", change(ratio.low).text,
+                ratio.high < 1 ? "-" : "+", change(ratio.high).text, ratio.pairs);
+        return;
+    }
+    print_change(text, ratio.ratio, names, what);
+    if (ratio.verdict == WM_REPEAT_NOT_TESTED)
+        fprintf(out, " (not tested: %zu pairs, 6 are needed)\n", ratio.pairs);
+    else
+        fprintf(out, " (95 %%: %s to %s, %zu pairs)\n",
+                change(is_up ? ratio.low : ratio.high).text,
+                change(is_up ? ratio.high : ratio.low).text, ratio.pairs);
+}
+
+static void print_differences(const struct text *text)
+{
+    const struct wm_repeat *repeat = text->repeat;
+    char label[LABEL_SIZE], reference[LABEL_SIZE];
+    const char *const names[] = { label, reference };
+
+    label_of(repeat, repeat->options.reference, reference);
+    for (size_t i = 0; i < repeat->count; i++) {
+        label_of(repeat, i, label);
+        for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
+            if (i != repeat->options.reference && wm_repeat_kind(m)->is_compared)
+                print_difference(text, i, m, names);
+        }
+    }
+}
+
+static size_t count_rounds(const struct wm_repeat *repeat)
+{
+    size_t rounds = 0;
+
+    for (size_t i = 0; i < repeat->count; i++)
+        rounds = repeat->commands[i].sample_count > rounds
+                     ? repeat->commands[i].sample_count
+                     : rounds;
+    return rounds;
+}
+
+/* The order in which the commands were run, and from which seed it comes. */
+static void print_order(const struct text *text)
+{
+    const struct wm_repeat *repeat = text->repeat;
+    size_t order[64];
+    char label[LABEL_SIZE];
+
+    if (repeat->count < 2 || repeat->count > 64)
+        return;
+    fprintf(text->out, "Order (seed %llu):", (unsigned long long)repeat->options.seed);
+    for (size_t round = 0; round < count_rounds(repeat); round++) {
+        wm_repeat_order(repeat, round, order);
+        fputs(round > 0 && round % 2 == 0 ? "," : "", text->out);
+        for (size_t i = 0; i < repeat->count; i++) {
+            label_of(repeat, order[i], label);
+            fprintf(text->out, " %s", label);
+        }
+    }
+    fputc('\n', text->out);
+}
+
+static void print_text(const struct text *text)
+{
+    const struct wm_repeat *repeat = text->repeat;
+    const char *note;
+
+    for (size_t i = 0; i < repeat->count; i++) {
+        if (repeat->commands[i].sample_count > 0)
+            print_command(text, i);
+    }
+    print_differences(text);
+    if (text->verbosity > 0)
+        print_order(text);
+    for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
+        fprintf(text->out, "note: %s\n", note);
+}
+
+/* The command as a cell of a Markdown table, where "|" would end it. */
+static void put_cell(const char *name, FILE *out)
+{
+    char clean[NAME_SIZE];
+
+    wm_line_clean(clean, sizeof(clean), name);
+    fputc('`', out);
+    for (const char *c = clean; *c; c++) {
+        if (*c == '|')
+            fputc('\\', out);
+        fputc(*c, out);
+    }
+    fputc('`', out);
+}
+
+static bool has_energy(const struct wm_repeat *repeat)
+{
+    bool has = false;
+
+    for (size_t i = 0; i < repeat->count; i++)
+        has |= wm_repeat_summary(&repeat->commands[i], WM_REPEAT_ENERGY).count > 0;
+    return has;
+}
+
+static void put_energy_cell(const struct wm_repeat_one *one, FILE *out)
+{
+    const struct wm_repeat_summary sum = wm_repeat_summary(one, WM_REPEAT_ENERGY);
+
+    if (sum.count == 0)
+        fputs(" n/a |", out);
+    else
+        fprintf(
+            out, " %s ± %s%s |", wm_view_number(sum.mean, 4).text,
+            wm_view_number(sum.has_interval ? (sum.high - sum.low) / 2 : sum.std, 2).text,
+            one->origin[WM_REPEAT_ENERGY] == WM_ESTIMATED ? " (estimated)" : "");
+}
+
+static void put_row(const struct wm_repeat *repeat, size_t index, bool with_energy,
+                    FILE *out)
+{
+    const struct wm_repeat_one *one = &repeat->commands[index];
+    const struct wm_repeat_summary time = wm_repeat_summary(one, WM_REPEAT_TIME);
+    const struct wm_repeat_ratio ratio = wm_repeat_ratio(repeat, index, WM_REPEAT_TIME);
+
+    fputs("| ", out);
+    put_cell(one->name, out);
+    fprintf(out, " | %s ± %s | %s | %s |", wm_view_fixed(1e3 * time.mean, 1).text,
+            wm_view_fixed(1e3 * time.std, 1).text, wm_view_fixed(1e3 * time.min, 1).text,
+            wm_view_fixed(1e3 * time.max, 1).text);
+    if (with_energy)
+        put_energy_cell(one, out);
+    fprintf(out, " %s |\n", ratio.ratio > 0 ? wm_view_fixed(ratio.ratio, 2).text : "n/a");
+}
+
+static void print_markdown(const struct wm_repeat *repeat, FILE *out)
+{
+    bool with_energy = has_energy(repeat);
+
+    fprintf(out, "| Command | Mean [ms] | Min [ms] | Max [ms] |%s Relative |\n",
+            with_energy ? " Energy [J] |" : "");
+    fprintf(out, "|:---|---:|---:|---:|%s---:|\n", with_energy ? "---:|" : "");
+    for (size_t i = 0; i < repeat->count; i++) {
+        if (repeat->commands[i].sample_count > 0)
+            put_row(repeat, i, with_energy, out);
+    }
+}
+
+static void put_csv_text(const char *text, FILE *out)
+{
+    char clean[NAME_SIZE], quoted[2 * NAME_SIZE];
+
+    wm_line_clean(clean, sizeof(clean), text);
+    size_t length = strlen(clean);
+    const char *quote = wm_text_is_quoted(clean, length) ? "\"" : "";
+    length = wm_text_double_quotes(quoted, clean, length);
+    fprintf(out, "%s%.*s%s", quote, (int)length, quoted, quote);
+}
+
+static void put_csv_number(bool is_known, double number, FILE *out)
+{
+    char text[WM_NUMBER_SIZE];
+
+    fputc(',', out);
+    if (is_known && wm_number_format(number, text) > 0)
+        fputs(text, out);
+}
+
+static void put_csv_row(const struct wm_repeat_one *one, FILE *out)
+{
+    const struct wm_repeat_summary time = wm_repeat_summary(one, WM_REPEAT_TIME);
+    const struct wm_repeat_summary user = wm_repeat_summary(one, WM_REPEAT_USER);
+    const struct wm_repeat_summary system = wm_repeat_summary(one, WM_REPEAT_SYSTEM);
+
+    put_csv_text(one->name, out);
+    put_csv_number(true, time.mean, out);
+    put_csv_number(time.count > 1, time.std, out);
+    put_csv_number(true, time.median, out);
+    put_csv_number(user.count > 0, user.mean, out);
+    put_csv_number(system.count > 0, system.mean, out);
+    put_csv_number(true, time.min, out);
+    put_csv_number(true, time.max, out);
+    for (enum wm_repeat_metric m = WM_REPEAT_CPU_TIME; m < WM_REPEAT_METRICS; m++) {
+        const struct wm_repeat_summary sum = wm_repeat_summary(one, m);
+        put_csv_number(sum.count > 0, sum.mean, out);
+        put_csv_number(sum.count > 1, sum.std, out);
+        put_csv_number(sum.has_interval, sum.low, out);
+        put_csv_number(sum.has_interval, sum.high, out);
+    }
+    for (size_t i = 0; one->parameters[i]; i += 2) {
+        fputc(',', out);
+        put_csv_text(one->parameters[i + 1], out);
+    }
+    fputc('\n', out);
+}
+
+/* The columns of hyperfine's export come first; parameters are last, as there. */
+static void print_csv(const struct wm_repeat *repeat, FILE *out)
+{
+    fputs("command,mean,stddev,median,user,system,min,max", out);
+    for (enum wm_repeat_metric m = WM_REPEAT_CPU_TIME; m < WM_REPEAT_METRICS; m++) {
+        const char *key = wm_repeat_kind(m)->key;
+        fprintf(out, ",%s_mean,%s_stddev,%s_low,%s_high", key, key, key, key);
+    }
+    for (size_t i = 0; repeat->count > 0 && repeat->commands[0].parameters[i]; i += 2) {
+        fputs(",parameter_", out);
+        put_csv_text(repeat->commands[0].parameters[i], out);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < repeat->count; i++) {
+        if (repeat->commands[i].sample_count > 0)
+            put_csv_row(&repeat->commands[i], out);
+    }
+}
+
+int wm_repeat_print(const struct wm_repeat *repeat, enum wm_repeat_format format,
+                    int verbosity, FILE *out, struct wm_error *err)
+{
+    const struct text text = { repeat, verbosity, out };
+
+    switch (format) {
+    case WM_REPEAT_JSON:
+        return wm_view_dump(wm_view_repeat_json(repeat), JSON_INDENT(2), out, err);
+    case WM_REPEAT_MARKDOWN:
+        print_markdown(repeat, out);
+        break;
+    case WM_REPEAT_CSV:
+        print_csv(repeat, out);
+        break;
+    default:
+        print_text(&text);
+    }
+    return wm_view_flush(out, "the results", err);
+}

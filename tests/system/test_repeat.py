@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that are run again and again: the runs are counted by the commands themselves, and
+the results are read as scripts for hyperfine read them."""
+
+import csv
+import json
+import os
+import re
+import signal
+import sqlite3
+import statistics
+import subprocess
+import time
+
+import tap
+from tap import case, wattmeter
+
+# Energy is estimated, whatever the machine has, by a model that has something new every 20 ms:
+# commands of 0.21 s are not short.
+SENSORS = "--gpu", "none", "--cpu-watts", "1:2"
+
+
+def log_command(folder, name, seconds="0.25", status=0):
+    """A command that notes each of its runs in the file "log", and takes so long."""
+    script = folder / name
+    script.write_text(f"#!/bin/sh\necho {name} $1 >> {folder}/log\nsleep {seconds}\nexit {status}\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+def log(folder):
+    path = folder / "log"
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+def run(*arguments, **options):
+    env = tap.environment(WATTMETER_SYSFS="/nonexistent")
+    return wattmeter("run", *SENSORS, *arguments, env=env, **options)
+
+
+def results(*arguments, **options):
+    ran = run("--json", *arguments, **options)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+@case("each command runs as often as asked, in blocks of A B B A from a seed")
+def _(folder):
+    a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.22")
+    orders = set()
+    for seed in range(4):
+        (folder / "log").unlink(missing_ok=True)
+        result = results("-r", 4, "--seed", seed, "--vs", b, "--", a)
+        order = [line.strip() for line in log(folder)]
+        assert sorted(order) == ["a"] * 4 + ["b"] * 4, order
+        for block in order[:4], order[4:]:
+            assert block == block[::-1] and sorted(block[:2]) == ["a", "b"], order
+        assert result["seed"] == str(seed)
+        orders.add(tuple(order))
+    assert len(orders) > 1, orders
+
+
+@case("the JSON is what scripts for hyperfine read")
+def _(folder):
+    a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.3")
+    all_of = results("-r", 3, "-n", "quick", "-n", "slow", "--vs", b, "--", a)["results"]
+    # As plot_whisker.py and advanced_statistics.py do.
+    assert [one["command"] for one in all_of] == ["quick", "slow"]
+    for one, least in zip(all_of, (0.21, 0.3)):
+        times = one["times"]
+        assert len(times) == 3 and len(one["exit_codes"]) == 3 and set(one["exit_codes"]) == {0}
+        assert min(times) >= least and one["min"] == min(times) and one["max"] == max(times)
+        for key, function in (("mean", statistics.mean), ("median", statistics.median),
+                              ("stddev", statistics.stdev)):
+            tap.near(one[key], function(times), 1e-6, key)
+        assert len(one["memory_usage_byte"]) == 3
+        assert {"user", "system", "energy_mean", "energy_low", "energy_high"} <= set(one)
+        assert one["cpu_time_mean"] > 0
+
+
+@case("warm-up runs, and what is run before, between and after, are not measured")
+def _(folder):
+    def touch(name):
+        return log_command(folder, name, "0")
+
+    a = log_command(folder, "a", "0.21")
+    one = results("-r", 2, "-w", 1, "--setup", touch("setup"), "--prepare", touch("prepare"),
+                  "--conclude", touch("conclude"), "--cleanup", touch("cleanup"), "--", a)["results"][0]
+    order = [line.strip() for line in log(folder)]
+    assert order == ["setup"] + ["prepare", "a", "conclude"] * 3 + ["cleanup"], order
+    assert len(one["times"]) == 2 and one["runs_per_repeat"] == 1
+
+
+@case("a short command runs in batches, of which each run is counted")
+def _(folder):
+    count = folder / "count"
+    program = folder / "short"
+    program.write_text(f"#!/bin/sh\necho >> {count}\n")
+    program.chmod(0o755)
+    one = results("-r", 6, "-w", 1, "--", program)["results"][0]
+    batch = one["runs_per_repeat"]
+    assert batch > 1 or min(one["times"]) > 0.2, one
+    assert one["repeats"] == 6, one
+    assert len(one["times"]) == 6 * batch == len(one["exit_codes"])
+    # Warm-up and the search for the size of the batch come before.
+    assert count.stat().st_size > 6 * batch
+    assert one["energy_origin"] == "estimated" and len(one["energy_values"]) == 6
+    assert 0 <= one["energy_low"] <= one["energy_mean"] <= one["energy_high"]
+    assert one["user"] + one["system"] > 0
+
+
+@case("parameters take each place, and the results say which they are")
+def _(folder):
+    a = log_command(folder, "a", "0.21")
+    both = results("-r", 1, "-L", "x=1..3", "-L", "y=b,c d", "-n", "{x}{y}", "--", f"{a} {{x}}{{y}}")
+    assert [one["parameters"] for one in both["results"]] == [
+        {"x": x, "y": y} for x in "123" for y in ("b", "c d")]
+    assert [one["command"] for one in both["results"]] == ["1b", "1c d", "2b", "2c d", "3b", "3c d"]
+    assert sorted(log(folder)) == sorted(f"a {x}{y}" for x in "123" for y in ("b", "c d"))
+
+
+@case("words are split as a shell does, and none is started but with --shell")
+def _(folder):
+    show = folder / "show"
+    show.write_text(f"#!/bin/sh\nprintf '<%s>' \"$@\" > {folder}/words\nsleep 0.21\n")
+    show.chmod(0o755)
+    results("-r", 1, "--", f"{show} 'a b' \"c$HOME\" d\\ e | *")
+    assert (folder / "words").read_text() == "<a b><c$HOME><d e><|><*>"
+    results("-r", 1, "--", show, "a b", "c")
+    assert (folder / "words").read_text() == "<a b><c>"
+    results("-r", 1, "--shell", "sh", "--", f"x=1; {show} $x 'y  z'; true")
+    assert (folder / "words").read_text() == "<1><y  z>"
+
+
+@case("the start of the shell is subtracted")
+def _(folder):
+    shell = folder / "shell"
+    shell.write_text('#!/bin/sh\nsleep 0.6\nexec sh "$@"\n')
+    shell.chmod(0o755)
+    one = results("-r", 2, "--shell", shell, "--", "sleep 0.5; true")["results"][0]
+    # 1.1 s together, of which 0.6 s or more are the shell's.
+    assert 0 <= one["min"] < 1.1, one
+
+
+@case("all runs are in one recording, with what tells them apart")
+def _(folder):
+    a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.22")
+    file = folder / "r.sqlite"
+    for extra, runs in ((), 4), (("--append",), 8), (("--overwrite",), 4):
+        results("-r", 2, "-w", 1, "--seed", 7, "--record", file, *extra, "--vs", b, "--", a)
+        with sqlite3.connect(file) as database:
+            assert database.execute("SELECT count(*) FROM run").fetchone()[0] == runs
+    report = wattmeter("report", "--json", "--run", 0, file)
+    notes = json.loads(report.stdout)["notes"]
+    assert notes["repeat.seed"] == "7" and notes["repeat.round"] == "1", notes
+    assert notes["repeat.command"] in (a, b) and notes["repeat.batch"] == "1", notes
+
+
+@case("text, Markdown and CSV")
+def _(folder):
+    a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.5")
+    ran = run("-v", "-r", 6, "-n", "quick", "-n", "a|b", "--markdown", folder / "r.md",
+                    "--csv", folder / "r.csv", "--vs", b, "--", a)
+    assert ran.returncode == 0 and ran.stderr == "", ran.stderr
+    assert re.search(r"^a\|b takes .* the time of quick \(95 %: .*, 6 pairs\)$", ran.stdout, re.M), ran.stdout
+    assert re.search(r"^Order \(seed \d+\): ", ran.stdout, re.M), ran.stdout
+    table = (folder / "r.md").read_text().splitlines()
+    assert len(table) == 4 and table[3].startswith("| `a\\|b` | 5"), table
+    rows = list(csv.DictReader((folder / "r.csv").open()))
+    assert [row["command"] for row in rows] == ["quick", "a|b"]
+    assert all(0.2 < float(row["min"]) <= float(row["mean"]) <= float(row["max"]) for row in rows)
+
+
+@case("repeats end when the interval is narrow, at a look, or when their time is up")
+def _(folder):
+    a = log_command(folder, "a", "0.21")
+    one = results("--until", "100%", "--", a)["results"][0]
+    assert len(one["times"]) in (6, 9, 14, 21), one  # a look, the first as a rule
+    both = results("--until", "0.000001%", "--limit", "2s", "--", a)
+    assert 1 <= len(both["results"][0]["times"]) <= 10
+    assert "was not reached" in both["notes"][0]
+
+
+@case("Ctrl-C in a run gives the results of the runs before it")
+def _(folder):
+    a = log_command(folder, "a", "0.21\ntest $(wc -l < %s/log) -lt 4 || exec sleep 1000" % folder)
+    ran = subprocess.Popen([tap.WATTMETER, "run", *SENSORS, "-r", "20", "--json", "--", a], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=tap.environment(WATTMETER_SYSFS="/nonexistent"))
+    while len(log(folder)) < 4:
+        assert ran.poll() is None
+        time.sleep(0.01)
+    ran.send_signal(signal.SIGINT)
+    out, err = ran.communicate(timeout=300)
+    assert ran.returncode == -signal.SIGINT, (ran.returncode, err)
+    assert len(json.loads(out)["results"][0]["times"]) == 3, out
+
+
+@case("a run that fails ends it all with its status, and what was measured is kept")
+def _(folder):
+    a = log_command(folder, "a", "0.21\ntest $(wc -l < %s/log) -lt 3 || exit 7" % folder)
+    ran = run("-r", 5, "--json", "--", a)
+    assert ran.returncode == 7, ran.stderr
+    assert "ended with status 7 in run 3 of 5" in ran.stderr and ran.stderr.count("\n") == 1, ran.stderr
+    assert len(json.loads(ran.stdout)["results"][0]["times"]) == 2
+    one = results("-r", 2, "--ignore-failure", "--", a)["results"][0]
+    assert one["exit_codes"] == [7, 7]
+    one = results("-r", 2, "--ignore-failure", "--", "sh -c 'kill -9 $$'")["results"][0]
+    assert set(one["exit_codes"]) == {137}
+
+
+@case("what is printed is shown when asked for, and the input is the caller's then")
+def _(folder):
+    ran = run("-q", "-r", 1, "--", "sh -c 'echo out; echo err >&2; cat; sleep 0.21'",
+                    stdin=None, input="in\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    ran = run("-q", "-r", 1, "--show-output", "--",
+                    "sh -c 'echo out; echo err >&2; cat; sleep 0.21'", stdin=None, input="in\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "out\nin\n", "err\n")
+
+
+@case("processes that outlive their run are named once")
+def _(folder):
+    notes = results("-r", 2, "--", "sh -c 'sleep 10 & sleep 0.21'")["notes"]
+    assert len(notes) == 1 and "still run" in notes[0], notes
+
+
+# What is wrong, the status, and what the one line says.
+BAD = (
+    (("-r", 3, "--", "no-such-command"), 127, "no-such-command: command not found"),
+    (("-r", 3, "--vs", "no-such-command", "--seed", 1, "true"), 127, "no-such-command: command not found"),
+    (("-r", 3, "--", "sh -c 'exit"), 2, "sh -c 'exit: a single quote is not closed"),
+    (("-r", 3, "--vs", 'a "b', "true"), 2, 'a "b: a double quote is not closed'),
+    (("-r", 3, "--prepare", "a\\", "true"), 2, "nothing behind the backslash"),
+    (("-r", 3, "--", ""), 2, "there is no command in ''"),
+    (("-r", 0, "true"), 2, "--repeat: there are 1 to 100000 runs"),
+    (("-r", "x", "true"), 2, "'x'"),
+    (("--warmup", 3, "true"), 2, "--warmup needs --repeat N or --until P%"),
+    (("--vs", "false", "true"), 2, "--vs needs --repeat"),
+    (("-r", 3, "-L", "n=1,2", "true"), 2, "no command has a place for {n}"),
+    (("-r", 3, "-L", "n", "true"), 2, "it is no NAME=a,b,c"),
+    (("-r", 3, "-L", "=1", "true"), 2, "it is no NAME=a,b,c"),
+    (("-r", 3, "-L", "n=9..1", "echo {n}"), 2, "a range has 1 to 1000 numbers"),
+    (("-r", 3, "--prepare", "false", "true"), 1, "--prepare: false ended with status 1"),
+    (("-r", 3, "--setup", "no-such-command", "true"), 1, "--setup: no-such-command: No such file"),
+    (("-r", 3, "--prepare", "a", "--prepare", "b", "--vs", "c", "--vs", "d", "true"), 2, "--prepare is given once"),
+    (("-r", 3, "--until", "0%", "true"), 2, "0% is no percentage"),
+    (("-r", 3, "--threshold", "x", "true"), 2, "x is no percentage"),
+    (("-r", 3, "-n", "a", "-n", "b", "true"), 2, "there are 2 names for 1 command"),
+    (("-r", 3, "--record", "r.csv", "true"), 2, "not into r.csv"),
+    (("-r", 3, "--markdown", "no/such/folder", "true"), 1, "--markdown: no/such: No such file"),
+    (("-r", 3, "--", "false"), 1, "'false' ended with status 1 in run 1 of 3"),
+    (("-r", 3, "--", "sh -c 'kill -9 $$'"), 137, "was killed by signal 9 in run 1 of 3"),
+    (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output gives it a terminal"),
+)
+
+
+@case("what is wrong is told in one line")
+def _(folder):
+    for arguments, status, text in BAD:
+        ran = run(*arguments, cwd=folder)
+        assert ran.returncode == status and text in ran.stderr, (arguments, ran.returncode, ran.stderr)
+        assert ran.stderr.count("\n") == 1, (arguments, ran.stderr)
+    assert not os.listdir(folder)
+
+
+if __name__ == "__main__":
+    tap.main(jobs=4)
