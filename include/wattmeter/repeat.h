@@ -72,7 +72,8 @@ struct wm_repeat_run {
     const struct wm_report *report;
     int exit_code;
 
-    /* Of a batch: its runs. The figures of the report are divided by their number. */
+    /* By wm_tracker_batch_run(); NULL: not known. The figures of the report are divided by
+     * their number. */
     const struct wm_tracker_run *batch;
     size_t batch_count;
 };

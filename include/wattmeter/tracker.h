@@ -178,12 +178,14 @@ WM_API int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[]
 
 /* A run of a batch. */
 struct wm_tracker_run {
-    double time_s, user_s, system_s;
+    double time_s;
+    double user_s, system_s; /* with those of its children that it waited for */
     double max_memory_bytes; /* of its largest process; 0: it cannot be told */
     int exit_code;           /* exit status, or 128 plus the signal that killed it */
 };
 
-/* The runs that have ended, from 0; WM_ENOENT past the last. */
+/* The runs that have ended, from 0; a command that is not run in a batch is the only one.
+ * WM_ENOENT past the last. */
 WM_API int wm_tracker_batch_run(const struct wm_tracker *tracker, size_t index,
                                 struct wm_tracker_run *ret_run);
 

@@ -378,24 +378,35 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
+static struct wm_tracker_run run_of(int64_t ns, int exit_code, const struct rusage *usage)
+{
+    return (struct wm_tracker_run) {
+        .time_s = (double)ns / 1e9,
+        .user_s = seconds_of(usage->ru_utime),
+        .system_s = seconds_of(usage->ru_stime),
+        .exit_code = exit_code,
+    };
+}
+
 int wm_tracker_batch_run(const struct wm_tracker *tracker, size_t index,
                          struct wm_tracker_run *ret_run)
 {
     const struct wm_batch *batch = tracker->batch;
 
+    if (!batch && index == 0 && wm_tracker_exit_code(tracker) >= 0) {
+        *ret_run = run_of(tracker->result.end_ns - tracker->start_ns,
+                          wm_tracker_exit_code(tracker), &tracker->usage);
+        return WM_OK;
+    }
     if (!batch || index >= batch->done)
         return WM_ENOENT;
     const struct wm_batch_run *run = &batch->runs[index];
     int status = run->wait_status;
-    *ret_run = (struct wm_tracker_run) {
-        .time_s = (double)(run->end_ns - run->begin_ns) / 1e9,
-        .user_s = seconds_of(run->usage.ru_utime),
-        .system_s = seconds_of(run->usage.ru_stime),
-        .exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
-        .max_memory_bytes = run->usage.ru_maxrss > batch->inherited_kb
-                                ? (double)run->usage.ru_maxrss * 1024
-                                : 0,
-    };
+    *ret_run = run_of(run->end_ns - run->begin_ns,
+                      WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+                      &run->usage);
+    if (run->usage.ru_maxrss > batch->inherited_kb)
+        ret_run->max_memory_bytes = (double)run->usage.ru_maxrss * 1024;
     return WM_OK;
 }
 

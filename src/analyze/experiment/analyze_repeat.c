@@ -14,6 +14,10 @@
 /* What is shorter is run in batches. */
 #define BATCH_PERIODS 10
 
+/* Time, CPU time, energy and memory are compared, and are to be right together: a quarter
+ * of 5 % for each, of which half lies above this in a normal distribution. */
+#define Z_OF_METRIC 2.498
+
 /* With fewer pairs, or runs, no interval holds. */
 enum { LEAST_PAIRS = 6 };
 
@@ -187,8 +191,8 @@ static bool take_figure(struct wm_repeat_one *one, const struct wm_report *repor
     return one->why[metric];
 }
 
-/* The figures of a batch that each of its runs has. */
-static void take_batch(const struct wm_repeat_run *run, struct wm_repeat_sample *sample)
+/* The figures that each run has. A single one has its time and memory in its report. */
+static void take_runs(const struct wm_repeat_run *run, struct wm_repeat_sample *sample)
 {
     double time = 0, user = 0, system = 0, memory = 0, runs = (double)run->batch_count;
 
@@ -198,9 +202,11 @@ static void take_batch(const struct wm_repeat_run *run, struct wm_repeat_sample 
         system += run->batch[i].system_s;
         memory = fmax(memory, run->batch[i].max_memory_bytes);
     }
-    sample->values[WM_REPEAT_TIME] = known(time / runs);
     sample->values[WM_REPEAT_USER] = known(user / runs);
     sample->values[WM_REPEAT_SYSTEM] = known(system / runs);
+    if (run->batch_count == 1)
+        return;
+    sample->values[WM_REPEAT_TIME] = known(time / runs);
     sample->values[WM_REPEAT_MEMORY] = (struct wm_known) { memory > 0, memory };
     sample->low[WM_REPEAT_MEMORY].known = sample->high[WM_REPEAT_MEMORY].known = false;
 }
@@ -219,7 +225,7 @@ static int add_times(struct wm_repeat_one *one, const struct wm_repeat_run *run,
                      const struct wm_repeat_sample *sample, double shell_s)
 {
     for (size_t i = 0; i < sample->runs; i++) {
-        bool is_batch = run->batch_count > 0;
+        bool is_batch = run->batch_count > 1;
         if (wm_array_reserve(&one->times, one->time_count, &one->time_room,
                              sizeof(*one->times)) < 0 ||
             wm_array_reserve(&one->exit_codes, one->time_count, &one->exit_room,
@@ -257,7 +263,7 @@ int wm_repeat_add_run(struct wm_repeat *repeat, size_t command,
     for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS && is_taken; m++)
         is_taken = take_figure(one, run->report, m, &sample);
     if (run->batch_count > 0)
-        take_batch(run, &sample);
+        take_runs(run, &sample);
     is_taken = is_taken && note_survivors(repeat, one, run->report);
     for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS && !is_shell; m++) {
         double shell = shell_mean(repeat, m);
@@ -409,6 +415,37 @@ struct wm_repeat_summary wm_repeat_summary(const struct wm_repeat_one *one,
     return all;
 }
 
+/* Student's t from the quantile of the normal distribution (Abramowitz and Stegun, 26.7.5);
+ * within 1 % from 5 degrees of freedom on. */
+static double student(double z, double df)
+{
+    const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
+
+    return z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df) +
+           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
+}
+
+/* So many times the median distance from the median (a modified Z-score of 10). */
+#define FAR_OFF 14.826
+
+struct wm_repeat_outliers wm_repeat_outliers(const struct wm_repeat_one *one)
+{
+    const struct wm_repeat_summary sum = sum_up_samples(one, WM_REPEAT_TIME);
+    struct wm_repeat_outliers outliers = { 0 };
+    double *distances = calloc(one->sample_count + 1, sizeof(*distances));
+
+    for (size_t i = 0; distances && i < sum.count; i++)
+        distances[i] = fabs(one->samples[i].values[WM_REPEAT_TIME].number - sum.median);
+    double most = distances ? FAR_OFF * sum_up(distances, sum.count).median : 0;
+    free(distances);
+    for (size_t i = 0; i < sum.count && sum.count >= LEAST_PAIRS && most > 0; i++) {
+        double off = one->samples[i].values[WM_REPEAT_TIME].number - sum.median;
+        outliers.count += fabs(off) > most;
+        outliers.is_first |= i == 0 && off > most;
+    }
+    return outliers;
+}
+
 /* The logarithms of the ratios of the pairs; false: a value is missing or 0. */
 static bool pair_logs(const struct wm_repeat_one *one, const struct wm_repeat_one *other,
                       enum wm_repeat_metric metric, size_t pairs, double *ret_logs)
@@ -452,7 +489,7 @@ struct wm_repeat_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t co
     ratio.ratio = exp(sum.mean);
     if (pairs < LEAST_PAIRS)
         return ratio;
-    double off = wm_student_95((double)pairs - 1) * sum.std / sqrt((double)pairs);
+    double off = student(Z_OF_METRIC, (double)pairs - 1) * sum.std / sqrt((double)pairs);
     ratio.low = exp(sum.mean - off);
     ratio.high = exp(sum.mean + off);
     ratio.verdict = judge(&ratio, repeat->options.threshold);
@@ -463,7 +500,7 @@ struct wm_repeat_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t co
  * 21, 32, 48, 72, 108, 162 and 243 rounds. */
 enum { LOOKS = 10, FIRST_LOOK = LEAST_PAIRS };
 
-/* Of a normal distribution: 0.25 % lie above it. */
+/* 0.25 % of a normal distribution lie above it. */
 #define Z_OF_LOOK 2.807
 
 size_t wm_repeat_next_look(size_t rounds)
@@ -478,14 +515,6 @@ size_t wm_repeat_next_look(size_t rounds)
     return 0;
 }
 
-/* Student's t from the normal distribution (Abramowitz and Stegun, 26.7.5). */
-static double student_of_look(double df)
-{
-    const double z = Z_OF_LOOK, z3 = z * z * z, z5 = z3 * z * z;
-
-    return z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df);
-}
-
 static bool is_narrow(const struct wm_repeat_one *one, enum wm_repeat_metric metric,
                       double ratio)
 {
@@ -496,7 +525,7 @@ static bool is_narrow(const struct wm_repeat_one *one, enum wm_repeat_metric met
         return metric != WM_REPEAT_TIME; /* it is known of no run */
     if (sum.count < LEAST_PAIRS)
         return false;
-    return student_of_look(count - 1) * sum.std / sqrt(count) <= ratio * sum.mean;
+    return student(Z_OF_LOOK, count - 1) * sum.std / sqrt(count) <= ratio * sum.mean;
 }
 
 bool wm_repeat_is_narrow(const struct wm_repeat *repeat, double ratio)

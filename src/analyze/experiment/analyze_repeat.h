@@ -84,6 +84,14 @@ struct wm_repeat_summary {
 struct wm_repeat_summary wm_repeat_summary(const struct wm_repeat_one *one,
                                            enum wm_repeat_metric metric);
 
+/* Samples whose time is far from the others'. They count all the same. */
+struct wm_repeat_outliers {
+    size_t count;
+    bool is_first; /* the first is one of them, and slower */
+};
+
+struct wm_repeat_outliers wm_repeat_outliers(const struct wm_repeat_one *one);
+
 enum wm_repeat_verdict {
     WM_REPEAT_NOT_TESTED, /* too few pairs, or a value is missing */
     WM_REPEAT_SAME,       /* no difference that matters was found */
@@ -96,7 +104,8 @@ struct wm_repeat_ratio {
     size_t pairs;
     enum wm_repeat_verdict verdict;
     double ratio;     /* of its mean to the reference's; 0: not known */
-    double low, high; /* of the ratio, with 95 % confidence, where it was tested */
+    double low, high; /* of the ratio, where it was tested: with 95 % confidence those of
+                         all metrics hold together */
 };
 
 struct wm_repeat_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,

@@ -536,6 +536,7 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
     ret_end->wait_status = end.wait_status;
     ret_end->children_seconds = seconds_of(&end.children);
     ret_end->launcher_seconds = seconds_of(&end.self);
+    ret_end->usage = end.command;
 
     /* A high-water mark is inherited through exec, so one that is not above that of
      * before may be no mark of the command's. */

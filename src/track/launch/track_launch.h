@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/base_error.h"
@@ -23,10 +24,12 @@ struct wm_launch;
 
 /* How the command ended, as the launcher saw it. */
 struct wm_launch_end {
-    int wait_status;                /* as from wait(2) */
-    double children_seconds;        /* CPU time of the command and all that were reaped */
-    double launcher_seconds;        /* of the launcher itself: part of our own cost */
-    struct wm_known peak_rss_bytes; /* largest process among them */
+    int wait_status;         /* as from wait(2) */
+    double children_seconds; /* CPU time of the command and all that were reaped */
+    double launcher_seconds; /* of the launcher itself: part of our own cost */
+    struct rusage
+        usage; /* of the command and those of its descendants that were waited for */
+    struct wm_known peak_rss_bytes;       /* largest process among them */
     struct wm_known peak_rss_bound_bytes; /* but none was larger than this */
 };
 

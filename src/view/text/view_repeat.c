@@ -53,19 +53,20 @@ static struct wm_quantity time_like(double value, double like)
     struct wm_quantity text;
     size_t unit = 0;
 
-    if (like >= 60)
+    if (like >= 60 || like <= 0)
         return wm_view_duration(value, NULL);
     while (unit < 3 && like < units[unit].size)
         unit++;
-    double whole = like > 0 ? floor(log10(like / units[unit].size)) : 0;
+    double whole = floor(log10(like / units[unit].size));
     int decimals = whole < TIME_DIGITS ? TIME_DIGITS - 1 - (int)whole : 0;
     snprintf(text.text, sizeof(text.text), "%.40s %s",
              wm_view_fixed(value / units[unit].size, decimals).text, units[unit].symbol);
     return text;
 }
 
-/* In as many digits as `off` leaves. */
-static struct wm_quantity quantity(enum wm_repeat_metric metric, double value, double off)
+/* A time beside another that is `like` that, joules in as many digits as `off` leaves. */
+static struct wm_quantity quantity(enum wm_repeat_metric metric, double value, double like,
+                                   double off)
 {
     switch (wm_repeat_kind(metric)->unit) {
     case WM_UNIT_BYTES:
@@ -73,14 +74,8 @@ static struct wm_quantity quantity(enum wm_repeat_metric metric, double value, d
     case WM_UNIT_JOULES:
         return wm_view_approximate(value, value > 0 ? off / value : 0, "J");
     default:
-        return time_like(value, value);
+        return time_like(value, like);
     }
-}
-
-static struct wm_quantity spread(enum wm_repeat_metric metric, double std, double mean)
-{
-    return wm_repeat_kind(metric)->unit == WM_UNIT_SECONDS ? time_like(std, mean)
-                                                           : quantity(metric, std, 0);
 }
 
 static void print_bar(const struct text *text, double mean)
@@ -103,8 +98,9 @@ static void put_interval(const struct wm_repeat_summary *sum, enum wm_repeat_met
 
     shown[0] = '\0';
     if (sum->has_interval)
-        snprintf(shown, size, "95 %%: %s to %s", quantity(metric, sum->low, off).text,
-                 quantity(metric, sum->high, off).text);
+        snprintf(shown, size, "95 %%: %s to %s",
+                 quantity(metric, sum->low, sum->mean, off).text,
+                 quantity(metric, sum->high, sum->mean, off).text);
 }
 
 static void print_figure(const struct text *text, const struct wm_repeat_one *one,
@@ -124,7 +120,8 @@ static void print_figure(const struct text *text, const struct wm_repeat_one *on
         return;
     }
     snprintf(value, sizeof(value), sum.count > 1 ? "%s ± %s" : "%s",
-             quantity(metric, sum.mean, off).text, spread(metric, sum.std, sum.mean).text);
+             quantity(metric, sum.mean, sum.mean, off).text,
+             quantity(metric, sum.std, sum.mean, 0).text);
     put_interval(&sum, metric, interval, sizeof(interval));
     bool has_bar = metric == WM_REPEAT_TIME && text->repeat->count > 1;
     bool is_estimate = one->origin[metric] == WM_ESTIMATED;
@@ -146,12 +143,12 @@ static void print_range(const struct text *text, const struct wm_repeat_one *one
 
     if (sum.count < 2)
         return;
-    snprintf(range, sizeof(range), "%s to %s", quantity(WM_REPEAT_TIME, sum.min, 0).text,
-             quantity(WM_REPEAT_TIME, sum.max, 0).text);
+    snprintf(range, sizeof(range), "%s to %s", time_like(sum.min, sum.min).text,
+             time_like(sum.max, sum.max).text);
     fputs("   ", text->out);
     wm_view_left(text->out, "Range", KEY_COLUMNS);
     wm_view_left(text->out, range, VALUE_COLUMNS);
-    fprintf(text->out, "median %s\n", quantity(WM_REPEAT_TIME, sum.median, 0).text);
+    fprintf(text->out, "median %s\n", time_like(sum.median, sum.median).text);
 }
 
 /* "A  sleep 0.2", and how often it was run. */
@@ -248,6 +245,25 @@ static void print_differences(const struct text *text)
     }
 }
 
+static void print_outliers(const struct text *text, size_t index)
+{
+    const struct wm_repeat_outliers outliers =
+        wm_repeat_outliers(&text->repeat->commands[index]);
+    char label[LABEL_SIZE];
+
+    label_of(text->repeat, index, label);
+    if (outliers.is_first)
+        fprintf(
+            text->out,
+            "note: %s: the first run is an outlier; --warmup 1 runs it without measuring\n",
+            label);
+    if (outliers.count > outliers.is_first)
+        fprintf(text->out,
+                "note: %s: %zu of the runs are outliers; other programs may have disturbed "
+                "them\n",
+                label, outliers.count - outliers.is_first);
+}
+
 static size_t count_rounds(const struct wm_repeat *repeat)
 {
     size_t rounds = 0;
@@ -292,6 +308,8 @@ static void print_text(const struct text *text)
     print_differences(text);
     if (text->verbosity > 0)
         print_order(text);
+    for (size_t i = 0; i < repeat->count; i++)
+        print_outliers(text, i);
     for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
         fprintf(text->out, "note: %s\n", note);
 }
