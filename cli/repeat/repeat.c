@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "output.h"
+#include "shell_words.h"
 
 #define SLOT(member) offsetof(struct repeat_args, member)
 
@@ -40,25 +41,27 @@ const struct cmd_option repeat_options[] = {
       .help = "run each command N times first, without measuring" },
     { .letter = 's',
       .name = "setup",
-      .slot = SLOT(setup),
+      .type = CMD_LIST,
+      .slot = SLOT(hooks[REPEAT_SETUP]),
       .placeholder = "CMD",
-      .help = "run CMD once for each command before all runs" },
+      .help = "run CMD once for each command, before all runs" },
     { .letter = 'p',
       .name = "prepare",
       .type = CMD_LIST,
-      .slot = SLOT(prepare),
+      .slot = SLOT(hooks[REPEAT_PREPARE]),
       .placeholder = "CMD",
       .help = "run CMD before each run; once for all commands, or for each" },
     { .name = "conclude",
       .type = CMD_LIST,
-      .slot = SLOT(conclude),
+      .slot = SLOT(hooks[REPEAT_CONCLUDE]),
       .placeholder = "CMD",
       .help = "run CMD after each run; once for all commands, or for each" },
     { .letter = 'c',
       .name = "cleanup",
-      .slot = SLOT(cleanup),
+      .type = CMD_LIST,
+      .slot = SLOT(hooks[REPEAT_CLEANUP]),
       .placeholder = "CMD",
-      .help = "run CMD once for each command after all runs" },
+      .help = "run CMD once for each command, after all runs" },
     { .letter = 'L',
       .name = "parameter-list",
       .type = CMD_LIST,
@@ -73,7 +76,7 @@ const struct cmd_option repeat_options[] = {
       .name = "shell",
       .slot = SLOT(shell),
       .placeholder = "SHELL",
-      .help = "have SHELL run the commands; its start-up cost is subtracted" },
+      .help = "have SHELL run the commands; its start-up cost is subtracted (none)" },
     { .name = "ignore-failure",
       .slot = SLOT(ignore_failure),
       .help = "go on when a run fails" },
@@ -176,6 +179,19 @@ static int check_file(const struct repeat_args *args, const char *option, const 
     return CMD_FAILED;
 }
 
+static int check_shell(const char *shell, const struct cmd_streams *io)
+{
+    const char *problem = "there is no command in it";
+    char **words = NULL;
+    size_t count = 0;
+
+    bool is_split = shell_words_split(shell, &words, &count, &problem);
+    free(words);
+    if (is_split && count > 0)
+        return CMD_DONE;
+    return output_misused("run", io, "--shell: %s: %s", shell, problem);
+}
+
 static int check(struct repeat_work *work, struct wm_repeat_options *options)
 {
     const struct repeat_args *args = work->args;
@@ -187,6 +203,8 @@ static int check(struct repeat_work *work, struct wm_repeat_options *options)
     if (code == CMD_DONE && args->repeat.given &&
         (args->repeat.value < 1 || args->repeat.value > MOST_ROUNDS))
         code = output_misused("run", io, "--repeat: there are 1 to %d runs", MOST_ROUNDS);
+    if (code == CMD_DONE && args->shell)
+        code = check_shell(args->shell, io);
     if (code == CMD_DONE && args->warmup.value > MOST_ROUNDS)
         code =
             output_misused("run", io, "--warmup: there are at most %d runs", MOST_ROUNDS);
@@ -302,6 +320,8 @@ int repeat_run(const struct repeat_args *args, const char *cap,
 
     if (args->limit_ns == 0)
         filled.limit_ns = DEFAULT_LIMIT_NS;
+    if (args->shell && strcmp(args->shell, "none") == 0)
+        filled.shell = NULL;
     work.seed = args->seed.value;
     if (!args->seed.given && getrandom(&work.seed, 4, 0) < 0)
         work.seed = 1;

@@ -11,13 +11,22 @@
 #include "measure.h"
 #include "wattmeter/repeat.h"
 
+/* When a command of the user's runs. */
+enum repeat_when {
+    REPEAT_SETUP,    /* once before all runs */
+    REPEAT_PREPARE,  /* before each run */
+    REPEAT_CONCLUDE, /* after each run */
+    REPEAT_CLEANUP,  /* once after all runs */
+    REPEAT_HOOKS,
+};
+
 /* The first member of the command's arguments. */
 struct repeat_args {
     struct measure_args measure;
     struct cmd_list command;
     struct cmd_count repeat, warmup, seed;
-    struct cmd_list vs, names, parameters, prepare, conclude;
-    const char *setup, *cleanup, *shell, *reference, *until, *markdown, *csv, *threshold;
+    struct cmd_list vs, names, parameters, hooks[REPEAT_HOOKS];
+    const char *shell, *reference, *until, *markdown, *csv, *threshold;
     int64_t limit_ns;
     bool ignore_failure, settle, show_output;
 };
@@ -42,7 +51,7 @@ struct repeat_command {
     char **argv;                                      /* ends with NULL */
     char *line, *name;                                /* for people */
     char *parameters[2 * REPEAT_MOST_PARAMETERS + 1]; /* name, value, ..., NULL */
-    char **prepare, **conclude, **setup, **cleanup;   /* argv, or NULL */
+    char **hooks[REPEAT_HOOKS];                       /* argv, or NULL */
     size_t batch; /* runs back to back; 0: not known yet */
 };
 
@@ -61,11 +70,6 @@ void repeat_release_commands(struct repeat_commands *commands);
 char **repeat_shell_words(const char *shell, const char *text);
 void repeat_free_words(char **words);
 
-/* Runs a command of the user's and waits for it; NULL is none. CMD_DONE, or a status after
- * saying how it failed. */
-int repeat_hook(const char *option, char *const argv[], bool show_output,
-                const struct cmd_streams *io);
-
 /* All rounds. */
 struct repeat_work {
     const struct repeat_args *args;
@@ -83,6 +87,13 @@ struct repeat_work {
     double idle_watts;      /* 0: not known */
     bool is_unsettled;      /* it was said that power did not come back */
 };
+
+/* Runs what the user wants then with that command, if anything, and waits for it. CMD_DONE,
+ * or a status after saying how it failed. */
+int repeat_hook(const struct repeat_work *work, size_t command, enum repeat_when when);
+
+/* The option that asks for it: "prepare". */
+const char *repeat_hook_name(enum repeat_when when);
 
 /* The status of the process; what was measured is in work->repeat in any case. */
 int repeat_rounds(struct repeat_work *work);

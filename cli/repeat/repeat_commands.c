@@ -272,30 +272,25 @@ static int make_operands(struct maker *maker, struct repeat_command *command)
     return code;
 }
 
-/* --prepare and --conclude are given once for all commands, or once for each. */
-static const char *one_of(const struct cmd_list *list, size_t index)
+/* Each is given once for all commands, or once for each. */
+static int make_hooks(struct maker *maker, size_t index, struct repeat_command *command)
 {
-    if (list->count == 0)
-        return NULL;
-    return list->words[list->count == 1 ? 0 : index];
-}
+    int code = CMD_DONE;
 
-static int make_hook(struct maker *maker, const char *text, char ***ret_words)
-{
-    return text ? make_words(maker, text, ret_words) : CMD_DONE;
+    for (size_t when = 0; when < REPEAT_HOOKS && code == CMD_DONE; when++) {
+        const struct cmd_list *list = &maker->args->hooks[when];
+        if (list->count > 0)
+            code = make_words(maker, list->words[list->count == 1 ? 0 : index],
+                              &command->hooks[when]);
+    }
+    return code;
 }
 
 static int add_to_command(struct maker *maker, size_t index, struct repeat_command *command)
 {
     const struct repeat_args *args = maker->args;
-    int code = make_hook(maker, one_of(&args->prepare, index), &command->prepare);
+    int code = make_hooks(maker, index, command);
 
-    if (code == CMD_DONE)
-        code = make_hook(maker, one_of(&args->conclude, index), &command->conclude);
-    if (code == CMD_DONE)
-        code = make_hook(maker, args->setup, &command->setup);
-    if (code == CMD_DONE)
-        code = make_hook(maker, args->cleanup, &command->cleanup);
     command->name = fill_in(maker, index < args->names.count ? args->names.words[index]
                                                              : command->line);
     for (size_t i = 0; i < maker->parameter_count; i++) {
@@ -373,12 +368,12 @@ static int check_counts(const struct repeat_args *args, const struct cmd_streams
     if (args->names.count > count)
         return output_misused("run", io, "there are %zu names for %zu commands",
                               args->names.count, count);
-    if (args->prepare.count > 1 && args->prepare.count != count)
-        return output_misused("run", io,
-                              "--prepare is given once for all commands, or for each");
-    if (args->conclude.count > 1 && args->conclude.count != count)
-        return output_misused("run", io,
-                              "--conclude is given once for all commands, or for each");
+    for (enum repeat_when when = 0; when < REPEAT_HOOKS; when++) {
+        if (args->hooks[when].count > 1 && args->hooks[when].count != count)
+            return output_misused("run", io,
+                                  "--%s is given once for all commands, or for each",
+                                  repeat_hook_name(when));
+    }
     return CMD_DONE;
 }
 
@@ -403,10 +398,8 @@ void repeat_release_commands(struct repeat_commands *commands)
     for (size_t i = 0; i < commands->count; i++) {
         struct repeat_command *command = &commands->all[i];
         repeat_free_words(command->argv);
-        repeat_free_words(command->prepare);
-        repeat_free_words(command->conclude);
-        repeat_free_words(command->setup);
-        repeat_free_words(command->cleanup);
+        for (size_t when = 0; when < REPEAT_HOOKS; when++)
+            repeat_free_words(command->hooks[when]);
         free(command->line);
         free(command->name);
         for (size_t p = 0; command->parameters[p]; p++)

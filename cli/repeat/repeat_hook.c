@@ -27,9 +27,23 @@ static int start(char *const argv[], bool show_output, pid_t *ret_pid)
     return number;
 }
 
-int repeat_hook(const char *option, char *const argv[], bool show_output,
-                const struct cmd_streams *io)
+const char *repeat_hook_name(enum repeat_when when)
 {
+    static const char *const names[] = {
+        [REPEAT_SETUP] = "setup",
+        [REPEAT_PREPARE] = "prepare",
+        [REPEAT_CONCLUDE] = "conclude",
+        [REPEAT_CLEANUP] = "cleanup",
+    };
+
+    return names[when];
+}
+
+int repeat_hook(const struct repeat_work *work, size_t command, enum repeat_when when)
+{
+    char *const *argv = work->commands.all[command].hooks[when];
+    bool show_output = work->args->show_output;
+    FILE *chat = work->io->chat;
     int status = 0;
     pid_t pid;
 
@@ -37,7 +51,7 @@ int repeat_hook(const char *option, char *const argv[], bool show_output,
         return CMD_DONE;
     int number = start(argv, show_output, &pid);
     if (number != 0) {
-        fprintf(io->chat, "wattmeter run: --%s: %s: %s\n", option, argv[0],
+        fprintf(chat, "wattmeter run: --%s: %s: %s\n", repeat_hook_name(when), argv[0],
                 strerror(number));
         return CMD_FAILED;
     }
@@ -46,8 +60,8 @@ int repeat_hook(const char *option, char *const argv[], bool show_output,
     if (status == 0)
         return CMD_DONE;
     if (!measure_is_interrupted())
-        fprintf(io->chat, "wattmeter run: --%s: %s ended with %s %d%s\n", option, argv[0],
-                WIFSIGNALED(status) ? "signal" : "status",
+        fprintf(chat, "wattmeter run: --%s: %s ended with %s %d%s\n",
+                repeat_hook_name(when), argv[0], WIFSIGNALED(status) ? "signal" : "status",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
                 show_output ? "" : "; --show-output shows what it prints");
     return CMD_FAILED;

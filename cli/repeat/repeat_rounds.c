@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* repeat_rounds.c - runs the commands, round after round: first what is not kept (warm-up
  * runs, the size of batches, the shell's start), then what is. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -107,19 +108,18 @@ static int find_failure(const struct wm_repeat_run *run)
 
 static int complain(const struct repeat_work *work, const struct shot *shot, int code)
 {
-    char how[48], when[64] = "";
+    bool is_signal = code > 128 && code <= 128 + SIGRTMAX;
+    FILE *out = work->io->chat;
 
-    snprintf(how, sizeof(how),
-             code > 128 ? "was killed by signal %d" : "ended with status %d",
-             code > 128 ? code - 128 : code);
+    fprintf(out, "wattmeter run: '%s' %s %d", shot->line,
+            is_signal ? "was killed by signal" : "ended with status",
+            is_signal ? code - 128 : code);
     if (shot->is_kept)
-        snprintf(when, sizeof(when), " in run %zu of %zu", shot->round + 1, work->rounds);
-    fprintf(work->io->chat, "wattmeter run: '%s' %s%s; --ignore-failure goes on%s\n",
-            shot->line, how, when,
-            work->args->show_output
-                ? ""
-                : ", --show-output gives it a terminal and shows what it "
-                  "prints");
+        fprintf(out, " in run %zu of %zu", shot->round + 1, work->rounds);
+    fprintf(out, "; --ignore-failure goes on%s\n",
+            work->args->show_output ? ""
+                                    : ", --show-output shows what it prints and gives it a "
+                                      "terminal");
     return code;
 }
 
@@ -225,7 +225,7 @@ static int find_batch(struct repeat_work *work, struct shot shot, size_t *batch)
 /* Between two runs, and so there are no batches. */
 static bool has_hooks(const struct repeat_command *command)
 {
-    return command->prepare || command->conclude;
+    return command->hooks[REPEAT_PREPARE] || command->hooks[REPEAT_CONCLUDE];
 }
 
 static struct shot shot_of(const struct repeat_work *work, size_t command, size_t round)
@@ -245,16 +245,14 @@ static struct shot shot_of(const struct repeat_work *work, size_t command, size_
 static int run_between_hooks(struct repeat_work *work, const struct shot *shot,
                              size_t *ret_size)
 {
-    const struct repeat_command *command = &work->commands.all[shot->command];
-    bool shows = work->args->show_output;
-
     int code = repeat_settle(work);
+
     if (code == CMD_DONE)
-        code = repeat_hook("prepare", command->prepare, shows, work->io);
+        code = repeat_hook(work, shot->command, REPEAT_PREPARE);
     if (code == CMD_DONE)
         code = shoot(work, shot, ret_size);
     if (code == CMD_DONE)
-        code = repeat_hook("conclude", command->conclude, shows, work->io);
+        code = repeat_hook(work, shot->command, REPEAT_CONCLUDE);
     return code;
 }
 
@@ -309,6 +307,12 @@ static int measure_shell(struct repeat_work *work)
     return code;
 }
 
+static bool has_progress(const struct repeat_work *work)
+{
+    return !work->args->measure.quiet && !work->args->show_output &&
+           isatty(fileno(work->io->chat));
+}
+
 /* "run 12 of 40: sleep 0.2, 0:12 left" on a terminal, in place of the line before. */
 static void show_progress(const struct repeat_work *work, size_t done, double begun_s,
                           const char *line)
@@ -316,7 +320,7 @@ static void show_progress(const struct repeat_work *work, size_t done, double be
     size_t all = work->rounds * work->commands.count;
     FILE *out = work->io->chat;
 
-    if (work->args->measure.quiet || !isatty(fileno(out)))
+    if (!has_progress(work))
         return;
     fprintf(out, "\r\033[Krun %zu of %s%zu: %.40s", done + 1,
             work->until > 0 ? "at most " : "", all, line);
@@ -329,7 +333,7 @@ static void show_progress(const struct repeat_work *work, size_t done, double be
 
 static void clear_progress(const struct repeat_work *work)
 {
-    if (!work->args->measure.quiet && isatty(fileno(work->io->chat)))
+    if (has_progress(work))
         fputs("\r\033[K", work->io->chat);
 }
 
@@ -369,18 +373,12 @@ static int run_round(struct repeat_work *work, size_t round, double begun_s)
     return code;
 }
 
-static int note(struct repeat_work *work, const char *text)
-{
-    struct wm_error err;
-
-    return wm_repeat_note(work->repeat, text, &err) < 0 ? fail(work, &err) : CMD_DONE;
-}
-
 /* Whether the intervals are narrow enough, or there is no more time for it. */
 static bool is_enough(struct repeat_work *work, size_t rounds, double begun_s,
                       int *ret_code)
 {
     double limit_s = (double)work->args->limit_ns / 1e9;
+    struct wm_error err;
     char text[160];
 
     if (work->until <= 0)
@@ -395,7 +393,8 @@ static bool is_enough(struct repeat_work *work, size_t rounds, double begun_s,
         "--until %s was not reached in %zu runs and %.0f s; --limit and --repeat allow "
         "more",
         work->args->until, rounds, now_s() - begun_s);
-    *ret_code = note(work, text);
+    if (wm_repeat_note(work->repeat, text, &err) < 0)
+        *ret_code = fail(work, &err);
     return true;
 }
 
@@ -413,24 +412,13 @@ static int run_rounds(struct repeat_work *work)
     return code;
 }
 
-/* For each command once, and for all of them at the end. */
-static int run_setup(const struct repeat_work *work)
+/* For each command once. */
+static int run_hooks(const struct repeat_work *work, enum repeat_when when)
 {
     int code = CMD_DONE;
 
     for (size_t i = 0; i < work->commands.count && code == CMD_DONE; i++)
-        code = repeat_hook("setup", work->commands.all[i].setup, work->args->show_output,
-                           work->io);
-    return code;
-}
-
-static int run_cleanup(const struct repeat_work *work, int code)
-{
-    for (size_t i = 0; i < work->commands.count; i++) {
-        int cleaned = repeat_hook("cleanup", work->commands.all[i].cleanup,
-                                  work->args->show_output, work->io);
-        code = code == CMD_DONE ? cleaned : code;
-    }
+        code = repeat_hook(work, i, when);
     return code;
 }
 
@@ -439,15 +427,15 @@ int repeat_rounds(struct repeat_work *work)
     measure_catch_signals();
     int code = repeat_settle_begin(work);
     if (code == CMD_DONE)
-        code = run_setup(work);
+        code = run_hooks(work, REPEAT_SETUP);
     if (code == CMD_DONE)
         code = measure_shell(work);
     if (code == CMD_DONE)
         code = warm_up(work);
     if (code == CMD_DONE)
         code = run_rounds(work);
-    code = run_cleanup(work, code);
+    int cleaned = run_hooks(work, REPEAT_CLEANUP);
     repeat_settle_end(work);
     measure_forward_signals(NULL);
-    return code;
+    return code == CMD_DONE ? cleaned : code;
 }

@@ -244,6 +244,9 @@ BAD = (
     (("-r", 3, "--prepare", "false", "true"), 1, "--prepare: false ended with status 1"),
     (("-r", 3, "--setup", "no-such-command", "true"), 1, "--setup: no-such-command: No such file"),
     (("-r", 3, "--prepare", "a", "--prepare", "b", "--vs", "c", "--vs", "d", "true"), 2, "--prepare is given once"),
+    (("-r", 3, "--shell", "sh '", "true"), 2, "--shell: sh ': a single quote is not closed"),
+    (("-r", 3, "--shell", " ", "true"), 2, "--shell:  : there is no command in it"),
+    (("-r", 3, "--shell", "no-such-shell", "true"), 127, "no-such-shell: command not found"),
     (("-r", 3, "--until", "0%", "true"), 2, "0% is no percentage"),
     (("-r", 3, "--threshold", "x", "true"), 2, "x is no percentage"),
     (("-r", 3, "-n", "a", "-n", "b", "true"), 2, "there are 2 names for 1 command"),
@@ -251,7 +254,7 @@ BAD = (
     (("-r", 3, "--markdown", "no/such/folder", "true"), 1, "--markdown: no/such: No such file"),
     (("-r", 3, "--", "false"), 1, "'false' ended with status 1 in run 1 of 3"),
     (("-r", 3, "--", "sh -c 'kill -9 $$'"), 137, "was killed by signal 9 in run 1 of 3"),
-    (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output gives it a terminal"),
+    (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output shows what it prints and gives it a terminal"),
 )
 
 

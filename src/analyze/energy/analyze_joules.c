@@ -244,6 +244,7 @@ static void build_figure(struct wm_report_builder *builder,
     size_t channel = device->energy != WM_NO_CHANNEL ? device->energy : device->power;
 
     wm_energy_result(&device->joules, &energy);
+    figure->period_s = energy.period_s; /* also where a run is too short for a figure */
     snprintf(figure->method, sizeof(figure->method), "%s",
              device->channel->origin == WM_ESTIMATED ? "model"
                                                      : method_texts[energy.method]);
@@ -267,7 +268,6 @@ static void build_figure(struct wm_report_builder *builder,
         figure->energy.why = wm_build_text(builder, "it does not cover %s",
                                            gap_text(builder, channel, &energy));
     figure->covered_s = energy.span_s - energy.missing_s;
-    figure->period_s = energy.period_s;
     wm_uncertainty_find(&device->joules, &energy, &uncertainty);
     build_uncertainty(&energy, &uncertainty, figure);
     describe_sensor(&device->joules, energy.method, figure);

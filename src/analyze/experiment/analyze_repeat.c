@@ -18,9 +18,6 @@
  * of 5 % for each, of which half lies above this in a normal distribution. */
 #define Z_OF_METRIC 2.498
 
-/* With fewer pairs, or runs, no interval holds. */
-enum { LEAST_PAIRS = 6 };
-
 static const struct wm_repeat_kind kinds[] = {
     [WM_REPEAT_TIME] = { "time", "Time", "time", WM_UNIT_SECONDS, true },
     [WM_REPEAT_USER] = { "user_time", "User", "user time", WM_UNIT_SECONDS, false },
@@ -381,7 +378,7 @@ static void find_interval(const struct wm_repeat_one *one, enum wm_repeat_metric
 {
     double count = (double)sum->count;
 
-    if (sum->count < LEAST_PAIRS) {
+    if (sum->count < WM_REPEAT_LEAST_PAIRS) {
         if (kinds[metric].unit == WM_UNIT_JOULES)
             average_intervals(one, metric, sum);
         return;
@@ -438,7 +435,8 @@ struct wm_repeat_outliers wm_repeat_outliers(const struct wm_repeat_one *one)
         distances[i] = fabs(one->samples[i].values[WM_REPEAT_TIME].number - sum.median);
     double most = distances ? FAR_OFF * sum_up(distances, sum.count).median : 0;
     free(distances);
-    for (size_t i = 0; i < sum.count && sum.count >= LEAST_PAIRS && most > 0; i++) {
+    for (size_t i = 0; i < sum.count && sum.count >= WM_REPEAT_LEAST_PAIRS && most > 0;
+         i++) {
         double off = one->samples[i].values[WM_REPEAT_TIME].number - sum.median;
         outliers.count += fabs(off) > most;
         outliers.is_first |= i == 0 && off > most;
@@ -487,7 +485,7 @@ struct wm_repeat_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t co
     struct wm_repeat_summary sum = sum_up(logs, pairs);
     free(logs);
     ratio.ratio = exp(sum.mean);
-    if (pairs < LEAST_PAIRS)
+    if (pairs < WM_REPEAT_LEAST_PAIRS)
         return ratio;
     double off = student(Z_OF_METRIC, (double)pairs - 1) * sum.std / sqrt((double)pairs);
     ratio.low = exp(sum.mean - off);
@@ -498,7 +496,7 @@ struct wm_repeat_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t co
 
 /* Each look has its part of the 5 % by which all of them together may be wrong: 6, 9, 14,
  * 21, 32, 48, 72, 108, 162 and 243 rounds. */
-enum { LOOKS = 10, FIRST_LOOK = LEAST_PAIRS };
+enum { LOOKS = 10, FIRST_LOOK = WM_REPEAT_LEAST_PAIRS };
 
 /* 0.25 % of a normal distribution lie above it. */
 #define Z_OF_LOOK 2.807
@@ -523,7 +521,7 @@ static bool is_narrow(const struct wm_repeat_one *one, enum wm_repeat_metric met
 
     if (sum.count == 0)
         return metric != WM_REPEAT_TIME; /* it is known of no run */
-    if (sum.count < LEAST_PAIRS)
+    if (sum.count < WM_REPEAT_LEAST_PAIRS)
         return false;
     return student(Z_OF_LOOK, count - 1) * sum.std / sqrt(count) <= ratio * sum.mean;
 }

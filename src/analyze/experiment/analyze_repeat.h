@@ -12,6 +12,9 @@
 #include "base/text/base_remarks.h"
 #include "wattmeter/repeat.h"
 
+/* With fewer runs, or pairs of them, no interval holds. */
+enum { WM_REPEAT_LEAST_PAIRS = 6 };
+
 /* What is known of each run, in the order in which it is shown. */
 enum wm_repeat_metric {
     WM_REPEAT_TIME,
