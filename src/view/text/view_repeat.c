@@ -83,7 +83,7 @@ static void print_bar(const struct text *text, double mean)
     for (size_t i = 0; i < text->repeat->count; i++)
         most =
             fmax(most, wm_repeat_summary(&text->repeat->commands[i], WM_REPEAT_TIME).mean);
-    int length = most > 0 ? (int)fmax(lround(BAR_COLUMNS * mean / most), 1) : 0;
+    int length = most > 0 ? (int)fmax(round(BAR_COLUMNS * mean / most), 1) : 0;
     for (int i = 0; i < length; i++)
         fputs("█", text->out);
 }
