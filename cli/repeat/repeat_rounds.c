@@ -158,7 +158,7 @@ static int use_run(struct repeat_work *work, const struct shot *shot, size_t *re
 {
     struct wm_tracker_run *batch = NULL;
     struct wm_report *report = NULL;
-    struct wm_repeat_run run;
+    struct wm_repeat_run run = { 0 };
     struct wm_error err;
     int code = CMD_DONE;
 

@@ -3,15 +3,24 @@
  * repeat.h - commands that are run again and again, and how they compare.
  *
  *     const struct wm_repeat_options options = { .seed = 1 };
+ *     const struct wm_repeat_command commands[] = { { .command = "old" },
+ *                                                    { .command = "new" } };
  *     struct wm_repeat *repeat;
+ *     struct wm_report *cost;
  *     size_t order[2];
  *     if (wm_repeat_new(&options, &repeat, &err) < 0)
  *         return fail(&err);
- *     wm_repeat_add_command(repeat, &(struct wm_repeat_command) { .command = "old" },
- * &err); wm_repeat_add_command(repeat, &(struct wm_repeat_command) { .command = "new" },
- * &err); for (size_t round = 0; round < 20; round++) { wm_repeat_order(repeat, round,
- * order); for (size_t i = 0; i < 2; i++) { struct wm_repeat_run run = measure(order[i]);
+ *     for (size_t i = 0; i < 2; i++)
+ *         wm_repeat_add_command(repeat, &commands[i], &err);
+ *     for (size_t round = 0; round < 20; round++) {
+ *         wm_repeat_order(repeat, round, order);
+ *         for (size_t i = 0; i < 2; i++) {
+ *             train(); // as commands[order[i]] has it, under a tracker
+ *             if (wm_tracker_report(tracker, &cost, &err) < 0)
+ *                 return fail(&err);
+ *             const struct wm_repeat_run run = { .report = cost };
  *             wm_repeat_add_run(repeat, order[i], &run, &err);
+ *             wm_report_free(cost);
  *         }
  *     }
  *     wm_repeat_print(repeat, WM_REPEAT_TEXT, 0, stdout, &err);
