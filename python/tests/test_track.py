@@ -62,6 +62,18 @@ def test_a_process_without_children_has_used_all_of_it():
         assert t.report["cpu_time.main"].value == t.report.cpu_time.value > 0.0003
 
 
+def test_the_tracker_s_own_work_at_the_end_is_not_taken_off():
+    """A hundred thousand regions, say, which it sorts after its last reading of the clocks."""
+    region = wattmeter.region("r")
+    with wattmeter.track() as t:
+        began = time.thread_time()
+        for _ in range(100_000):
+            with region:
+                pass
+        used = time.thread_time() - began
+    assert t.report["cpu_time.main"].value >= used
+
+
 def test_a_child_that_nobody_saw_has_used_what_it_has_used(python):
     python(
         """

@@ -121,7 +121,7 @@ static struct wm_memory_peak memory_peak(const struct wm_tree_peak *peak)
 /* CPU time and its method, the processes' peaks, what is uncertain. */
 int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
 {
-    double own_seconds = wm_track_own_seconds(tracker), total, main;
+    double own_seconds = tracker->own_cpu, total, main;
     struct wm_result *result = &tracker->result;
     struct wm_tree_census census;
 

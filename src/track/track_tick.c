@@ -77,8 +77,9 @@ static void set(struct wm_tracker *tracker, size_t channel, int64_t when_ns, dou
 
 void wm_track_read_tree(struct wm_tracker *tracker)
 {
-    double total, main, own_cpu = wm_track_own_seconds(tracker);
+    double total, main;
 
+    tracker->own_cpu = wm_track_own_seconds(tracker);
     /* Right behind the root's clock, which is read last: a counter may take a while, and
      * memory far longer. */
     wm_tree_find_all(tracker->tree);
@@ -89,7 +90,7 @@ void wm_track_read_tree(struct wm_tracker *tracker)
 
     /* The two clocks are read a moment apart; that must not look like a counter
      * that goes back. */
-    double own = own_cpu < main ? own_cpu : main;
+    double own = tracker->own_cpu < main ? tracker->own_cpu : main;
     if (main - own > tracker->main_cpu)
         tracker->main_cpu = main - own;
     if (total - main > tracker->descendants_cpu)
