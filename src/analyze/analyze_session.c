@@ -96,7 +96,7 @@ static void raise_to(struct wm_rss *whole, const struct wm_rss *part)
 static void remark_bound(struct wm_report_builder *builder, double bytes)
 {
     static const char text[] =
-        "memory: the command ended before its second sample; it had no more than this";
+        "memory: the command ended before a sample saw it; it had no more than this";
 
     if (bytes > MEMORY_OF_ANY)
         wm_build_remark(builder, "%s", text);
@@ -104,19 +104,40 @@ static void remark_bound(struct wm_report_builder *builder, double bytes)
         wm_build_fact(builder, "%s", text);
 }
 
-/* Right after its begin a command has nothing of its own yet, unlike what ran before. */
-static void forget_first_look(struct wm_report *report)
+static bool is_command(const struct wm_report *report)
 {
-    bool is_command = !report->run.mode || strcmp(report->run.mode, "run") == 0;
+    return !report->run.mode || strcmp(report->run.mode, "run") == 0;
+}
+
+static bool is_zero(const struct wm_value *value)
+{
+    return value->known && !(value->number > 0);
+}
+
+/* Only samples that came after its end have seen the command: a program without any memory
+ * there is not. */
+static bool is_unseen(const struct wm_report *report)
+{
+    return is_command(report) && report->result.processes_seen > 0 &&
+           is_zero(&report->ram_combined.total);
+}
+
+static void forget_kinds(struct wm_report *report)
+{
     const struct wm_value missing =
         wm_value_missing("no sample was taken between its start and its end");
 
-    if (!report->complete || !is_command || report->result.ticks > LOOKS_AT_ENDS ||
-        report->result.tree_peak.private_.known || report->result.processes_seen == 0)
-        return;
     report->ram_main.private_ = report->ram_main.shared = missing;
     report->ram_descendants.private_ = report->ram_descendants.shared = missing;
     report->ram_combined.private_ = report->ram_combined.shared = missing;
+}
+
+/* Right after its begin a command has nothing of its own yet, unlike what ran before. */
+static void forget_first_look(struct wm_report *report)
+{
+    if (report->complete && is_command(report) && report->result.ticks <= LOOKS_AT_ENDS &&
+        !report->result.tree_peak.private_.known && report->result.processes_seen > 0)
+        forget_kinds(report);
 }
 
 static void raise_to_peak(struct wm_rss *rss, const struct wm_memory_peak *peak)
@@ -158,11 +179,6 @@ static void give_to_part(struct wm_report *report, double bytes)
     };
     raise_total(part, &least);
     part->total.why = least.why;
-}
-
-static bool is_zero(const struct wm_value *value)
-{
-    return value->known && !(value->number > 0);
 }
 
 /* Descendants that have used CPU time, or were seen when they were dead, had memory. */
@@ -218,7 +234,7 @@ static void raise_to_kernels_peak(struct wm_report_builder *builder)
     const struct wm_known bound = report->result.peak_rss_bound_bytes;
 
     if (!peak.known && bound.known && bound.number > 0 &&
-        report->result.ticks <= LOOKS_AT_ENDS) {
+        (report->result.ticks <= LOOKS_AT_ENDS || is_unseen(report))) {
         peak = bound;
         remark_bound(builder, bound.number);
     }
@@ -256,6 +272,8 @@ static void build_memory(struct wm_report_builder *builder)
     /* The tree has at least what one of its parts has, when its own is not known. */
     raise_to(&report->ram_combined, &report->ram_main);
     raise_to(&report->ram_combined, &report->ram_descendants);
+    if (is_unseen(report))
+        forget_kinds(report);
     raise_to_kernels_peak(builder);
     forget_unseen_descendants(report);
     lack_part(builder, "main", &report->ram_main);

@@ -161,6 +161,23 @@ static const struct series unseen_child_series[] = {
     { TREE("tree", "memory_total", "B"), { 100, 100, 100, 100, 100 } },
 };
 
+/* A command that had ended, and given back its memory, whenever a sample was taken. */
+static const struct wm_result unsampled_result = {
+    .end_ns = SESSION_START_NS + 4 * SECOND_NS,
+    .cpu_total_seconds = { true, 0.001 },
+    .cpu_main_seconds = { true, 0.001 },
+    .cpu_descendants_seconds = { true, 0 },
+    .peak_rss_bound_bytes = { true, 900 },
+    .peak_rss_is_main = true,
+    .processes_seen = 1,
+    .ticks = 5,
+};
+static const struct series unsampled_series[] = {
+    { TREE("main", "memory_total", "B"), { 0, 0, 0, 0, 0 } },
+    { TREE("main", "memory_private", "B"), { 0, 0, 0, 0, 0 } },
+    { TREE("tree", "memory_total", "B"), { 0, 0, 0, 0, 0 } },
+};
+
 /* The tree forks again and again, and what it has is known while its main process is
  * alone, which has most before that. */
 static const struct series forking_series[] = {
@@ -353,6 +370,19 @@ static const struct {
             UNKNOWN(ram_descendants.total, "no descendant lived at a sample"),
             UNKNOWN(ram_descendants.private_, "no descendant lived at a sample"),
             AT_LEAST(ram_combined.total, 100, "no descendant lived at a sample"),
+        },
+    },
+    {
+        "a command that had ended at every sample has no memory of 0",
+        { .run = { RUN(no_driver) },
+          SERIES(unsampled_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &unsampled_result },
+        {
+            KNOWN(ram_main.total, 900),
+            UNKNOWN(ram_main.private_, "no sample was taken between its start and its end"),
+            KNOWN(ram_combined.total, 900),
         },
     },
     {
