@@ -225,6 +225,8 @@ def _(folder):
             (2, "is what is to be read", [no_samples, "-o", no_samples, "--overwrite",
                                             "--format", "svg"]),
             (2, "neither a number", [TREE, "-o", out, "--from", "noon"]),
+            (2, "neither a number", [TREE, "-o", out, "--from=-5"]),
+            (2, "neither a number", [TREE, "-o", out, "--from", "5e9"]),
             (2, "not before --to", [TREE, "-o", out, "--from", "2", "--to", "1"]),
             (1, "no sample from --from to --to", [TREE, "-o", out, "--from", "1000"]),
             (2, "no size", [TREE, "-o", out, "--size", "960"]),

@@ -67,6 +67,21 @@ static void test_pace_takes_the_median(void **state)
         wm_pace_note(&pace, now, i);
     }
     assert_float_equal(wm_pace_period_s(&pace), 0.020, 1e-9);
+
+    /* Of an even number it lies between the two in the middle. */
+    pace = (struct wm_pace) { 0 };
+    now = 0;
+    for (int i = 0; i < 4; i++) {
+        static const int64_t after_ms[] = { 10, 20, 30, 60 };
+        now += after_ms[i] * MS;
+        wm_pace_note(&pace, now, i);
+    }
+    now += 100 * MS;
+    wm_pace_note(&pace, now, 4);
+    assert_int_equal(pace.kept, 3);
+    wm_pace_note(&pace, now + 200 * MS, 5);
+    assert_int_equal(pace.kept, 4);
+    assert_float_equal(wm_pace_period_s(&pace), 0.080, 1e-9);
 }
 
 static struct wm_doctor *examine(const char *dir, int64_t duration_ns)
