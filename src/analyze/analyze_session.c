@@ -226,6 +226,15 @@ static void open_interval(struct wm_rss *rss)
         rss->low = rss->high = wm_value_missing(rss->total.why);
 }
 
+/* Where the kernel says no more than that the process was never larger. */
+static void raise_end(struct wm_report *report, struct wm_known bound)
+{
+    const struct wm_value most = { .known = bound.known, .number = bound.number };
+
+    if (report->result.peak_rss_is_main && report->ram_combined.high.known)
+        wm_value_raise(&report->ram_combined.high, &most);
+}
+
 /* The kernel saw the peak that may have been between two ticks. */
 static void raise_to_kernels_peak(struct wm_report_builder *builder)
 {
@@ -238,8 +247,10 @@ static void raise_to_kernels_peak(struct wm_report_builder *builder)
         peak = bound;
         remark_bound(builder, bound.number);
     }
-    if (!peak.known)
+    if (!peak.known) {
+        raise_end(report, bound);
         return;
+    }
     const struct wm_value seen = wm_value_known(peak.number);
     raise_total(&report->ram_combined, &seen);
     if (report->result.peak_rss_is_main) {

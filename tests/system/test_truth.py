@@ -211,8 +211,9 @@ def try_tree(seed):
         peaks = dict(map(int, line.split()) for line in log.read_text().splitlines())
         main = main_process(r)
         if main and main["pid"] in peaks and not tap.SANITIZED:
+            whole = r["max_ram"]["combined"]
             no_more("VmHWM of main", peaks[main["pid"]] * 1024 - PAGES,
-                    r["max_ram"]["combined"]["total_rss"])
+                    max(whole["total_rss"], whole.get("total_rss_high") or 0))
 
         again = wattmeter("report", "--json", recording)
         stored = tap.json.loads(again.stdout)

@@ -178,6 +178,13 @@ static const struct series unsampled_series[] = {
     { TREE("tree", "memory_total", "B"), { 0, 0, 0, 0, 0 } },
 };
 
+static const struct series barely_sampled_series[] = {
+    { TREE("main", "memory_total", "B"), { 0, 100, 100, 0, 0 } },
+    { TREE("tree", "memory_total", "B"), { 0, 100, 100, 0, 0 } },
+    { TREE("tree", "memory_total_low", "B"), { 0, 100, 100, 0, 0 } },
+    { TREE("tree", "memory_total_high", "B"), { 0, 100, 100, 0, 0 } },
+};
+
 /* The tree forks again and again, and what it has is known while its main process is
  * alone, which has most before that. */
 static const struct series forking_series[] = {
@@ -383,6 +390,19 @@ static const struct {
             KNOWN(ram_main.total, 900),
             UNKNOWN(ram_main.private_, "no sample was taken between its start and its end"),
             KNOWN(ram_combined.total, 900),
+        },
+    },
+    {
+        "what no sample saw of a small command is below the mark that it inherited",
+        { .run = { RUN(no_driver) },
+          SERIES(barely_sampled_series),
+          .ticks = 5,
+          .step_ns = SECOND_NS,
+          .result = &unsampled_result },
+        {
+            KNOWN(ram_combined.total, 100),
+            KNOWN(ram_combined.low, 100),
+            KNOWN(ram_combined.high, 900),
         },
     },
     {
