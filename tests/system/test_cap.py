@@ -49,6 +49,8 @@ class Machine:
 
     def start(self, *arguments, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
+        # A command that outlives a killed session keeps no stream of this test open.
+        options.setdefault("stdout", subprocess.DEVNULL)
         options.setdefault("stderr", subprocess.DEVNULL)
         return subprocess.Popen([tap.WATTMETER, *map(str, arguments)], env=self.env, text=True,
                                 **options)
@@ -247,7 +249,7 @@ def _(folder):
 @case("one writer per GPU: the second is told who has it, other GPUs are free")
 def _(folder):
     machine = Machine(folder, {}, {})
-    session = machine.start("run", "-q", "--cap", "0=250W", "--", "sleep", "20")
+    session = machine.start("run", "-q", "--cap", "0=250W", "--", "sleep", "200")
     wait_for(lambda: machine.get() == 250, "the cap")
     who = f"gpu0: its cap is held by process {session.pid} (sleep)"
     for command in (["cap", "set", "200W"], ["cap", "reset", "0"], ["cap", "restore", "gpu0"],
@@ -274,7 +276,7 @@ def _(folder):
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         machine = Machine(own, {}, {}, {}, start_monotonic_ns=now, faults=[
             {"call": call, "gpu": 0, "from": 1.2, "to": 3, "delay_ms": 2500}])
-        session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
+        session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "200")
         wait_for(lambda: machine.get(2) == 250, "the caps")
         time.sleep(max(0, (now + 1.6e9 - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) / 1e9))
         session.kill()
@@ -321,7 +323,7 @@ def _(folder):
 @case("a killed guardian is started again, and puts back what the first one knew")
 def _(folder):
     machine = Machine(folder)
-    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
+    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "200")
     wait_for(lambda: machine.get() == 250, "the cap")
     for _ in range(3):
         # With the process that forks it, which is called the same.
@@ -340,7 +342,7 @@ def _(folder):
 @case("all killed, the guardian too: the next call offers to repair, cap restore does it")
 def _(folder):
     machine = Machine(folder)
-    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
+    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "200")
     wait_for(lambda: machine.get() == 250 and guardians(session.pid), "the cap")
     keepers = guardians(session.pid)
     for pid in [session.pid, *keepers]:
@@ -393,7 +395,7 @@ def _(folder):
 @case("a GPU that is gone stays in the journal, and is named")
 def _(folder):
     machine = Machine(folder)
-    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "20")
+    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "200")
     wait_for(lambda: machine.get() == 250 and guardians(session.pid), "the cap")
     kill_everything(session)
     session.wait()
@@ -506,8 +508,8 @@ def _(folder):
             return subprocess.run([*who, tap.WATTMETER, *words], env=machine.env, text=True, capture_output=True)
 
         for user, other, command in (nobody, root, "sudo -u '#65534' wattmeter"), (root, nobody, "sudo wattmeter"):
-            session = subprocess.Popen([*user, tap.WATTMETER, "run", "-q", "--cap", "cpu=90W", "--", "sleep", "20"],
-                                       env=machine.env)
+            session = subprocess.Popen([*user, tap.WATTMETER, "run", "-q", "--cap", "cpu=90W", "--", "sleep", "200"],
+                                       stdout=subprocess.DEVNULL, env=machine.env)
             wait_for(lambda: limit.read_text().strip() == "90000000" and guardians(session.pid), "the cap")
             keepers = guardians(session.pid)
             kill_everything(session)
@@ -675,7 +677,7 @@ def _(folder):
 
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execve(tap.WATTMETER, [tap.WATTMETER, "run", "-q", "--cap", "250W", "--", "sleep", "20"],
+        os.execve(tap.WATTMETER, [tap.WATTMETER, "run", "-q", "--cap", "250W", "--", "sleep", "200"],
                   machine.env)
     wait_for(lambda: machine.get() == 250, "the cap")
     os.close(terminal)

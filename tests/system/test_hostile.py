@@ -15,6 +15,17 @@ from tap import case, near, report, wattmeter
 
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 
+# So many children that live until their parent ends, and time to see them all.
+CROWD = """
+import os, time
+until_end, end = os.pipe()
+for i in range({}):
+    if os.fork() == 0:
+        os.close(end)
+        os.read(until_end, 1); os._exit(0)
+time.sleep(3)
+"""
+
 
 @case("5,000 sleeping children: all counted, little spent, nothing said")
 def _(folder):
@@ -44,13 +55,7 @@ for pid in children: os.waitpid(pid, 0)
 
 @case("more processes than we may hold open files for")
 def _(folder):
-    program = """
-import os, time
-for i in range(300):
-    if os.fork() == 0:
-        time.sleep(1); os._exit(0)
-time.sleep(0.8)
-"""
+    program = CROWD.format(300)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 
     def few_files():
@@ -80,13 +85,7 @@ def _(folder):
 
 @case("memory that is too dear to read after a fork: it is estimated, within an interval")
 def _(folder):
-    program = """
-import os, time
-for i in range(600):
-    if os.fork() == 0:
-        time.sleep(2); os._exit(0)
-time.sleep(1.5)
-"""
+    program = CROWD.format(600)
     output = folder / "r.json"
     done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", program)
     assert done.stderr == "", done.stderr
