@@ -46,6 +46,7 @@ bench-truth: all
 	@ninja -C build test-programs
 	@WM_TREES=1000 python3 tests/system/test_truth.py
 	@WM_RUNS=1000 build/tests/unit/unit coverage
+	@WM_TRIALS=20000 build/tests/unit/unit analyze_runs
 
 # The prefix is known to what is built only after ninja has run again.
 install: build/build.ninja

@@ -9,7 +9,7 @@
 #include "wattmeter/comparison.h"
 
 struct compare_args {
-    struct output_args output; /* but its style */
+    struct output_args output; /* its style: the verbosity alone */
     const char *statistic, *format, *fail_above;
     struct cmd_list metrics, regions, runs;
     struct cmd_list sessions;
@@ -29,12 +29,17 @@ static const struct cmd_option compare_options[] = {
     { .name = "fail-above",
       .slot = COMPARE(fail_above),
       .placeholder = "P%",
-      .help = "status 1 where time, memory or energy grew by more, and more than noise" },
+      .help = "exit with 1 if time, memory or energy grew by more than this for certain" },
     { .name = "metric",
       .type = CMD_LIST,
       .slot = COMPARE(metrics),
       .placeholder = "NAME",
       .help = "with --fail-above: this alone (cpu_time, energy, ...); may be repeated" },
+    { .letter = 'v',
+      .name = "verbose",
+      .type = CMD_TIMES,
+      .slot = COMPARE(output.style.verbosity),
+      .help = "every figure, also of each region" },
     { .name = "regions",
       .type = CMD_LIST,
       .slot = COMPARE(regions),
@@ -44,7 +49,7 @@ static const struct cmd_option compare_options[] = {
       .type = CMD_LIST,
       .slot = COMPARE(runs),
       .placeholder = "NAME=N",
-      .help = "run number N of session NAME, from 0 (the newest)" },
+      .help = "run number N of session NAME alone, from 0 (all, as its repeats)" },
     { .name = "format",
       .slot = COMPARE(format),
       .placeholder = "FORMAT",
@@ -183,7 +188,7 @@ static int add_session(const struct request *request, struct wm_comparison *comp
 {
     const struct compare_args *args = request->args;
     struct wm_analysis_input input = { .tracking = output_session_path(word),
-                                       .run = WM_LAST_RUN,
+                                       .run = WM_ALL_RUNS,
                                        .sub_tracking = files };
     struct wm_error err = { .status = WM_ENOMEM, .text = "out of memory" };
 
@@ -223,15 +228,24 @@ static int add_sessions(const struct request *request, struct wm_comparison *com
     return code;
 }
 
-static int print_comparison(const void *found, FILE *out, struct wm_error *err)
+/* For output_print(). */
+struct printed {
+    const struct wm_comparison *comparison;
+    int verbosity;
+};
+
+static int print_comparison(const void *opaque, FILE *out, struct wm_error *err)
 {
-    return wm_comparison_print(found, out, err);
+    const struct printed *printed = opaque;
+
+    return wm_comparison_print(printed->comparison, printed->verbosity, out, err);
 }
 
 static int print(const struct request *request, const struct wm_comparison *comparison)
 {
     const struct output_args *output = &request->args->output;
-    int code = output_print("compare", output, print_comparison, comparison, request->io);
+    const struct printed printed = { comparison, output->style.verbosity };
+    int code = output_print("compare", output, print_comparison, &printed, request->io);
 
     /* As gpu_tracker's print() does on the screen, and not in a file. */
     if (code == CMD_DONE && request->format >= WM_COMPARISON_GPU_TRACKER_TEXT &&
@@ -248,15 +262,17 @@ static int judge(const struct request *request, const struct wm_comparison *comp
     if (request->fail_above < 0 || (worst <= request->fail_above && !untested))
         return CMD_DONE;
     if (worst <= request->fail_above)
-        fprintf(request->io->chat,
-                "wattmeter compare: %s: there is nothing that --fail-above can test\n",
-                untested);
-    else if (worst > 1e6)
+        return output_misused("compare", request->io,
+                              "%s: --fail-above needs 6 runs or more of each session, as "
+                              "'wattmeter run -r 10 --record FILE.sqlite -- CMD' records",
+                              untested);
+    if (worst > 1e6)
         fprintf(request->io->chat,
                 "wattmeter compare: %s grew from next to nothing, more than %s\n",
                 wm_comparison_worst_figure(comparison), request->args->fail_above);
     else
-        fprintf(request->io->chat, "wattmeter compare: %s grew by %.1f %%, more than %s\n",
+        fprintf(request->io->chat,
+                "wattmeter compare: %s grew by at least %.1f %%, more than %s\n",
                 wm_comparison_worst_figure(comparison), 100 * worst,
                 request->args->fail_above);
     return CMD_FAILED;
@@ -274,6 +290,10 @@ static int compare(const struct request *request, struct wm_comparison *comparis
         return code;
     if (wm_comparison_run(comparison, request->statistic, request->format, &err) < 0)
         return output_failure("compare", &err, request->io);
+    if (wm_comparison_session_count(comparison) < 2)
+        return output_misused(
+            "compare", request->io,
+            "there is one session alone; name another to compare it with");
     for (size_t i = 0; (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
         fprintf(request->io->chat, "wattmeter compare: %s\n", remark);
     code = print(request, comparison);
@@ -310,28 +330,26 @@ static int run_compare(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_compare = {
     .name = "compare",
-    .summary = "What differs between sessions, and whether it is more than noise.",
+    .summary = "Compare sessions, and tell which differences are more than chance.",
     .details =
         "Each SESSION is NAME=FILE, or a FILE alone, whose name is then the session's: a "
         "recording, a tracking file of gpu_tracker's, or the JSON that `wattmeter analyze` "
-        "or gpu_tracker made of one. The others are compared with the first: all of each "
-        "session, and block by block. Memory is shown in the units of the first.\n"
+        "or gpu_tracker made of one. All runs of a recording are its repeats; one that "
+        "`wattmeter run --repeat` made of several commands is a session of each. The "
+        "others are compared with the first: as a whole, and region by region.\n"
         "\n"
-        "Means and totals are tested: a change counts where it lies outside of Welch's 95 "
-        "% "
-        "interval, and that of energy outside of its stated uncertainty. With --fail-above "
-        "the status is 1 where a time, a CPU time, an energy or the memory of the program "
-        "has grown by more than that and by more than noise; more use of a CPU or GPU is "
-        "no "
-        "regression. --metric chooses among these, where the time of a shared machine is "
-        "nothing to go by; each that is chosen has to be one that can be tested.\n"
+        "A change is tested where both sessions have 6 runs or more, against what the runs "
+        "of each differ by. With --fail-above the status is 1 if a time, an energy or the "
+        "memory of the program grew by more than that, with all of its 95 % interval, and "
+        "2 if nothing could be tested. --metric chooses among these; each that is chosen "
+        "has to be one that can be tested.\n"
         "\n"
-        "gpu-tracker is what gpu_tracker's command prints, gpu-tracker-api what its API "
-        "does, as in its documents; they differ in blanks alone.",
+        "gpu-tracker prints what gpu_tracker's command does, gpu-tracker-api what its API "
+        "does; they differ in blanks alone.",
     .example = "wattmeter compare before=a.sqlite after=b.sqlite --fail-above 5%",
     .operands = "SESSION...",
     .operands_slot = COMPARE(sessions),
-    .operands_min = 2,
+    .operands_min = 1,
     .operands_max = SIZE_MAX,
     .options = options,
     .args_size = sizeof(struct compare_args),

@@ -179,7 +179,7 @@ static int check_statistic(const char *statistic, const struct cmd_streams *io)
 /* It is of the form that it was made for. */
 static int print_comparison(const void *comparison, FILE *out, struct wm_error *err)
 {
-    return wm_comparison_print(comparison, out, err);
+    return wm_comparison_print(comparison, 0, out, err);
 }
 
 /* As below, by our package for Python. */

@@ -56,6 +56,8 @@ static int tag(const struct repeat_work *work, const struct shot *shot,
     int status = wm_tracker_note(tracker, "repeat.command",
                                  work->commands.all[shot->command].name, err);
     if (status == WM_OK)
+        status = tag_number(tracker, "repeat.place", shot->command + 1, err);
+    if (status == WM_OK)
         status = tag_number(tracker, "repeat.round", shot->round + 1, err);
     if (status == WM_OK)
         status = tag_number(tracker, "repeat.seed", work->seed, err);

@@ -107,7 +107,7 @@ WM_API int wm_repeat_note(struct wm_repeat *repeat, const char *note, struct wm_
 WM_API size_t wm_repeat_next_look(size_t rounds);
 
 /* Whether the interval of each command's time, and of its energy where that is known, is no
- * wider than the mean plus or minus `ratio`. With a confidence that leaves 95 % for all
+ * wider than the median plus or minus `ratio`. With a confidence that leaves 95 % for all
  * looks together. */
 WM_API bool wm_repeat_is_narrow(const struct wm_repeat *repeat, double ratio);
 

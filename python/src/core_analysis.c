@@ -200,7 +200,7 @@ static PyObject *comparison_add(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(add_session_doc,
              "add_session($self, name, tracking, sub_tracking=None, run=None)\n--\n\n"
-             "The same, of what Analysis is made of.");
+             "The same, of what Analysis is made of; run None: all runs are repeats.");
 
 static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject *keywords)
 {
@@ -216,6 +216,8 @@ static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject
                                      &sub_tracking, &run) ||
         session_init(&session, sub_tracking, run) < 0)
         return NULL;
+    if (run == Py_None)
+        session.input.run = WM_ALL_RUNS;
     struct wm_comparison *comparison = core_object_enter(self);
     if (comparison) {
         Py_BEGIN_ALLOW_THREADS
@@ -278,7 +280,7 @@ static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywor
 
 static int print_comparison(void *context, FILE *out, struct wm_error *err)
 {
-    return wm_comparison_print(context, out, err);
+    return wm_comparison_print(context, 0, out, err);
 }
 
 static PyObject *comparison_print(PyObject *self, PyObject *unused)

@@ -78,10 +78,19 @@ def test_export_and_compare(data, tmp_path):
     assert caught.value.status == "EEXIST"
     result = wattmeter.compare({"a": source, "b": tmp_path / "copy.csv"})
     assert result.worst == 0 and result.worst_figure is None
-    assert "Overall" in str(result) and "<pre>" in result._repr_html_()
+    assert "Runs " in str(result) and result.untested == "b" and "<pre>" in result._repr_html_()
     assert result.to_dict()["statistic"] == "mean"
     watched = wattmeter.compare({"a": source, "b": source}, "total", watch=["cpu_time"])
     assert watched.worst == 0
+
+
+def test_runs_of_a_recording_are_repeats(data):
+    source = data / "recordings" / "v1-eight-runs.sqlite"
+    result = wattmeter.compare({"a": source, "b": source}, watch=["cpu_time"])
+    assert result.untested is None and result.worst == 0
+    cell = result.to_dict()["overall"]["cpu_time"]["sessions"]["b"]
+    assert cell["runs"] == 8 and cell["verdict"] == "same"
+    assert cell["low"] < 0 < cell["high"]
 
 
 def test_what_cannot_be_compared(data):

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 
 class Comparison:
-    """What differs between runs; str() is for people.
+    """What differs between sessions; str() is for people.
 
-    worst          the largest increase over the first that is no noise, as a ratio; 0: none
+    worst          the increase that is the largest for certain: the lower end of its 95 %
+                   interval, as a ratio; 0: there is none
     worst_figure   which figure that is: "after: train: time"; None
-    untested       the first run of which nothing could be tested; None: there is none
+    untested       the first session of which nothing could be tested, as that takes 6 runs
+                   of both; None: there is none
     remarks        what a reader has to know
     """
 
@@ -54,13 +56,18 @@ class Comparison:
 def compare(
     runs: Mapping[str, Path], statistic: str = "mean", *, watch: Iterable[str] = ()
 ) -> Comparison:
-    """Compares runs with the first of them, as a whole and region by region.
+    """Compares sessions with the first of them, as a whole and region by region.
 
         wattmeter.compare({"before": "a.sqlite", "after": "b.sqlite"})
 
-    runs        a dict of names and recordings, tracking files, or analyses in JSON
-    statistic   "min", "max", "mean", "std" or "total"
+    runs        a dict of names and recordings, tracking files, or analyses in JSON. All runs
+                of a recording are its repeats; one that repeat() or `run --repeat` made of
+                several commands is a session of each
+    statistic   of what is within a run: "min", "max", "mean", "std" or "total"
     watch       metrics in which alone `worst` is looked for: ["cpu_time"]
+
+    A difference is tested where both sessions have 6 runs or more, against what the runs of
+    each differ by.
 
     Raises ValueError for a metric or a statistic that is not known, Error where a file
     cannot be read.

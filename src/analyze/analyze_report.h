@@ -223,13 +223,11 @@ struct wm_report {
     size_t device_count;
     struct wm_energy_sum cpu_energy;  /* packages */
     struct wm_energy_sum dram_energy; /* memory outside of the packages */
-    struct wm_energy_sum energy;  /* packages, memory and GPUs, whichever are known; or a */
-                                  /* meter of all of them */
-    struct wm_cover cover;        /* the devices that `energy` covers */
-    struct wm_known tree_scatter; /* of the tree's part of it from run to run, as far as */
-                                  /* its power in this one shows: 95 % ratio */
-    struct wm_spread power;       /* W, of the same; the most */
-    double power_max_s;           /* over that time at least; 0: over all of it */
+    struct wm_energy_sum energy; /* packages, memory and GPUs, whichever are known; or a */
+                                 /* meter of all of them */
+    struct wm_cover cover;       /* the devices that `energy` covers */
+    struct wm_spread power;      /* W, of the same; the most */
+    double power_max_s;          /* over that time at least; 0: over all of it */
     struct wm_region_report regions;
     struct wm_value *process_energies; /* J of the CPUs, of each of result.processes */
 

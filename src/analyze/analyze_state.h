@@ -96,9 +96,6 @@ struct wm_analysis {
     struct wm_window_max power_max;                  /* W of all that counts */
     struct wm_stride whole; /* the joules of all that counts, when all are known */
 
-    struct wm_stride tree; /* the joules of the tracked tree, when they were known */
-    struct wm_block_stats tree_power; /* W of the tree, from one such time to the next */
-
     struct wm_regions *regions; /* NULL: none are taken in */
     unsigned energies_told;     /* WM_REGION_BIT() of those that have been known */
 

@@ -45,10 +45,12 @@ static int analysis_text(const struct wm_block_analysis *results, FILE *out,
     return WM_OK;
 }
 
-static int comparison_text(const struct wm_comparison *comparison, FILE *out,
+static int comparison_text(const struct wm_comparison *comparison, int verbosity, FILE *out,
                            struct wm_error *err)
 {
-    return wm_view_comparison_text(comparison, out) < 0 ? wm_fail_memory(err, NULL) : WM_OK;
+    return wm_view_comparison_text(comparison, verbosity, out) < 0
+               ? wm_fail_memory(err, NULL)
+               : WM_OK;
 }
 
 static const struct wm_print_format print_text = {
@@ -70,9 +72,10 @@ static int analysis_json(const struct wm_block_analysis *results, FILE *out,
     return wm_view_dump(wm_block_analysis_json(results, true), JSON_INDENT(2), out, err);
 }
 
-static int comparison_json(const struct wm_comparison *comparison, FILE *out,
+static int comparison_json(const struct wm_comparison *comparison, int verbosity, FILE *out,
                            struct wm_error *err)
 {
+    (void)verbosity;
     return wm_view_dump(wm_view_comparison_json(comparison), JSON_INDENT(2), out, err);
 }
 
@@ -142,7 +145,7 @@ int wm_block_analysis_print(const struct wm_block_analysis *analysis,
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 
-int wm_comparison_print(const struct wm_comparison *comparison, FILE *out,
+int wm_comparison_print(const struct wm_comparison *comparison, int verbosity, FILE *out,
                         struct wm_error *err)
 {
     if (!wm_comparison_compare(comparison))
@@ -150,6 +153,6 @@ int wm_comparison_print(const struct wm_comparison *comparison, FILE *out,
     if ((size_t)wm_comparison_format(comparison) >= COUNT(comparison_formats))
         return no_format(err);
     int status = comparison_formats[wm_comparison_format(comparison)]->comparison(
-        comparison, out, err);
+        comparison, verbosity, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

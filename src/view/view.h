@@ -22,7 +22,7 @@ struct wm_print_format {
                   struct wm_error *err);
     int (*analysis)(const struct wm_block_analysis *results, FILE *out,
                     struct wm_error *err);
-    int (*comparison)(const struct wm_comparison *comparison, FILE *out,
+    int (*comparison)(const struct wm_comparison *comparison, int verbosity, FILE *out,
                       struct wm_error *err);
 };
 
@@ -47,7 +47,8 @@ void wm_view_blocks_text(const struct wm_block_analysis *results, FILE *out);
 
 /* A comparison for people, of which WM_ENOMEM is the only failure, and as JSON, the
  * caller's; NULL when out of memory. */
-int wm_view_comparison_text(const struct wm_comparison *comparison, FILE *out);
+int wm_view_comparison_text(const struct wm_comparison *comparison, int verbosity,
+                            FILE *out);
 json_t *wm_view_comparison_json(const struct wm_comparison *comparison);
 
 /* "percent", "gigabytes", "joules". */

@@ -3,6 +3,7 @@
 """`wattmeter compare`: sessions of every kind side by side, gpu_tracker's documents byte
 by byte, and what makes it fail."""
 
+import contextlib
 import csv
 import json
 import math
@@ -14,6 +15,7 @@ import tap
 from tap import case, wattmeter
 
 DATA = tap.SOURCE / "tests" / "data" / "gpu_tracker"
+RUNS = tap.SOURCE / "tests" / "data" / "recordings" / "v1-eight-runs.sqlite"
 SEED = (f"A={DATA / 'analysis_a.json'}", f"B={DATA / 'analysis.json'}")
 PROGRAM = str(tap.HELPERS / "regions")
 START = 1795247379.25
@@ -122,19 +124,18 @@ def mixed(folder):
         assert wattmeter("analyze", sqlite[0], "--regions", sqlite[1], "--format", form, "-o",
                          path).returncode == 0
     result = compare_json(*words("first", *first[:2]), *words("csv", *csv_files[:2]),
-                          *words("sqlite", *sqlite[:2]), f"ours={ours}", f"theirs={theirs}",
-                          talk="\"theirs\" does not say how much its values depend")
+                          *words("sqlite", *sqlite[:2]), f"ours={ours}", f"theirs={theirs}")
     assert result["sessions"] == ["first", "csv", "sqlite", "ours", "theirs"]
     ram = result["overall"]["main_ram"]
     assert ram["unit"] == "gigabytes" and ram["matters"] is True
     near(ram["sessions"]["first"]["value"], 1.002)
     near(ram["sessions"]["csv"]["value"], 1.503)
     near(ram["sessions"]["csv"]["change"], 0.5)
-    assert ram["sessions"]["csv"]["beyond_noise"] is True
     near(ram["sessions"]["sqlite"]["value"], 1.002)
-    assert ram["sessions"]["ours"]["beyond_noise"] is False
-    assert ram["sessions"]["theirs"]["beyond_noise"] is None, "it does not say how many"
-    assert "not known" in ram["sessions"]["theirs"]["why"]
+    for name in ("csv", "sqlite", "ours", "theirs"):
+        figure = ram["sessions"][name]
+        assert figure["verdict"] == "not_tested" and "6 runs" in figure["why"], figure
+    assert result["references"] == {name: "first" for name in result["sessions"][1:]}
 
     [block] = result["blocks"]
     assert block["label"] == "train" and set(block["calls"].values()) == {10}
@@ -142,18 +143,12 @@ def mixed(folder):
     near(time["first"]["value"], statistics.fmean(first[2]))
     near(time["sqlite"]["change"], 1.0, 1e-6)
     for name in ("sqlite", "ours", "theirs"):
-        assert time[name]["beyond_noise"] is True
         near(time[name]["value"], time["sqlite"]["value"])
-    near(time["ours"]["noise"], time["sqlite"]["noise"])
-    # Ten and ten values: Welch by hand, with Student's quantile for its degrees of freedom.
-    a, b = (statistics.variance(times) / 10 for times in (first[2], sqlite[2]))
-    freedom = (a + b) ** 2 / (a * a / 9 + b * b / 9)
-    assert 13.2 < freedom < 13.3, freedom
-    near(time["sqlite"]["noise"], 2.1563 * math.sqrt(a + b), 1e-3)
-    assert result["worst"]["figure"] == "sqlite: train: time"
+    assert result["worst"] is None
 
     text = compare(*words("first", *first[:2]), *words("csv", *csv_files[:2]))
-    assert "  combined ram" in text and "+50.0 % *" in text and "1.00 GB" in text, text
+    assert "  combined ram" in text and "+50.0 % ?" in text and "1.00 GB" in text, text
+    assert "wattmeter run -r 10 --record FILE" in text, text
 
 
 @case("blocks: some in one session only, some moved by a few lines")
@@ -175,7 +170,7 @@ def blocks(folder):
 
     other = (*words("a", *a[:2]), *words("c", *c[:2]))
     text = compare(*other)
-    assert "Block        load\n  only in    c\n" in text
+    assert "\n  load " in text and "\n  train.py:7 " in text, text
     assert [one["names"] for one in compare_json(*other)["blocks"]] == [
         {"a": None, "c": "load"}, {"a": "train.py:7", "c": None}]
     compare(*other, "--format", "gpu-tracker", status=2,
@@ -185,46 +180,93 @@ def blocks(folder):
             talk='The first has 1 code blocks but tracking session "b" has 0 code blocks.\n')
 
 
-@case("--fail-above: only what matters, has grown, and by more than noise")
+def larger(folder, name, **factors):
+    """The eight runs, with so many times the CPU time, or memory, of each."""
+    path = folder / f"{name}.sqlite"
+    path.write_bytes(RUNS.read_bytes())
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        for run, result in database.execute("SELECT id, result FROM run").fetchall():
+            result = json.loads(result)
+            for key in result:
+                for word, factor in factors.items():
+                    if word in key and isinstance(result[key], float):
+                        result[key] *= factor
+            database.execute("UPDATE run SET result = ? WHERE id = ?",
+                             (json.dumps(result), run))
+        database.commit()
+    return path
+
+
+@case("--fail-above: only what has grown by more for certain, as repeats tell")
 def fail_above(folder):
-    base = write_session(folder, "base")
-    slower = write_session(folder, "slower", slower=1.1)
-    larger = write_session(folder, "larger", larger=1.02)
-    hardly = write_session(folder, "hardly", slower=1.0005)
-    reference = words("base", *base[:2])
-    compare(*reference, *words("slower", *slower[:2]), "--fail-above", "5%", status=1,
-            talk="slower: train: time grew by 10.0 %, more than 5%")
-    compare(*reference, *words("slower", *slower[:2]), "--fail-above", "15%")
-    compare(*reference, *words("larger", *larger[:2]), "--fail-above", "1%", status=1,
-            talk="grew by 2.0 %")
-    compare(*reference, *words("hardly", *hardly[:2]), "--fail-above", "0.01%")
-    compare(*words("slower", *slower[:2]), *reference, "--fail-above", "0%")
-    compare(*reference, *words("slower", *slower[:2]), "--stat", "total", "--fail-above", "5%",
-            status=1, talk="train: time grew by 10.0 %")
-    nothing = folder / "nothing.csv"
-    nothing.write_text("".join(base[0].read_text().splitlines(keepends=True)[:3]))
-    compare(*reference, *words("last", *base[:2]), f"nothing={nothing}", "--fail-above", "5%",
-            status=1, talk="nothing: there is nothing that --fail-above can test")
-    compare(f"nothing={nothing}", *words("after", *base[:2]), "--fail-above", "5%", status=1,
-            talk="after: there is nothing that --fail-above can test")
-    time_alone = (*reference, *words("slower", *slower[:2]), "--fail-above", "5%")
-    compare(*time_alone, "--metric", "main_ram", "--metric", "combined_ram")
-    compare(*time_alone, "--metric", "main_ram", "--metric", "time", status=1,
-            talk="slower: train: time grew by 10.0 %, more than 5%")
-    compare(*reference, *words("larger", *larger[:2]), "--fail-above", "1%", "--metric", "time")
-    compare(*time_alone, "--metric", "main_ram", "--metric", "energy", status=1,
-            talk="slower: energy: there is nothing that --fail-above can test")
-    for wrong in ("cpu", "TIME", "main_n_threads"):
+    slower, hardly = larger(folder, "slower", cpu_=1.1), larger(folder, "hardly", cpu_=1.004)
+    more = larger(folder, "more", peak=1.2)
+    compare(f"a={RUNS}", f"b={slower}", "--fail-above", "5%", status=1,
+            talk="b: overall: cpu_time grew by at least 9.0 %, more than 5%\n")
+    compare(f"a={RUNS}", f"b={slower}", "--fail-above", "9.5%")
+    compare(f"a={RUNS}", f"b={more}", "--fail-above", "10%", status=1, talk=": memory grew")
+    compare(f"a={slower}", f"b={RUNS}", "--fail-above", "0%")
+    compare(f"a={RUNS}", f"b={hardly}", "--fail-above", "0%")
+    compare(f"a={RUNS}", f"b={more}", "--fail-above", "5%", "--metric", "cpu_time")
+    compare(f"a={RUNS}", f"b={slower}", "--fail-above", "5%", "--metric", "time",
+            "--metric", "cpu_time", status=1, talk="cpu_time")
+    result = compare_json(f"a={RUNS}", f"b={slower}")
+    figure = result["overall"]["cpu_time"]["sessions"]["b"]
+    assert figure["verdict"] == "more" and figure["runs"] == 8, figure
+    assert figure["low"] < figure["change"] < figure["high"] and not figure["paired"], figure
+    near(figure["change"], 0.1, 1e-9)
+    assert result["worst"] == {"figure": "b: overall: cpu_time", "at_least": figure["low"]}
+    assert "+10.0 % *" in compare(f"a={RUNS}", f"b={slower}")
+    assert compare_json(f"a={RUNS}", f"b={hardly}")["overall"]["cpu_time"]["sessions"]["b"][
+        "verdict"] == "same"
+
+
+@case("--fail-above: what cannot be tested is no failure of what is measured")
+def untested(folder):
+    needs = "--fail-above needs 6 runs or more of each session, as 'wattmeter run -r 10"
+    for one in range(8):
+        for other in range(8):
+            if one != other:
+                compare(f"a={RUNS}", f"b={RUNS}", "--run", f"a={one}", "--run", f"b={other}",
+                        "--fail-above", "5%", status=2, talk=f"b: {needs}")
+    compare(f"a={RUNS}", f"b={RUNS}", "--run", "b=0", "--fail-above", "5%", status=2, talk=needs)
+    base, changed = write_session(folder, "base"), write_session(folder, "changed", slower=2.0)
+    time_alone = (*words("base", *base[:2]), *words("changed", *changed[:2]), "--fail-above", "5%")
+    compare(*time_alone, status=2, talk=f"changed: {needs}")
+    compare(f"a={RUNS}", f"b={RUNS}", "--fail-above", "5%", "--metric", "gpu_energy", status=2,
+            talk=f"b: gpu_energy: {needs}")
+    for wrong in ("cpu", "TIME", "main_n_threads", "cpu_use"):
         compare(*time_alone, "--metric", wrong, status=2,
                 talk=f'--metric: there is no metric "{wrong}"; there are main_ram, ')
     compare(*time_alone[:-2], "--metric", "time", status=2, talk="needs --fail-above")
     for wrong in ("5", "0.05", "-5%", "%", "5%%", "abc%", "1e3%", "nan%", "5 %"):
-        compare(*reference, *reference[:1], "--fail-above", wrong, status=2,
+        compare(f"a={RUNS}", f"b={RUNS}", "--fail-above", wrong, status=2,
                 talk="is no percentage")
     for statistic in ("min", "max", "std"):
         compare(*SEED, "--stat", statistic, "--fail-above", "5%", status=2, talk="noise")
-        assert '"beyond_noise": null' in compare(*SEED, "--stat", statistic, "--json",
-                                                 talk="depend")
+
+
+@case("commands of one recording by `run --repeat` are compared pair by pair")
+def commands(folder):
+    paths = folder / "one.sqlite", folder / "two.sqlite"
+    for path in paths:
+        done = wattmeter("run", "-q", "-r", "6", "-w", "1", "-n", "short", "-n", "long", "--vs",
+                         "sleep 0.3", "--record", path, "--", "sleep", "0.1")
+        assert done.returncode == 0, done
+    result = compare_json(paths[0], talk="")  # a busy machine may make outliers
+    assert result["sessions"] == ["short", "long"] and result["references"] == {"long": "short"}
+    time = result["overall"]["time"]["sessions"]
+    assert time["short"]["runs"] == time["long"]["runs"] == 6, time
+    assert time["long"]["paired"] and time["long"]["verdict"] != "not_tested", time
+    assert time["long"]["low"] <= time["long"]["change"] <= time["long"]["high"], time
+    for name, least in ("short", 0.1), ("long", 0.3):
+        assert time[name]["value"] >= least, "of each run, not of a batch"
+    both = compare_json(f"a={paths[0]}", f"b={paths[1]}", talk="")
+    assert both["sessions"] == ["a: short", "a: long", "b: short", "b: long"], both["sessions"]
+    assert both["references"] == {"b: short": "a: short", "b: long": "a: long"}
+    assert not both["overall"]["time"]["sessions"]["b: long"]["paired"]
+    text = compare(f"a={paths[0]}", f"b={paths[1]}", talk="")
+    assert text.index("a: short") < text.index("b: short") < text.index("b: long"), text
 
 
 @case("a session whose command failed, or whose recording is not whole, is said to be one")
@@ -254,11 +296,11 @@ def recordings(folder):
     assert result["sessions"] == [str(paths[0]), "two"]
     report = json.loads(wattmeter("report", "--json", paths[1]).stdout)
     near(result["overall"]["time"]["sessions"]["two"]["value"], report["compute_time"]["time"])
-    assert result["overall"]["time"]["sessions"]["two"]["beyond_noise"] is None
+    assert result["overall"]["time"]["sessions"]["two"]["verdict"] == "not_tested"
     assert result["overall"]["cpu_time"]["unit"] == "seconds"
     whole = result["overall"]["cpu_time"]["sessions"]["two"]
     near(whole["value"], report["cpu_time"]["total"])
-    assert "uncertainty" not in whole and whole["noise"] > 0, "told exactly, another in each run"
+    assert "uncertainty" not in whole and whole["low"] is None, whole
     by_name = {row["name"]: row for row in report["regions"]["by_name"]}
     assert [block["label"] for block in result["blocks"]] == ["inner", "outer"]
     for block in result["blocks"]:
@@ -272,15 +314,16 @@ def recordings(folder):
     if "energy" in total["overall"]:
         figure = total["overall"]["energy"]["sessions"][str(paths[1])]
         assert figure["value"] > 0 and figure["uncertainty"] > 0, (figure, energy)
-    assert compare(*paths).startswith("Statistic    mean\n")
+    assert compare(*paths, "--stat", "total").startswith("Statistic    total\n")
+    assert "\nRegion inner\n" in compare("-v", *paths)
     # A recording and what another tool made, of which nobody knows the energy.
     tracking = write_session(folder, "theirs")[0]
     result = compare_json(f"a={paths[0]}", f"b={tracking}", talk="other numbers of cores")
     assert result["overall"]["main_ram"]["unit"] == "bytes"
     assert result["overall"]["main_ram"]["sessions"]["b"]["value"] > 5e8
     assert result["overall"]["time"]["sessions"]["b"] == {
-        "value": None, "change": None, "noise": None, "beyond_noise": None,
-        "why": "it is not known in both sessions"}
+        "value": None, "runs": 0, "change": None, "low": None, "high": None,
+        "verdict": "not_tested", "why": "it is not known in both sessions"}
     compare(f"a={paths[0]}", f"b={paths[0]}", "--run", "b=0")
     compare(f"a={paths[0]}", f"b={paths[0]}", "--run", "b=1", status=2, talk="run")
 
@@ -322,7 +365,7 @@ def origins(folder):
     energy = compare_json(*paths, talk="GPUs")["overall"].get("energy", {}).get("sessions")
     assert simulated.items() <= energy[str(paths[0])].items(), energy
     assert energy[str(paths[1])].get("origin") == report["energy"].get("origin"), energy
-    text = compare(*paths, talk="GPUs")
+    text = compare("-v", *paths, talk="GPUs")
     lines = text.splitlines()
     assert any(line.startswith("Origin ") and "‡ simulated" in line for line in lines), text
     assert all("‡ " in line for line in lines if line.startswith("  system gpu ram")), text

@@ -123,6 +123,7 @@ COMPARISONS = {
     "tree": "sqlite=recordings/v1-tree.sqlite csv=recordings/v2-tree.csv",
     "runs": "a=recordings/v1-three-runs.sqlite b=recordings/v1-three-runs.sqlite"
             " --run a=0 --run b=2",
+    "repeats": "a=recordings/v1-eight-runs.sqlite b=recordings/v1-eight-runs.sqlite",
     "failed": "a=recordings/v1-attach.sqlite b=recordings/v1-killed-tracker.sqlite"
               " c=recordings/v1-killed-program.sqlite d=recordings/v1-faults.sqlite",
     "regions": f"a={REAL}.csv b={REAL}.sqlite --regions a={SUB}/combined.csv"
@@ -255,6 +256,7 @@ OTHERS = {
         f"compare {THEIRS} --fail-above 1%",
         "compare old=recordings/v1.csv new=recordings/v2.csv --fail-above 0.1% --metric cpu_time",
         "compare old=recordings/v1.csv new=recordings/v2.csv --fail-above 5% --metric none",
+        "compare a=recordings/v1-eight-runs.sqlite b=recordings/v1-eight-runs.sqlite --fail-above 5%",
         "compare a=recordings/v1-killed-in-region.sqlite b=recordings/v1-tree.sqlite"
         " --fail-above 5% --metric time"),
     "gpu-tracker/combine": f"{TRACKER} combine --stf=out.csv -p {SUB}/main.csv -p {SUB}/child.csv",

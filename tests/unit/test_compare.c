@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_compare.c - comparisons: Student and Welch by hand, which blocks belong together,
- * units, what counts as grown, gpu_tracker's documents byte by byte, and bad input.
+ * test_compare.c - comparisons: which blocks belong together, units, which runs are repeats
+ * and which are pairs, what counts as grown, gpu_tracker's documents byte by byte, and bad
+ * input.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_welch.h"
 #include "analyze/compare/analyze_compare.h"
 #include "record/record.h"
 #include "test.h"
@@ -18,74 +18,6 @@ static void near(double value, double expected, double tolerance)
 {
     if (!(fabs(value - expected) <= tolerance * fmax(fabs(expected), 1)))
         fail_msg("%.12g is not %.12g", value, expected);
-}
-
-/* From printed tables, but the last two: 1.96 and what the series in 1 / df gives. */
-static void test_student(void **state)
-{
-    static const struct {
-        double df, t;
-    } rows[] = {
-        { 1, 12.7062047362 },    { 2, 4.30265272991 },   { 3, 3.18244630528 },
-        { 4, 2.77644510520 },    { 5, 2.57058183564 },   { 10, 2.22813885196 },
-        { 30, 2.04227245630 },   { 120, 1.97993040505 }, { 1000, 1.96233908083 },
-        { 1e15, 1.95996398454 },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        near(wm_student_95(rows[i].df), rows[i].t, 1e-10);
-    near(wm_student_95(1e4 - 1e-6), wm_student_95(1e4), 1e-7); /* where the series begins */
-    for (double df = 1; df < 2e4; df *= 1.1)
-        assert_true(wm_student_95(df * 1.1) < wm_student_95(df));
-}
-
-#define OF(count_, std_, scale_)                                                           \
-    {                                                                                      \
-        count_, { true, std_ }, scale_                                                     \
-    }
-
-static void test_welch(void **state)
-{
-    static const struct {
-        const char *name;
-        struct wm_welch_sample one, other;
-        double noise;
-        const char *why;
-    } rows[] = {
-        /* Variances of the means 0.2 and 0.2, 8 degrees of freedom, t 2.306004135. */
-        { "alike", OF(5, 1, 1), OF(5, 1, 1), 1.4584450722, NULL },
-        /* 1 and 0: 1 degree of freedom. */
-        { "one without scatter", OF(2, M_SQRT2, 1), OF(10, 0, 1), 12.7062047362, NULL },
-        /* 0.16 and 0.04: 0.2^2 / (0.16^2 / 24 + 0.04^2 / 8) = 31.578947, t 2.0379... */
-        { "unlike", OF(25, 2, 1), OF(9, 0.6, 1), 0.911420873, NULL },
-        /* The same with the sums of 10: ten times as much. */
-        { "scaled", OF(25, 2, 10), OF(9, 0.6, 10), 9.11420873, NULL },
-        { "no scatter at all", OF(2, 0, 1), OF(3, 0, 1), 0, NULL },
-        { "tiny", OF(5, 1e-200, 1), OF(5, 1e-200, 1), 0, NULL },
-        { "one value", OF(1, 0, 1), OF(5, 1, 1), 0, "too few" },
-        { "none", OF(5, 1, 1), OF(0, 0, 1), 0, "too few" },
-        { "hardly any left", OF(1.9, 1, 1), OF(5, 1, 1), 0, "too few" },
-        { "below none", OF(5, 1, 1), OF(-3, 1, 1), 0, "too few" },
-        { "no count", OF(NAN, 1, 1), OF(5, 1, 1), 0, "too few" },
-        { "no deviation", { 5, { false, 0 }, 1 }, OF(5, 1, 1), 0, "not known" },
-        { "too large", OF(5, 1e200, 1), OF(5, 1, 1), 0, "too large" },
-        { "infinite", OF(5, 1, 1), OF(5, INFINITY, 1), 0, "too large" },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        double noise = 0;
-        const char *why = wm_welch(&rows[i].one, &rows[i].other, &noise);
-        print_message("  %s\n", rows[i].name);
-        if (rows[i].why) {
-            assert_non_null(why);
-            assert_non_null(strstr(why, rows[i].why));
-            continue;
-        }
-        assert_null(why);
-        near(noise, rows[i].noise, 1e-8);
-    }
 }
 
 /* How many of the values count, of series that can be told by hand. */
@@ -152,8 +84,8 @@ static void test_effective_of_merged(void **state)
 struct made {
     struct wm_region_usage blocks[4][6];
     struct wm_block_analysis results[4];
+    struct wm_compare_run runs[4];
     struct wm_compare_session sessions[4];
-    struct wm_report reports[2];
 };
 
 /* Names with blanks between them. */
@@ -169,8 +101,10 @@ static void make_sessions(struct made *made, const char *const *names, size_t co
             made->blocks[i][results->count++].name = strdup(name);
         free(copy);
         results->blocks = made->blocks[i];
-        made->sessions[i] =
-            (struct wm_compare_session) { .name = called[i], .analysis = results };
+        made->runs[i] = (struct wm_compare_run) { .analysis = results, .batch = 1 };
+        made->sessions[i] = (struct wm_compare_session) {
+            .name = called[i], .runs = &made->runs[i], .count = 1, .file = i
+        };
     }
 }
 
@@ -413,140 +347,131 @@ static void test_twice(void **state)
     free_sessions(&made);
 }
 
-static struct wm_block_figures figures(double mean, double std)
+static struct wm_block_figures figures(double mean)
 {
     return (struct wm_block_figures) {
-        .of = { [WM_BLOCK_MIN] = { true, mean - std },
-                [WM_BLOCK_MAX] = { true, mean + std },
+        .of = { [WM_BLOCK_MIN] = { true, mean - 1 },
+                [WM_BLOCK_MAX] = { true, mean + 1 },
                 [WM_BLOCK_MEAN] = { true, mean },
-                [WM_BLOCK_STD] = { true, std },
+                [WM_BLOCK_STD] = { true, 1 },
                 [WM_BLOCK_TOTAL] = { true, mean * 5 } },
     };
 }
 
-/* Two sessions with block "a": five calls of 1 s and of 2 s, std 1, which is noise up to
- * 1.458 s; memory without scatter; what their calls cost in the recordings. */
-static void make_figures(struct made *made)
-{
-    const char *names[] = { "a", "a" };
+enum { REPEATS = 8 };
 
-    make_sessions(made, names, 2);
-    for (size_t i = 0; i < 2; i++) {
-        struct wm_region_usage *block = &made->blocks[i][0];
-        for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++) {
-            block->usage[m] = figures(0, 0);
-            made->results[i].overall[m] = figures(100, 0);
+/* Two sessions of eight runs, each with a block "a" of five calls. */
+struct repeats {
+    struct wm_region_usage blocks[2][REPEATS];
+    struct wm_report reports[2][REPEATS];
+    struct wm_block_analysis analyses[2][REPEATS];
+    struct wm_compare_run runs[2][REPEATS];
+    struct wm_compare_session sessions[2];
+};
+
+/* The time of the second is 10 % longer, its CPU time equal, its energy unknown; each run
+ * is 8 % longer than the one before, and noisy by 0.1 %. */
+static void make_repeats(struct repeats *made)
+{
+    static const char *const rounds[] = { "1", "2", "3", "4", "5", "6", "7", "8" };
+
+    *made = (struct repeats) { 0 };
+    for (size_t s = 0; s < 2; s++) {
+        for (size_t r = 0; r < REPEATS; r++) {
+            struct wm_report *report = &made->reports[s][r];
+            struct wm_region_usage *block = &made->blocks[s][r];
+            double time = (1 + 0.08 * (double)r) * (s == 0 ? 1 : 1.1) *
+                          (1 + 0.001 * (double)((r * 5 + s * 3) % 4));
+            report->compute_time = wm_value_known(time);
+            report->cpu_total = wm_value_known(0.5);
+            *block = (struct wm_region_usage) { .name = "a", .calls = 5, .timepoints = 10 };
+            block->time = figures(time / 5);
+            for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
+                made->analyses[s][r].overall[m] = block->usage[m] = figures(100);
+            made->analyses[s][r].blocks = block;
+            made->analyses[s][r].count = 1;
+            made->analyses[s][r].report = report;
+            made->runs[s][r] =
+                (struct wm_compare_run) { &made->analyses[s][r], 1, "7", rounds[r] };
         }
-        block->calls = 5;
-        block->timepoints = 10;
-        block->time = figures((double)i + 1, 1);
-        block->usage[WM_MAIN_RAM] = figures(100 + 10 * (double)i, 0);
-        block->usage[WM_CPU_MAIN_SUM] = figures(50 + 50 * (double)i, 0);
-        double joules = 100 + 10 * (double)i;
-        const struct wm_region_value energy = { wm_value_known(joules),
-                                                wm_value_known(6 / joules) };
-        block->unfinished = 5;
-        block->inclusive.energy = energy;
-        made->results[i].report = &made->reports[i];
+        made->sessions[s] = (struct wm_compare_session) {
+            .name = s == 0 ? "A" : "B", .runs = made->runs[s], .count = REPEATS, .file = s
+        };
     }
 }
 
-static void test_figures(void **state)
+static struct wm_compare_cell cell_of(const struct repeats *made,
+                                      enum wm_block_figure statistic, size_t group,
+                                      const char *item, struct wm_compare_worst *worst)
 {
-    struct wm_compare_worst worst;
     struct wm_compare_cell cells[2];
     struct wm_compare *compare;
-    struct made made;
 
+    assert_int_equal(wm_compare_new(made->sessions, 2, statistic, false, &compare, NULL),
+                     WM_OK);
+    wm_compare_cells(compare, group, wm_compare_item(item), cells);
+    assert_int_equal(wm_compare_find_worst(compare, 0, worst), WM_OK);
+    wm_compare_free(compare);
+    return cells[1];
+}
+
+static void test_repeats(void **state)
+{
+    static struct repeats made;
+    struct wm_compare_worst worst;
     (void)state;
-    make_figures(&made);
-    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
-                     WM_OK);
 
-    wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
-    assert_false(cells[0].change.known || cells[0].noise.known || cells[0].why);
-    near(cells[1].change.number, 1, 1e-15);
-    near(cells[1].noise.number, 1.4584450722, 1e-8);
-    assert_int_equal(cells[1].verdict, WM_COMPARE_WITHIN);
+    /* Two files: the runs of each differ by more than the two do. */
+    make_repeats(&made);
+    struct wm_compare_cell cell =
+        cell_of(&made, WM_BLOCK_MEAN, WM_COMPARE_OVERALL, "time", &worst);
+    assert_int_equal(cell.to.verdict, WM_RUNS_SAME);
+    assert_false(cell.is_paired);
+    assert_true(cell.to.low < 1 && cell.to.high > 1.2 && worst.change == 0);
+    assert_false(worst.has_untested);
+    assert_int_equal(cell.runs, REPEATS);
 
-    wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
-    near(cells[1].change.number, 0.1, 1e-15);
-    assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
-
-    /* Per call: 10 and 11 J, each 0.6 off: noise 0.8485. */
-    wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
-    near(cells[0].value.number, 10, 1e-15);
-    near(cells[1].noise.number, 0.848528137, 1e-8);
-    assert_int_equal(cells[1].verdict, WM_COMPARE_BEYOND);
-
-    /* How many timepoints there were in all is not told, and no energy of a session is
-     * known. */
-    wm_compare_cells(compare, WM_COMPARE_OVERALL, WM_MAIN_RAM, cells);
-    assert_non_null(strstr(cells[1].why, "not known"));
-    wm_compare_cells(compare, WM_COMPARE_OVERALL, wm_compare_item("energy"), cells);
-    assert_false(cells[1].value.known || cells[1].change.known);
-    assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
-
-    /* More use of the CPU is no worse, and the time is noise: memory and energy are left,
-     * of which memory comes first. */
-    assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
-    near(worst.change, 0.1, 1e-15);
-    assert_int_equal(worst.item, WM_MAIN_RAM);
-    assert_int_equal(worst.session, 1);
-    wm_compare_free(compare);
-
+    /* One file: what changes from round to round does so for both. */
+    made.sessions[1].file = 0;
+    cell = cell_of(&made, WM_BLOCK_MEAN, WM_COMPARE_OVERALL, "time", &worst);
+    assert_true(cell.is_paired);
+    assert_int_equal(cell.to.verdict, WM_RUNS_MORE);
+    assert_true(cell.to.low > 1.09 && cell.to.high < 1.11);
+    near(cell.change.number, cell.to.ratio - 1, 1e-12);
+    near(worst.change, cell.to.low - 1, 1e-9);
+    cell = cell_of(&made, WM_BLOCK_MEAN, 0, "time", &worst);
+    assert_int_equal(cell.to.verdict, WM_RUNS_MORE);
+    assert_int_equal(cell_of(&made, WM_BLOCK_TOTAL, 0, "time", &worst).to.verdict,
+                     WM_RUNS_MORE);
     assert_int_equal(
-        wm_compare_new(made.sessions, 2, WM_BLOCK_TOTAL, false, &compare, NULL), WM_OK);
-    wm_compare_cells(compare, 0, WM_COMPARE_TIME, cells);
-    near(cells[1].value.number, 10, 1e-15);
-    near(cells[1].noise.number, 5 * 1.4584450722, 1e-8);
-    wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
-    near(cells[1].value.number, 110, 1e-15);
-    wm_compare_free(compare);
+        cell_of(&made, WM_BLOCK_MEAN, WM_COMPARE_OVERALL, "cpu_time", &worst).to.verdict,
+        WM_RUNS_SAME);
+    cell = cell_of(&made, WM_BLOCK_MEAN, WM_COMPARE_OVERALL, "energy", &worst);
+    assert_int_equal(cell.to.verdict, WM_RUNS_NOT_TESTED);
+    assert_non_null(strstr(cell.to.why, "not known"));
+    cell = cell_of(&made, WM_BLOCK_MAX, 0, "time", &worst);
+    assert_non_null(strstr(cell.to.why, "not tested"));
+    assert_true(worst.has_untested && worst.change == 0);
 
-    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MAX, false, &compare, NULL),
-                     WM_OK);
-    wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
-    near(cells[1].value.number, 110, 1e-15);
-    assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
-    assert_non_null(strstr(cells[1].why, "not tested"));
-    assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
-    assert_true(worst.change == 0);
-    wm_compare_free(compare);
-
-    /* Values that depend on each other say less: of ten two are left, with sqrt(2) * 0.9487
-     * the scatter. */
-    for (size_t i = 0; i < 2; i++) {
-        struct wm_known *of = made.blocks[i][0].usage[WM_MAIN_RAM].of;
-        of[WM_BLOCK_STD] = (struct wm_known) { true, 1 };
-        of[WM_BLOCK_EFFECTIVE] = (struct wm_known) { true, 2 };
-    }
-    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
-                     WM_OK);
-    wm_compare_cells(compare, 0, WM_MAIN_RAM, cells);
-    near(cells[1].noise.number, 4.30265273 * sqrt(0.9 / 0.5), 1e-8);
-    wm_compare_free(compare);
+    /* A batch is so many runs. */
+    made.runs[1][0].batch = 2;
+    made.reports[1][0].compute_time.number *= 2;
+    cell = cell_of(&made, WM_BLOCK_MEAN, WM_COMPARE_OVERALL, "time", &worst);
+    assert_true(cell.to.low > 1.09 && cell.to.high < 1.11);
 
     /* Of one of them at least so much is known. */
-    made.blocks[1][0].inclusive.energy.value.why = "it does not cover 3 s";
-    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
-                     WM_OK);
-    wm_compare_cells(compare, 0, wm_compare_item("energy"), cells);
-    assert_null(cells[0].lacks);
-    assert_string_equal(cells[1].lacks, "it does not cover 3 s");
-    assert_int_equal(cells[1].verdict, WM_COMPARE_NOT_TESTED);
-    assert_non_null(strstr(cells[1].why, "at least"));
-    wm_compare_free(compare);
+    made.reports[1][3].compute_time.why = "it does not cover 3 s";
+    cell = cell_of(&made, WM_BLOCK_MEAN, WM_COMPARE_OVERALL, "time", &worst);
+    assert_string_equal(cell.lacks, "it does not cover 3 s");
+    assert_int_equal(cell.to.verdict, WM_RUNS_NOT_TESTED);
+    assert_non_null(strstr(cell.to.why, "at least"));
 
-    /* From nothing to something. */
-    made.blocks[0][0].usage[WM_DESCENDANTS_RAM] = figures(0, 0);
-    made.blocks[1][0].usage[WM_DESCENDANTS_RAM] = figures(5, 0);
-    assert_int_equal(wm_compare_new(made.sessions, 2, WM_BLOCK_MEAN, false, &compare, NULL),
-                     WM_OK);
-    assert_int_equal(wm_compare_find_worst(compare, 0, &worst), WM_OK);
-    assert_true(isinf(worst.change));
-    wm_compare_free(compare);
-    free_sessions(&made);
+    made.sessions[1].count = 5;
+    cell = cell_of(&made, WM_BLOCK_MEAN, WM_COMPARE_OVERALL, "cpu_time", &worst);
+    assert_int_equal(cell.to.verdict, WM_RUNS_NOT_TESTED);
+    assert_non_null(strstr(cell.to.why, "6 runs"));
+    assert_true(worst.has_untested && worst.untested == 1);
+    assert_int_equal(worst.untested_item, wm_compare_items());
 }
 
 static void test_units(void **state)
@@ -588,7 +513,7 @@ static char *print(const struct wm_comparison *comparison)
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    assert_int_equal(wm_comparison_print(comparison, out, NULL), WM_OK);
+    assert_int_equal(wm_comparison_print(comparison, 1, out, NULL), WM_OK);
     fclose(out);
     return text;
 }
@@ -636,7 +561,7 @@ static void test_bad_use(void **state)
     assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
     assert_int_equal(wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, &err),
                      WM_EINVAL);
-    assert_int_equal(wm_comparison_print(comparison, stdout, &err), WM_EINVAL);
+    assert_int_equal(wm_comparison_print(comparison, 0, stdout, &err), WM_EINVAL);
     assert_null(wm_comparison_remark(comparison, 0));
 
     assert_int_equal(wm_comparison_add(comparison, "A", test_source_path(JSON_A), &err), 0);
@@ -699,7 +624,7 @@ static int try_all(enum wm_comparison_format format)
         status = wm_comparison_run(comparison, "mean", format, NULL);
     out = status == WM_OK ? fopen("/dev/null", "w") : NULL;
     if (status == WM_OK)
-        status = out ? wm_comparison_print(comparison, out, NULL) : WM_ENOMEM;
+        status = out ? wm_comparison_print(comparison, 1, out, NULL) : WM_ENOMEM;
     if (out)
         fclose(out);
     wm_comparison_free(comparison);
@@ -749,183 +674,18 @@ static void test_out_of_memory_matching(void **state)
     free_sessions(&made);
 }
 
-static double uniform(double from, double to)
-{
-    return from + (to - from) * ((double)rand() / RAND_MAX);
-}
-
-/* Runs of one program, of one length: 20 calls of a region, of 100 to 400 ms, and a pause
- * after each. Two cores draw 20 W, and 30 W more for each that is busy, which the program
- * is at random: one core at most in a call, and little outside. */
-enum { CALLS = 20, TICK_MS = 25, RUN_MS = CALLS * 450 };
-
-struct random_run {
-    struct wm_region_record calls[CALLS];
-    double used[RUN_MS + 1]; /* CPU time of the program up to each millisecond */
-};
-
-static void draw_run(struct random_run *run)
-{
-    int at = 0;
-
-    for (size_t i = 0; i < CALLS; i++) {
-        int stop = at + (int)uniform(100, 400), end = i + 1 < CALLS ? stop + 50 : RUN_MS;
-        run->calls[i] = (struct wm_region_record) { .start_ns = at * INT64_C(1000000),
-                                                    .stop_ns = stop * INT64_C(1000000) };
-        double use = 0;
-        for (; at < end; at++) {
-            if (at % TICK_MS == 0 || at == stop || use == 0)
-                use = at < stop ? uniform(0, 1) : uniform(0, 0.1);
-            run->used[at + 1] = run->used[at] + use / 1000;
-        }
-    }
-}
-
-static void record_run(const char *path, const struct random_run *made)
-{
-    static struct wm_source_status sources[] = { { .name = "rapl", .available = true } };
-    static const struct wm_run run = { .id = "made",
-                                       .version = "0.1.0",
-                                       .mode = "run",
-                                       .sources = sources,
-                                       .source_count = ARRAY_LEN(sources),
-                                       .interval_ns = TICK_MS * INT64_C(1000000),
-                                       .core_count = 2,
-                                       .expected_cores = 2 };
-    static const struct wm_channel channels[] = {
-        { "host",
-          "host",
-          "host",
-          NULL,
-          "cpu_time",
-          "s",
-          WM_DEVICE_HOST,
-          WM_COUNTER,
-          WM_MEASURED,
-          10000000,
-          { 0 } },
-        { "tracker",
-          "tree",
-          "tree",
-          NULL,
-          "cpu_time",
-          "s",
-          WM_DEVICE_TREE,
-          WM_COUNTER,
-          WM_MEASURED,
-          0,
-          { 0 } },
-        { .source = "rapl",
-          .device = "package-0",
-          .label = "package0",
-          .model = "Intel(R) Xeon(R)",
-          .metric = "energy",
-          .unit = "J",
-          .device_kind = WM_DEVICE_CPU,
-          .kind = WM_COUNTER,
-          .period_ns = 1000000,
-          .sensor = { .kind = WM_SENSOR_BUILT_IN, .gain = 0.05 } },
-    };
-    const struct wm_region_path region = { "work", WM_REGION_NO_PATH, 0, false };
-    const struct wm_region_thread thread = { 1, 1, 0 };
-    const struct wm_region_batch batch = { .paths = &region,
-                                           .threads = &thread,
-                                           .calls = made->calls,
-                                           .path_count = 1,
-                                           .thread_count = 1,
-                                           .call_count = CALLS };
-    struct wm_result result = { .end_ns = RUN_MS * INT64_C(1000000),
-                                .cpu_total_seconds = { true, made->used[RUN_MS] },
-                                .cpu_main_seconds = { 0 },
-                                .cpu_descendants_seconds = { 0 },
-                                .peak_rss_bytes = { 0 },
-                                .peak_rss_bound_bytes = { 0 } };
-    struct wm_recorder *recorder;
-    struct wm_error err;
-
-    if (wm_recorder_open(path, WM_RECORD_OVERWRITE, &run, channels, ARRAY_LEN(channels),
-                         &recorder, &err) < 0)
-        fail_msg("%s", err.text);
-    for (int now = 0; now <= RUN_MS; now += TICK_MS) {
-        int64_t when_ns = now * INT64_C(1000000);
-        const struct wm_reading readings[] = {
-            { when_ns, floor(100 * made->used[now]) / 100, WM_READING_OK },
-            { when_ns, made->used[now], WM_READING_OK },
-            { when_ns, 0.02 * now + 30 * made->used[now], WM_READING_OK },
-        };
-        const struct wm_tick tick = { when_ns, readings, ARRAY_LEN(channels) };
-        wm_recorder_tick(recorder, &tick);
-        result.ticks++;
-    }
-    wm_recorder_regions(recorder, &batch);
-    wm_recorder_flush(recorder, &result);
-    assert_int_equal(wm_recorder_finish(recorder, &result, &err), WM_OK);
-    wm_recorder_close(recorder);
-}
-
-/* Of runs that differ by chance alone few are told to differ. */
-static void test_runs_alike(void **state)
-{
-    enum { PAIRS = 100 };
-    const struct {
-        const char *name;
-        size_t group;
-        const char *item;
-    } figures[] = {
-        { "CPU time", WM_COMPARE_OVERALL, "cpu_time" },
-        { "energy of the tree", WM_COMPARE_OVERALL, "tree_energy" },
-        { "time of calls", 0, "time" },
-        { "CPU time of calls", 0, "cpu_time" },
-        { "energy of calls", 0, "energy" },
-        { "energy of the tree in calls", 0, "tree_energy" },
-    };
-    size_t beyond[ARRAY_LEN(figures)] = { 0 };
-    static struct random_run run;
-    struct wm_compare_cell cells[2];
-    char paths[2][4096];
-
-    srand(1);
-    for (size_t pair = 0; pair < PAIRS; pair++) {
-        struct wm_comparison *comparison;
-        assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
-        for (size_t i = 0; i < 2; i++) {
-            snprintf(paths[i], sizeof(paths[i]), "%s/%zu.sqlite", (char *)*state, i);
-            draw_run(&run);
-            record_run(paths[i], &run);
-            assert_int_equal(wm_comparison_add(comparison, paths[i], paths[i], NULL), 0);
-        }
-        assert_int_equal(wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, NULL),
-                         WM_OK);
-        for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
-            wm_compare_cells(wm_comparison_compare(comparison), figures[i].group,
-                             wm_compare_item(figures[i].item), cells);
-            if (cells[1].verdict == WM_COMPARE_NOT_TESTED)
-                fail_msg("%s: %s", figures[i].name, cells[1].why);
-            beyond[i] += cells[1].verdict == WM_COMPARE_BEYOND;
-        }
-        wm_comparison_free(comparison);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(figures); i++)
-        print_message("%s: %.1f %%\n", figures[i].name, 100.0 * (double)beyond[i] / PAIRS);
-    for (size_t i = 0; i < ARRAY_LEN(figures); i++)
-        assert_true((double)beyond[i] <= 0.1 * PAIRS);
-}
-
 UNIT(compare)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_student),
-        cmocka_unit_test(test_welch),
         cmocka_unit_test(test_effective),
         cmocka_unit_test(test_effective_of_merged),
         cmocka_unit_test(test_match),
         cmocka_unit_test(test_gpu_tracker_words),
         cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_seed),
         cmocka_unit_test_setup_teardown(test_bad_use, test_make_dir, test_remove_dir),
-        cmocka_unit_test_setup_teardown(test_runs_alike, test_make_dir, test_remove_dir),
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_out_of_memory_matching),
     };

@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_compare.c - figures of sessions side by side, and what is noise in them. */
+/* analyze_compare.c - sessions side by side: their runs, what is compared of them, and what
+ * a reader has to know. */
 #include "analyze/compare/analyze_compare.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_welch.h"
-
-static_assert(WM_COMPARE_TIME + WM_COMPARE_MOST_FIGURES <= 64,
+static_assert(WM_COMPARE_FIGURES + WM_COMPARE_MOST_FIGURES <= 64,
               "a choice has a bit for each item");
+
+const struct wm_compare_session *wm_compare_session_of(const struct wm_compare *compare,
+                                                       size_t run)
+{
+    const struct wm_compare_session *session = compare->sessions;
+
+    while (run >= session->first + session->count)
+        session++;
+    return session;
+}
+
+const struct wm_compare_run *wm_compare_run_of(const struct wm_compare *compare, size_t run)
+{
+    const struct wm_compare_session *session = wm_compare_session_of(compare, run);
+
+    return &session->runs[run - session->first];
+}
 
 static bool differs(struct wm_known one, struct wm_known other)
 {
@@ -18,26 +33,26 @@ static bool differs(struct wm_known one, struct wm_known other)
 }
 
 /* Percentages and capacities mean something else where there is more hardware. */
-static int remark_hardware(struct wm_compare *compare)
+static int remark_hardware(struct wm_compare *compare,
+                           const struct wm_compare_session *first,
+                           const struct wm_compare_session *session)
 {
-    const struct wm_static_data *first = &compare->sessions[0].analysis->static_data;
+    const struct wm_static_data *one = &wm_compare_newest(first)->static_data;
+    const struct wm_static_data *other = &wm_compare_newest(session)->static_data;
     int status = WM_OK;
 
-    for (size_t i = 1; i < compare->session_count && status == WM_OK; i++) {
-        const struct wm_static_data *data = &compare->sessions[i].analysis->static_data;
-        if (differs(data->expected_cores, first->expected_cores) ||
-            differs(data->system_cores, first->system_cores))
-            status = wm_remarks_add(
-                &compare->remarks,
-                "session \"%s\" had other numbers of cores than \"%s\": their percentages "
-                "of hardware are not comparable",
-                compare->sessions[i].name, compare->sessions[0].name);
-        if (status == WM_OK && (differs(data->expected_gpus, first->expected_gpus) ||
-                                differs(data->gpus, first->gpus)))
-            status = wm_remarks_add(&compare->remarks,
-                                    "session \"%s\" had other numbers of GPUs than \"%s\"",
-                                    compare->sessions[i].name, compare->sessions[0].name);
-    }
+    if (differs(other->expected_cores, one->expected_cores) ||
+        differs(other->system_cores, one->system_cores))
+        status = wm_remarks_add(
+            &compare->remarks,
+            "session \"%s\" had other numbers of cores than \"%s\": their percentages "
+            "of hardware are not comparable",
+            session->name, first->name);
+    if (status == WM_OK && (differs(other->expected_gpus, one->expected_gpus) ||
+                            differs(other->gpus, one->gpus)))
+        status = wm_remarks_add(&compare->remarks,
+                                "session \"%s\" had other numbers of GPUs than \"%s\"",
+                                session->name, first->name);
     return status;
 }
 
@@ -49,59 +64,112 @@ static bool is_by_another_meter(const struct wm_report *one, const struct wm_rep
 }
 
 /* A meter of all contains more than the sum over what is measured apart. */
-static int remark_meters(struct wm_compare *compare)
+static int remark_meters(struct wm_compare *compare, const struct wm_compare_session *first,
+                         const struct wm_compare_session *session)
 {
-    const struct wm_compare_session *first = &compare->sessions[0];
-    int status = WM_OK;
-
-    for (size_t i = 1; i < compare->session_count && status == WM_OK; i++) {
-        const struct wm_compare_session *session = &compare->sessions[i];
-        if (is_by_another_meter(session->analysis->report, first->analysis->report))
-            status = wm_remarks_add(&compare->remarks,
-                                    "the energy of session \"%s\" is not of the same "
-                                    "sensors as that of \"%s\"",
-                                    session->name, first->name);
-    }
-    return status;
+    if (!is_by_another_meter(wm_compare_newest(session)->report,
+                             wm_compare_newest(first)->report))
+        return WM_OK;
+    return wm_remarks_add(&compare->remarks,
+                          "the energy of session \"%s\" is not of the same "
+                          "sensors as that of \"%s\"",
+                          session->name, first->name);
 }
 
-/* gpu_tracker's JSON, and that of earlier analyses of ours. */
-static bool lacks_effective(const struct wm_block_analysis *results)
+static bool is_told(const struct wm_remarks *remarks, const char *text)
 {
-    for (size_t i = 0; i < results->count; i++) {
-        const struct wm_known *time = results->blocks[i].time.of;
-        if (time[WM_BLOCK_STD].known && !time[WM_BLOCK_EFFECTIVE].known)
+    const char *other;
+
+    for (size_t i = 0; (other = wm_remarks_get(remarks, i)) != NULL; i++) {
+        if (strcmp(other, text) == 0)
             return true;
     }
     return false;
 }
 
-static int remark_dependence(struct wm_compare *compare)
+/* What is to be said of each run by itself: once where it is the same for several. */
+static int remark_runs(struct wm_compare *compare)
 {
     int status = WM_OK;
 
-    for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
-        if (lacks_effective(compare->sessions[i].analysis))
-            status = wm_remarks_add(
-                &compare->remarks,
-                "session \"%s\" does not say how much its values depend on each other; "
-                "taken as if they did not, more of them seem to differ",
-                compare->sessions[i].name);
+    for (size_t i = 0; i < compare->run_count; i++) {
+        const struct wm_remarks *remarks =
+            &wm_compare_run_of(compare, i)->analysis->remarks;
+        const char *text;
+        for (size_t r = 0; status == WM_OK && (text = wm_remarks_get(remarks, r)) != NULL;
+             r++) {
+            if (!is_told(&compare->remarks, text))
+                status = wm_remarks_add(&compare->remarks, "%s", text);
+        }
     }
     return status;
 }
 
-/* What is to be said of each session by itself. */
-static int remark_sessions(struct wm_compare *compare)
+/* Of the times of the runs; a slow first one is most often one. */
+static int remark_outliers(struct wm_compare *compare,
+                           const struct wm_compare_session *session)
+{
+    double *times = compare->scratch, *scratch = times + compare->run_count;
+    size_t known = wm_compare_values(compare, session, WM_COMPARE_OVERALL,
+                                     wm_compare_item("time"), times);
+    int status = WM_OK;
+
+    if (known < session->count)
+        return WM_OK;
+    const struct wm_runs_outliers outliers = wm_runs_outliers(times, known, scratch);
+    if (outliers.is_first)
+        status = wm_remarks_add(&compare->remarks,
+                                "session \"%s\": the first run is an outlier; --warmup 1 "
+                                "runs it without measuring",
+                                session->name);
+    if (status == WM_OK && outliers.count > outliers.is_first)
+        status = wm_remarks_add(
+            &compare->remarks,
+            "session \"%s\": %zu of the runs are outliers; other programs may have "
+            "disturbed them",
+            session->name, outliers.count - outliers.is_first);
+    return status;
+}
+
+static int remark_pairs(struct wm_compare *compare)
 {
     int status = WM_OK;
 
-    for (size_t i = 0; i < compare->session_count; i++) {
-        const struct wm_remarks *remarks = &compare->sessions[i].analysis->remarks;
-        for (size_t r = 0; r < remarks->count && status == WM_OK; r++)
-            status = wm_remarks_add(&compare->remarks, "%s", remarks->all[r]);
+    for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
+        const struct wm_compare_session *session = &compare->sessions[i];
+        const struct wm_compare_session *first = &compare->sessions[session->reference];
+        status = remark_hardware(compare, first, session);
+        if (status == WM_OK)
+            status = remark_meters(compare, first, session);
+        if (status == WM_OK)
+            status = remark_outliers(compare, session);
     }
     return status;
+}
+
+/* The sessions with the runs that are compared. */
+static int take_sessions(struct wm_compare *compare,
+                         const struct wm_compare_session *sessions, size_t count)
+{
+    compare->sessions = calloc(count, sizeof(*sessions));
+    if (!compare->sessions)
+        return WM_ENOMEM;
+    compare->session_count = count;
+    compare->has_reports = true;
+    for (size_t i = 0; i < count; i++) {
+        struct wm_compare_session *session = &compare->sessions[i];
+        *session = sessions[i];
+        if (compare->as_gpu_tracker) {
+            session->runs += session->count - 1;
+            session->count = 1;
+        }
+        session->first = compare->run_count;
+        compare->run_count += session->count;
+        for (size_t r = 0; r < session->count; r++)
+            compare->has_reports &= session->runs[r].analysis->report != NULL;
+    }
+    compare->scratch = calloc(4 * compare->run_count, sizeof(*compare->scratch));
+    return compare->scratch ? WM_OK : WM_ENOMEM;
 }
 
 int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
@@ -114,17 +182,18 @@ int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
     if (!compare)
         return wm_fail_memory(err, "comparison");
 
-    *compare = (struct wm_compare) { .sessions = sessions,
-                                     .session_count = count,
-                                     .statistic = statistic,
-                                     .as_gpu_tracker = as_gpu_tracker };
-    int status = as_gpu_tracker ? wm_compare_match_gpu_tracker(compare, err)
+    *compare =
+        (struct wm_compare) { .statistic = statistic, .as_gpu_tracker = as_gpu_tracker };
+    int status = take_sessions(compare, sessions, count);
+    if (status == WM_OK)
+        status = as_gpu_tracker ? wm_compare_match_gpu_tracker(compare, err)
                                 : wm_compare_match(compare, err);
-    if (status == WM_OK && remark_sessions(compare) < 0)
+    else
+        wm_fail_memory(err, "comparison");
+    if (status == WM_OK &&
+        (remark_runs(compare) < 0 || (!as_gpu_tracker && remark_pairs(compare) < 0)))
         status = wm_fail_memory(err, "comparison");
-    bool has_remarks = status == WM_OK && !as_gpu_tracker;
-    if (has_remarks && (remark_hardware(compare) < 0 || remark_meters(compare) < 0 ||
-                        remark_dependence(compare) < 0))
+    if (status == WM_OK && wm_compare_count_tests(compare) < 0)
         status = wm_fail_memory(err, "comparison");
     if (status < 0) {
         wm_compare_free(compare);
@@ -143,15 +212,29 @@ void wm_compare_free(struct wm_compare *compare)
         free(compare->groups[i].blocks);
     }
     free(compare->groups);
+    free(compare->sessions);
+    free(compare->scratch);
     wm_remarks_release(&compare->remarks);
     free(compare);
+}
+
+bool wm_compare_has(const struct wm_compare *compare, const struct wm_compare_group *group,
+                    size_t session)
+{
+    const struct wm_compare_session *of = &compare->sessions[session];
+
+    for (size_t i = of->first; i < of->first + of->count; i++) {
+        if (group->blocks[i])
+            return true;
+    }
+    return false;
 }
 
 bool wm_compare_is_in_all(const struct wm_compare *compare,
                           const struct wm_compare_group *group)
 {
     for (size_t i = 0; i < compare->session_count; i++) {
-        if (!group->blocks[i])
+        if (!wm_compare_has(compare, group, i))
             return false;
     }
     return true;
@@ -160,9 +243,9 @@ bool wm_compare_is_in_all(const struct wm_compare *compare,
 const struct wm_figure_row *wm_compare_item_row(unsigned item)
 {
     const struct wm_figure_row *row = NULL;
-    unsigned found = WM_COMPARE_TIME;
+    unsigned found = WM_COMPARE_FIGURES;
 
-    if (item < WM_COMPARE_TIME)
+    if (item < WM_COMPARE_FIGURES)
         return NULL;
     for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++) {
         if (row->is_compared && found++ == item)
@@ -173,9 +256,10 @@ const struct wm_figure_row *wm_compare_item_row(unsigned item)
 
 unsigned wm_compare_items(void)
 {
-    unsigned count = WM_COMPARE_TIME;
+    unsigned count = WM_COMPARE_FIGURES;
 
-    while (count < WM_COMPARE_TIME + WM_COMPARE_MOST_FIGURES && wm_compare_item_row(count))
+    while (count < WM_COMPARE_FIGURES + WM_COMPARE_MOST_FIGURES &&
+           wm_compare_item_row(count))
         count++;
     return count;
 }
@@ -207,277 +291,17 @@ bool wm_compare_item_matters(unsigned item)
     case WM_COMBINED_GPU_RAM:
         return true;
     default:
-        return item >= WM_COMPARE_TIME;
+        return item >= WM_COMPARE_FIGURES &&
+               wm_compare_item_row(item)->unit != WM_UNIT_PERCENT;
     }
 }
 
-/* What a figure of one session is, and what is known of its scatter. */
-struct figure {
-    struct wm_known value;
-    const char *lacks;
-    bool has_spread;
-    struct wm_welch_sample spread;
-    struct wm_known off;   /* of a figure that was measured once */
-    struct wm_known noise; /* the same, with what another run would be off by besides */
-    const char *why;
-};
-
-/* Values that depend on each other scatter less among themselves than from run to run. */
-static struct wm_known std_of(const struct wm_block_figures *figures, double count,
-                              double effective)
-{
-    struct wm_known std = figures->of[WM_BLOCK_STD];
-
-    if (effective < count && effective > 1)
-        std.number *= sqrt((1 - 1 / count) / (1 - 1 / effective));
-    return std;
-}
-
-/* A total is the mean so many times; how often is the program's own doing. */
-static struct figure figure_of(enum wm_block_figure statistic,
-                               const struct wm_block_figures *figures, uint64_t count)
-{
-    struct figure figure = { .value = figures->of[statistic] };
-    struct wm_known told = figures->of[WM_BLOCK_EFFECTIVE];
-    double all = (double)count;
-    double effective = told.known && told.number < all ? told.number : all;
-
-    if (statistic != WM_BLOCK_MEAN && statistic != WM_BLOCK_TOTAL) {
-        figure.why = "min, max and std are not tested";
-    } else if (count == 0) {
-        figure.why = "the number of values is not known";
-    } else {
-        figure.has_spread = true;
-        figure.spread = (struct wm_welch_sample) {
-            .count = effective,
-            .std = std_of(figures, all, effective),
-            .scale = statistic == WM_BLOCK_TOTAL ? all : 1,
-        };
-    }
-    return figure;
-}
-
-/* How far a mean may be off that of another run, as a ratio. */
-static struct wm_known scatter_of(const struct wm_block_figures *figures)
-{
-    const struct wm_known *of = figures->of;
-
-    if (!of[WM_BLOCK_STD].known)
-        return of[WM_BLOCK_STD];
-    return wm_student_scatter(of[WM_BLOCK_EFFECTIVE].number, of[WM_BLOCK_STD].number,
-                              of[WM_BLOCK_MEAN].number);
-}
-
-/* What the whole of another run would be off by besides, as a ratio. CPU time is told
- * exactly, but another run has another; of the energies only that of the tree shows how it
- * scatters. */
-static struct wm_known scatter_of_run(const struct wm_block_analysis *analysis,
-                                      const struct wm_figure_row *row)
-{
-    if (row->run.value == offsetof(struct wm_report, cpu_total))
-        return scatter_of(&analysis->overall[WM_CPU_COMBINED_SUM]);
-    if (row->run.value == offsetof(struct wm_report, energy.split.tree))
-        return analysis->report->tree_scatter;
-    return (struct wm_known) { .known = true };
-}
-
-/* What calls used is off in another run by as much as their time at least. */
-static struct wm_known scatter_of_calls(const struct wm_region_usage *block)
-{
-    const struct wm_known scatter = scatter_of(&block->time);
-
-    return (struct wm_known) { true, scatter.known ? scatter.number : 0 };
-}
-
-/* What is reported of all goes to each of so many calls; `scatter` is a ratio. */
-static void take(const struct wm_found *found, double calls, struct wm_known scatter,
-                 struct figure *figure)
-{
-    double all = found->value.number;
-    double off = found->uncertainty.known ? all * found->uncertainty.number / calls : 0;
-
-    figure->value = (struct wm_known) { true, all / calls };
-    figure->lacks = found->value.why;
-    figure->off = (struct wm_known) { found->uncertainty.known, off };
-    figure->noise = (struct wm_known) { found->uncertainty.known && scatter.known,
-                                        hypot(off, scatter.number * all / calls) };
-}
-
-/* A figure of the report, which is a sum: what was used by all calls of a block, and with
- * the mean by one. CPU time of a run is exact, and the time of a run was measured once. */
-static struct figure figure_of_report(const struct wm_compare *compare,
-                                      const struct wm_block_analysis *analysis,
-                                      const struct wm_region_usage *block, unsigned item)
+bool wm_compare_item_is_main(const struct wm_compare *compare, unsigned item)
 {
     const struct wm_figure_row *row = wm_compare_item_row(item);
-    const struct wm_report *report = analysis->report;
-    enum wm_report_kind kind = block ? WM_REPORT_REGION : WM_REPORT_RUN;
-    struct figure figure = { .why = "how far it may be off is not known" };
-    bool is_mean = compare->statistic == WM_BLOCK_MEAN;
-    double calls = block && is_mean ? (double)(block->calls + block->unfinished) : 1;
 
-    if (!report || !(is_mean || compare->statistic == WM_BLOCK_TOTAL) || calls == 0 ||
-        !wm_figure_place(row, kind))
-        return figure;
-    struct wm_found found =
-        wm_figure_of(row, kind, report, block ? (const void *)&block->inclusive : report);
-    if (!block && row->run.value == offsetof(struct wm_report, cpu_total))
-        found.uncertainty = wm_value_known(0);
-    if (found.value.known)
-        take(&found, calls, block ? scatter_of_calls(block) : scatter_of_run(analysis, row),
-             &figure);
-    return figure;
-}
-
-static struct figure find_figure(const struct wm_compare *compare, size_t session,
-                                 size_t group, unsigned item)
-{
-    const struct wm_block_analysis *analysis = compare->sessions[session].analysis;
-    const struct wm_region_usage *block = NULL;
-    struct figure figure = { .value = { .known = false } };
-
-    if (item < WM_COMPARE_TIME && !compare->as_gpu_tracker &&
-        wm_block_analysis_lack(analysis, item))
-        return figure;
-    if (group != WM_COMPARE_OVERALL) {
-        block = compare->groups[group].blocks[session];
-        if (!block)
-            return figure;
-    }
-    if (block && item == WM_COMPARE_TIME)
-        return figure_of(compare->statistic, &block->time, block->calls);
-    if (item >= WM_COMPARE_TIME)
-        return figure_of_report(compare, analysis, block, item);
-    return block ? figure_of(compare->statistic, &block->usage[item], block->timepoints)
-                 : figure_of(compare->statistic, &analysis->overall[item],
-                             analysis->timepoints);
-}
-
-/* Figures of blocks come from where those of all come from. */
-static enum wm_origin origin_of(const struct wm_compare_session *session, unsigned item)
-{
-    const struct wm_figure_row *row = wm_compare_item_row(item);
-    const struct wm_report *report = session->analysis->report;
-
-    if (!row)
-        return wm_block_analysis_origin(session->analysis, item);
-    if (!report || !wm_figure_place(row, WM_REPORT_RUN))
-        return WM_MEASURED;
-    return wm_figure_of(row, WM_REPORT_RUN, report, report).origin;
-}
-
-static double change_of(double first, double value)
-{
-    if (value == first)
-        return 0;
-    return (value - first) / fabs(first);
-}
-
-static void test(const struct figure *first, const struct figure *figure,
-                 struct wm_compare_cell *cell)
-{
-    double from = first->value.number, to = figure->value.number;
-
-    if (!first->value.known || !figure->value.known) {
-        cell->why = "it is not known in both sessions";
-        return;
-    }
-    cell->change = (struct wm_known) { true, change_of(from, to) };
-    if (first->lacks || figure->lacks)
-        cell->why = "of one of them at least so much is known";
-    else if (first->has_spread && figure->has_spread)
-        cell->why = wm_welch(&first->spread, &figure->spread, &cell->noise.number);
-    else if (first->noise.known && figure->noise.known)
-        cell->noise.number = hypot(first->noise.number, figure->noise.number);
-    else
-        cell->why = first->why ? first->why : figure->why;
-    if (cell->why)
-        return;
-    cell->noise.known = true;
-    cell->verdict =
-        fabs(to - from) > cell->noise.number ? WM_COMPARE_BEYOND : WM_COMPARE_WITHIN;
-}
-
-void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned item,
-                      struct wm_compare_cell *ret_cells)
-{
-    struct figure first = find_figure(compare, 0, group, item);
-
-    for (size_t i = 0; i < compare->session_count; i++) {
-        struct figure figure = find_figure(compare, i, group, item);
-        ret_cells[i] =
-            (struct wm_compare_cell) { .value = figure.value,
-                                       .lacks = figure.lacks,
-                                       .origin = origin_of(&compare->sessions[i], item),
-                                       .off = figure.off };
-        if (i > 0)
-            test(&first, &figure, &ret_cells[i]);
-    }
-}
-
-/* The time of a whole session was measured once, so its noise is not known, and the
- * reader judges the change. */
-static bool is_for_oneself(const struct wm_compare_cell *cell, size_t group, unsigned item)
-{
-    return group == WM_COMPARE_OVERALL && item == WM_COMPARE_TIME && cell->change.known;
-}
-
-/* `tested` gets a bit for each item of a session that could be tested. */
-static void look_for_worst(const struct wm_compare *compare, size_t group, uint64_t chosen,
-                           struct wm_compare_cell *cells, uint64_t *tested,
-                           struct wm_compare_worst *worst)
-{
-    for (unsigned item = 0; item < wm_compare_items(); item++) {
-        uint64_t bit = UINT64_C(1) << item;
-        if (chosen ? !(chosen & bit) : !wm_compare_item_matters(item))
-            continue;
-        wm_compare_cells(compare, group, item, cells);
-        for (size_t i = 1; i < compare->session_count; i++) {
-            bool counts = is_for_oneself(&cells[i], group, item);
-            if (counts || cells[i].verdict != WM_COMPARE_NOT_TESTED)
-                tested[i] |= bit;
-            counts |= cells[i].verdict == WM_COMPARE_BEYOND;
-            if (counts && cells[i].change.number > worst->change)
-                *worst = (struct wm_compare_worst) { .change = cells[i].change.number,
-                                                     .session = i,
-                                                     .group = group,
-                                                     .item = item };
-        }
-    }
-}
-
-static void find_untested(size_t session_count, uint64_t chosen, const uint64_t *tested,
-                          struct wm_compare_worst *worst)
-{
-    for (size_t i = 1; i < session_count; i++) {
-        uint64_t missing = chosen & ~tested[i];
-        if (missing == 0 && tested[i] != 0)
-            continue;
-        worst->untested = i;
-        worst->untested_item =
-            missing ? (unsigned)__builtin_ctzll(missing) : wm_compare_items();
-        return;
-    }
-}
-
-int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
-                          struct wm_compare_worst *ret_worst)
-{
-    struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
-    uint64_t *tested = calloc(compare->session_count, sizeof(*tested));
-    struct wm_compare_worst worst = { 0 };
-    int status = cells && tested ? WM_OK : WM_ENOMEM;
-
-    if (status == WM_OK) {
-        look_for_worst(compare, WM_COMPARE_OVERALL, chosen, cells, tested, &worst);
-        for (size_t i = 0; i < compare->group_count; i++)
-            look_for_worst(compare, i, chosen, cells, tested, &worst);
-        find_untested(compare->session_count, chosen, tested, &worst);
-        *ret_worst = worst;
-    }
-    free(cells);
-    free(tested);
-    return status;
+    /* What gpu_tracker recorded has hardly any of the other figures. */
+    return row ? !row->is_detail : !compare->has_reports;
 }
 
 double wm_compare_unit_size(const char *unit)

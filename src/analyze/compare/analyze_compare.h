@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_compare.h - sessions side by side: which of their blocks are the same, by how
- * much each figure differs from that of the first session, and whether that is more than
- * noise. Nothing here reads a file.
+ * analyze_compare.h - sessions side by side: which of their blocks are the same, and by how
+ * much each figure differs. A session is one run, or several of the same, which are its
+ * repeats; what differs by more than those do is told (analyze_runs.h). Nothing here reads
+ * a file.
  */
 #ifndef WM_ANALYZE_COMPARE_H
 #define WM_ANALYZE_COMPARE_H
@@ -10,15 +11,16 @@
 #include <stdint.h>
 
 #include "analyze/analyze_figures.h"
+#include "analyze/compare/analyze_runs.h"
 #include "analyze/region/analyze_block_analysis.h"
 #include "base/text/base_number.h"
 #include "base/text/base_remarks.h"
 #include "wattmeter/comparison.h"
 
 /* What is compared has numbers: the measurements theirs, then come the compared figures of
- * analyze_figures.h in their order, the time first. */
+ * analyze_figures.h in their order. */
 enum {
-    WM_COMPARE_TIME = WM_MEASUREMENT_COUNT,
+    WM_COMPARE_FIGURES = WM_MEASUREMENT_COUNT,
     WM_COMPARE_MOST_FIGURES = 16,
 };
 
@@ -28,25 +30,39 @@ unsigned wm_compare_items(void);
 /* The number of a name; wm_compare_items() where there is none such. */
 unsigned wm_compare_item(const char *name);
 
-struct wm_compare_session {
-    char *name;
+/* One run of a session. */
+struct wm_compare_run {
     struct wm_block_analysis *analysis; /* with its report, where it is a recording */
+    double batch;                       /* of so many runs back to back */
+    const char *seed, *round;           /* of `run --repeat`, which make pairs; NULL */
 };
 
-/* A block of each session, or NULL where a session has none. */
+struct wm_compare_session {
+    char *name;
+    struct wm_compare_run *runs; /* one at least */
+    size_t count;
+    size_t file;      /* sessions of one file may be pairs of runs */
+    size_t reference; /* the session that it is compared with; itself: none */
+    size_t first;     /* of its runs among those of all sessions; by wm_compare_new() */
+};
+
+/* A block of each run, or NULL where a run has none. */
 struct wm_compare_group {
     char *label; /* "tmp.py:7 -> tmp.py:9" */
     const struct wm_region_usage **blocks;
 };
 
 struct wm_compare {
-    const struct wm_compare_session *sessions; /* borrowed */
-    size_t session_count;
+    struct wm_compare_session *sessions; /* but for the array they are borrowed */
+    size_t session_count, run_count;
     enum wm_block_figure statistic;
-    bool as_gpu_tracker; /* which has 0 where no GPU was measured */
+    bool as_gpu_tracker; /* which has 0 where no GPU was measured, and the newest runs */
+    bool has_reports;    /* of all runs */
     struct wm_compare_group *groups;
     size_t group_count, group_room;
     struct wm_remarks remarks;
+    size_t tests[2]; /* that are made: of the main figures, and of the others */
+    double *scratch; /* four values for each run */
 };
 
 /* Blocks that belong together have one name, or names that differ by the number of the line
@@ -63,36 +79,55 @@ void wm_compare_free(struct wm_compare *compare);
 int wm_compare_match(struct wm_compare *compare, struct wm_error *err);
 int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *err);
 
-/* Whether each session has a block of the group. */
+/* A run of all, and its session. */
+const struct wm_compare_run *wm_compare_run_of(const struct wm_compare *compare,
+                                               size_t run);
+const struct wm_compare_session *wm_compare_session_of(const struct wm_compare *compare,
+                                                       size_t run);
+
+/* The newest run of a session. */
+const struct wm_block_analysis *wm_compare_newest(const struct wm_compare_session *session);
+
+/* Whether `run --repeat` made both in one round, if they are of one file. */
+bool wm_compare_is_pair(const struct wm_compare_run *one,
+                        const struct wm_compare_run *other);
+
+/* Whether a run of the session has a block of the group. */
+bool wm_compare_has(const struct wm_compare *compare, const struct wm_compare_group *group,
+                    size_t session);
+
+/* Whether each session has one. */
 bool wm_compare_is_in_all(const struct wm_compare *compare,
                           const struct wm_compare_group *group);
 
-enum wm_compare_verdict {
-    WM_COMPARE_NOT_TESTED,
-    WM_COMPARE_WITHIN, /* the noise */
-    WM_COMPARE_BEYOND,
-};
-
-/* A figure of one session beside that of the first. */
+/* A figure of one session beside that of its reference. */
 struct wm_compare_cell {
-    struct wm_known value;
-    const char *lacks; /* why it may be more; NULL: it is known as a whole */
+    struct wm_known value; /* the median of its runs */
+    size_t runs;           /* that have it */
+    const char *lacks;     /* why it may be more; NULL: it is known as a whole */
     enum wm_origin origin;
-    struct wm_known off;    /* what that may be off, with 95 % confidence */
-    struct wm_known change; /* relative to the first, which has none; infinite where that */
-                            /* is 0 */
-    struct wm_known noise;  /* half the 95 % interval of the difference, where it was */
-                            /* tested */
-    enum wm_compare_verdict verdict;
-    const char *why; /* it was not tested; NULL for the first */
+    struct wm_known off;     /* what that may be off, with 95 % confidence */
+    struct wm_known change;  /* relative to the reference; infinite where that is 0 */
+    struct wm_runs_ratio to; /* the reference; not tested for that itself */
+    bool is_paired;
 };
 
 /* Of all timepoints. */
 #define WM_COMPARE_OVERALL SIZE_MAX
 
-/* A cell for each session. */
+/* A cell for each session. Not from two threads at once. */
 void wm_compare_cells(const struct wm_compare *compare, size_t group, unsigned item,
                       struct wm_compare_cell *ret_cells);
+
+/* The values of the runs of a session, NAN where one has none. Returns how many are
+ * known. */
+size_t wm_compare_values(const struct wm_compare *compare,
+                         const struct wm_compare_session *session, size_t group,
+                         unsigned item, double *ret_values);
+
+/* For wm_compare_new(): counts the figures that are tested, which are to be right
+ * together. */
+int wm_compare_count_tests(struct wm_compare *compare);
 
 /* "main_ram", "time", "tree_energy". */
 const char *wm_compare_item_name(unsigned item);
@@ -100,19 +135,23 @@ const char *wm_compare_item_name(unsigned item);
 /* The row of a figure; NULL of a measurement. */
 const struct wm_figure_row *wm_compare_item_row(unsigned item);
 
-/* Whether more of it is worse: time, CPU time, energy, and the memory of the program. */
+/* Whether more of it is worse: of times, energy, and the memory of the program. */
 bool wm_compare_item_matters(unsigned item);
 
-/* The largest increase of what matters beyond the noise, or of the time of a session. */
+/* Whether it is among the figures that most people want. */
+bool wm_compare_item_is_main(const struct wm_compare *compare, unsigned item);
+
+/* The increase, of what matters, that is the largest for certain. */
 struct wm_compare_worst {
-    double change; /* 0: there is none */
+    double change; /* at least: the lower end of its interval; 0: there is none */
     size_t session, group;
     unsigned item;
-    size_t untested; /* the first session of which nothing could be tested; 0: none */
+    bool has_untested;      /* there is a session of which nothing could be tested */
+    size_t untested;        /* the first such */
     unsigned untested_item; /* where it was chosen; wm_compare_items(): nothing of all */
 };
 
-/* `chosen` has a bit, 1 << item, for each that counts; 0: all that matter. Each that is
+/* `chosen` has a bit, 1 << item, for each that counts; 0: all main ones. Each that is
  * chosen has to be one that can be tested. */
 int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
                           struct wm_compare_worst *ret_worst);

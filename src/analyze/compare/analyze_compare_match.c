@@ -16,9 +16,10 @@
 #include "base/base_array.h"
 #include "base/text/base_text.h"
 
-/* A block of a session, and where it stands in its file. */
+/* A block of a run, and where it stands in its file. */
 struct place {
     const struct wm_region_usage *block;
+    size_t run; /* among those of all sessions */
     size_t session;
     bool has_line;   /* else the rest is 0 */
     size_t stem;     /* bytes before the line, with the colon */
@@ -49,9 +50,10 @@ static bool read_line(const char *text, intmax_t *ret_number)
     return has_digits && text[strspn(text, blanks)] == '\0';
 }
 
-static struct place place_of(const struct wm_region_usage *block, size_t session)
+static struct place place_of(const struct wm_region_usage *block, size_t run,
+                             size_t session)
 {
-    struct place place = { .block = block, .session = session };
+    struct place place = { .block = block, .run = run, .session = session };
     const char *colon = strrchr(block->name, ':');
     intmax_t number;
 
@@ -69,19 +71,20 @@ static bool has_stem(const struct place *one, const struct place *other)
            memcmp(one->block->name, other->block->name, one->stem) == 0;
 }
 
-/* All blocks of all sessions; the caller's. */
+/* All blocks of all runs; the caller's. */
 static struct place *find_places(const struct wm_compare *compare, size_t *ret_count)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < compare->session_count; i++)
-        count += compare->sessions[i].analysis->count;
+    for (size_t i = 0; i < compare->run_count; i++)
+        count += wm_compare_run_of(compare, i)->analysis->count;
     struct place *places = calloc(count + 1, sizeof(*places));
     *ret_count = 0;
-    for (size_t i = 0; places && i < compare->session_count; i++) {
-        const struct wm_block_analysis *results = compare->sessions[i].analysis;
+    for (size_t i = 0; places && i < compare->run_count; i++) {
+        const struct wm_block_analysis *results = wm_compare_run_of(compare, i)->analysis;
+        size_t session = (size_t)(wm_compare_session_of(compare, i) - compare->sessions);
         for (size_t b = 0; b < results->count; b++)
-            places[(*ret_count)++] = place_of(&results->blocks[b], i);
+            places[(*ret_count)++] = place_of(&results->blocks[b], i, session);
     }
     return places;
 }
@@ -93,7 +96,7 @@ static int by_name(const void *one, const void *other)
 
     if (order != 0)
         return order;
-    return a->session < b->session ? -1 : a->session > b->session;
+    return a->run < b->run ? -1 : a->run > b->run;
 }
 
 /* Takes the places for the blocks of one group; NULL when out of memory. */
@@ -105,7 +108,7 @@ static struct wm_compare_group *add_group(struct wm_compare *compare)
 
     struct wm_compare_group *group = &compare->groups[compare->group_count];
     *group = (struct wm_compare_group) {
-        .blocks = calloc(compare->session_count, sizeof(const struct wm_region_usage *)),
+        .blocks = calloc(compare->run_count, sizeof(const struct wm_region_usage *)),
     };
     if (!group->blocks)
         return NULL;
@@ -122,7 +125,7 @@ static int group_names(struct wm_compare *compare, const struct place *places, s
     for (size_t i = 0; i < count; i++) {
         const struct place *place = &places[i];
         bool is_new = i == 0 || strcmp(place->block->name, places[i - 1].block->name) != 0;
-        if (!is_new && place->session == places[i - 1].session)
+        if (!is_new && place->run == places[i - 1].run)
             return wm_fail(err, WM_EFORMAT, "session \"%.60s\" has block \"%.60s\" twice",
                            compare->sessions[place->session].name, place->block->name);
         if (is_new) {
@@ -131,7 +134,7 @@ static int group_names(struct wm_compare *compare, const struct place *places, s
         }
         if (!group)
             return wm_fail_memory(err, "comparison");
-        group->blocks[place->session] = place->block;
+        group->blocks[place->run] = place->block;
     }
     return WM_OK;
 }
@@ -165,7 +168,7 @@ static bool is_apart(const struct wm_compare *compare, const struct wm_compare_g
                      const struct wm_compare_group *other)
 {
     for (size_t i = 0; i < compare->session_count; i++) {
-        if (one->blocks[i] && other->blocks[i])
+        if (wm_compare_has(compare, one, i) && wm_compare_has(compare, other, i))
             return false;
     }
     return true;
@@ -175,7 +178,7 @@ static bool is_apart(const struct wm_compare *compare, const struct wm_compare_g
 static int join(struct wm_compare *compare, const struct candidate *into,
                 const struct candidate *from, struct wm_error *err)
 {
-    for (size_t i = 0; i < compare->session_count; i++) {
+    for (size_t i = 0; i < compare->run_count; i++) {
         if (from->group->blocks[i])
             into->group->blocks[i] = from->group->blocks[i];
         from->group->blocks[i] = NULL;
@@ -238,12 +241,12 @@ static int by_text(const void *one, const void *other)
 /* The names of the blocks in their order, each once, with " -> " between them. */
 static int set_label(const struct wm_compare *compare, struct wm_compare_group *group)
 {
-    const char **names = calloc(compare->session_count, sizeof(*names));
+    const char **names = calloc(compare->run_count, sizeof(*names));
     size_t count = 0, length = 0;
 
     if (!names)
         return WM_ENOMEM;
-    for (size_t i = 0; i < compare->session_count; i++) {
+    for (size_t i = 0; i < compare->run_count; i++) {
         if (group->blocks[i])
             names[count++] = group->blocks[i]->name;
     }
@@ -273,8 +276,8 @@ static int finish(struct wm_compare *compare, struct wm_error *err)
     for (size_t i = 0; i < compare->group_count; i++) {
         struct wm_compare_group group = compare->groups[i];
         bool is_empty = true;
-        for (size_t s = 0; s < compare->session_count; s++)
-            is_empty = is_empty && !group.blocks[s];
+        for (size_t r = 0; r < compare->run_count; r++)
+            is_empty = is_empty && !group.blocks[r];
         if (is_empty) {
             free(group.blocks);
             continue;
@@ -357,8 +360,8 @@ static int check_names(struct wm_compare *compare, const struct place *first,
 static int check_session(struct wm_compare *compare, const struct place *const *ordered,
                          size_t first, size_t other, struct wm_error *err)
 {
-    size_t count = compare->sessions[first].analysis->count;
-    size_t other_count = compare->sessions[other].analysis->count;
+    size_t count = compare->sessions[first].runs->analysis->count;
+    size_t other_count = compare->sessions[other].runs->analysis->count;
     int status = WM_OK;
 
     if (count != other_count) {
@@ -397,8 +400,8 @@ static int match(struct wm_compare *compare, const struct place *const *ordered,
         if (i != first)
             status = check_session(compare, ordered, first, i, err);
     }
-    for (size_t b = 0; b < compare->sessions[first].analysis->count && status == WM_OK;
-         b++) {
+    for (size_t b = 0;
+         b < compare->sessions[first].runs->analysis->count && status == WM_OK; b++) {
         struct wm_compare_group *group = add_group(compare);
         for (size_t i = 0; group && i < compare->session_count; i++)
             group->blocks[i] = ordered[i][b].block;
@@ -416,7 +419,7 @@ int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *er
     int status = places && ordered ? WM_OK : wm_fail_memory(err, "comparison");
 
     for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
-        size_t blocks = compare->sessions[i].analysis->count;
+        size_t blocks = compare->sessions[i].runs->analysis->count;
         qsort(places + at, blocks, sizeof(*places), in_order);
         ordered[i] = places + at;
         at += blocks;

@@ -3,19 +3,26 @@
  */
 #include "analyze/compare/analyze_compare.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/base_array.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record.h"
+#include "record/record_read.h"
+#include "record/run/record_experiment.h"
 #include "record/run/record_writer.h"
 #include "wattmeter/report.h"
 
 struct wm_comparison {
     struct wm_compare_session *sessions;
-    size_t count;
+    size_t count, room;
+    char **files; /* what they are called that were added */
+    size_t file_count, file_room;
 
     struct wm_compare *compare;
     enum wm_comparison_format format;
@@ -36,8 +43,10 @@ int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *er
 
 static void release_session(struct wm_compare_session *session)
 {
+    for (size_t i = 0; i < session->count; i++)
+        wm_block_analysis_free(session->runs[i].analysis);
+    free(session->runs);
     free(session->name);
-    wm_block_analysis_free(session->analysis);
 }
 
 static void forget_run(struct wm_comparison *comparison)
@@ -58,37 +67,32 @@ void wm_comparison_free(struct wm_comparison *comparison)
     forget_run(comparison);
     for (size_t i = 0; i < comparison->count; i++)
         release_session(&comparison->sessions[i]);
+    for (size_t i = 0; i < comparison->file_count; i++)
+        free(comparison->files[i]);
     free(comparison->sessions);
+    free(comparison->files);
     free(comparison);
 }
 
 /* It may be that less was done, and no less needed. */
-static int remark_end(struct wm_compare_session *session)
+static int remark_end(const char *name, struct wm_block_analysis *analysis)
 {
-    struct wm_remarks *remarks = &session->analysis->remarks;
-    const struct wm_report *report = session->analysis->report;
-    const struct wm_result *result = &report->result;
+    struct wm_remarks *remarks = &analysis->remarks;
+    const struct wm_report *report = analysis->report;
 
+    if (!report)
+        return WM_OK;
+    const struct wm_result *result = &report->result;
     if (!report->complete)
         return wm_remarks_add(remarks, "session \"%s\" is a recording without a result: %s",
-                              session->name, wm_writer_why_unfinished(&report->run));
+                              name, wm_writer_why_unfinished(&report->run));
     if (result->exit_signal > 0)
-        return wm_remarks_add(remarks, "session \"%s\": signal %d ended the command",
-                              session->name, result->exit_signal);
+        return wm_remarks_add(remarks, "session \"%s\": signal %d ended the command", name,
+                              result->exit_signal);
     if (result->exit_status.known && result->exit_status.number > 0)
         return wm_remarks_add(remarks, "session \"%s\": the command ended with status %d",
-                              session->name, (int)result->exit_status.number);
+                              name, (int)result->exit_status.number);
     return WM_OK;
-}
-
-static int analyze(struct wm_compare_session *session,
-                   const struct wm_analysis_input *input, struct wm_error *err)
-{
-    int status = wm_block_analysis_read(input, true, &session->analysis, err);
-
-    if (status == WM_OK && session->analysis->report && remark_end(session) < 0)
-        status = wm_fail_memory(err, "comparison");
-    return status;
 }
 
 /* Python's pickles of protocol 2 and later begin with its number; earlier ones look like
@@ -108,73 +112,228 @@ static bool is_pickle(const char *path)
            !wm_block_analysis_is_json(path);
 }
 
-static int load(struct wm_compare_session *session, const struct wm_analysis_input *input,
-                struct wm_error *err)
+static int check_pickle(const char *path, struct wm_error *err)
 {
-    if (is_pickle(input->tracking))
-        return wm_fail(err, WM_EFORMAT,
-                       "%.90s: a pickle is a program, and is not read; make JSON of it: "
-                       "gpu-tracker sub-track analyze --tf=... --stf=... --format=json "
-                       "--output=FILE",
-                       wm_text_path(input->tracking));
-    return analyze(session, input, err);
+    if (!is_pickle(path))
+        return WM_OK;
+    return wm_fail(err, WM_EFORMAT,
+                   "%.90s: a pickle is a program, and is not read; make JSON of it: "
+                   "gpu-tracker sub-track analyze --tf=... --stf=... --format=json "
+                   "--output=FILE",
+                   wm_text_path(path));
 }
 
-static bool has_session(const struct wm_comparison *comparison, const char *name)
+/* 1 as well of what is no recording. The segments of an AIPowerMeter folder are one. */
+static size_t count_runs(const char *path)
 {
-    for (size_t i = 0; i < comparison->count; i++) {
-        if (strcmp(comparison->sessions[i].name, name) == 0)
+    struct wm_recording *recording;
+    struct stat found;
+
+    if ((stat(path, &found) == 0 && S_ISDIR(found.st_mode)) ||
+        wm_recording_open_any(path, WM_LAST_RUN, &recording, NULL) < 0)
+        return 1;
+    size_t count = wm_recording_run_count(recording);
+    wm_recording_close(recording);
+    return count;
+}
+
+static const char *note_of(const struct wm_compare_run *run, const char *key)
+{
+    return run->analysis->report ? wm_run_note(&run->analysis->report->run, key) : NULL;
+}
+
+/* A run by `run --repeat` says which command it is of. */
+static const char *command_of(const struct wm_compare_run *run)
+{
+    const char *command = note_of(run, "repeat.command");
+
+    return command ? command : "";
+}
+
+static struct wm_compare_run run_of(struct wm_block_analysis *analysis)
+{
+    struct wm_compare_run run = { .analysis = analysis };
+    const char *batch = note_of(&run, "repeat.batch");
+
+    run.batch = batch ? fmax(strtod(batch, NULL), 1) : 1;
+    run.seed = note_of(&run, "repeat.seed");
+    run.round = note_of(&run, "repeat.round");
+    return run;
+}
+
+/* Which of the commands of its file, from 1; 0: not told. */
+static unsigned long place_of(const struct wm_compare_run *run)
+{
+    const char *place = note_of(run, "repeat.place");
+
+    return place ? strtoul(place, NULL, 10) : 0;
+}
+
+/* The session of the newest file that has the runs of the command of this one; a new one
+ * has no runs. NULL: out of memory. */
+static struct wm_compare_session *session_for(struct wm_comparison *comparison,
+                                              const struct wm_compare_run *run)
+{
+    size_t at = comparison->count;
+
+    for (size_t i = comparison->count; i > 0; i--) {
+        struct wm_compare_session *session = &comparison->sessions[i - 1];
+        if (session->file != comparison->file_count)
+            break;
+        if (strcmp(command_of(&session->runs[0]), command_of(run)) == 0)
+            return session;
+        if (place_of(&session->runs[0]) > place_of(run))
+            at = i - 1;
+    }
+    if (wm_array_reserve(&comparison->sessions, comparison->count, &comparison->room,
+                         sizeof(*comparison->sessions)) < 0)
+        return NULL;
+    struct wm_compare_session *session = &comparison->sessions[at];
+    memmove(session + 1, session, (comparison->count++ - at) * sizeof(*session));
+    *session = (struct wm_compare_session) { .file = comparison->file_count };
+    return session;
+}
+
+static bool is_of_one_command(const struct wm_run *one, const struct wm_run *other)
+{
+    bool is_same = one->command_count == other->command_count;
+
+    for (size_t i = 0; is_same && i < one->command_count; i++)
+        is_same = strcmp(one->command[i], other->command[i]) == 0;
+    return is_same;
+}
+
+static int remark_commands(const char *name, const struct wm_compare_session *session)
+{
+    const struct wm_report *first = session->runs[0].analysis->report;
+    const struct wm_report *report = session->runs[session->count - 1].analysis->report;
+
+    if (!first || !report || is_of_one_command(&first->run, &report->run))
+        return WM_OK;
+    return wm_remarks_add(&session->runs[session->count - 1].analysis->remarks,
+                          "session \"%s\" has runs of several commands, which are taken "
+                          "for repeats; --run %s=N takes one",
+                          name, name);
+}
+
+/* A run that only showed how many runs a batch needs is followed by that batch. */
+static bool is_trial(const struct wm_compare_run *run, const struct wm_compare_run *next)
+{
+    return wm_compare_is_pair(run, next) && run->batch != next->batch;
+}
+
+/* The analysis is taken over in any case. */
+static int add_run(struct wm_comparison *comparison, const char *name,
+                   struct wm_block_analysis *analysis)
+{
+    const struct wm_compare_run run = run_of(analysis);
+    struct wm_compare_session *session = session_for(comparison, &run);
+    struct wm_compare_run *runs = NULL;
+
+    if (session)
+        runs = realloc(session->runs, (session->count + 1) * sizeof(*runs));
+    if (!runs) {
+        wm_block_analysis_free(analysis);
+        return WM_ENOMEM;
+    }
+    session->runs = runs;
+    if (session->count > 0 && is_trial(&runs[session->count - 1], &run))
+        wm_block_analysis_free(runs[--session->count].analysis);
+    runs[session->count++] = run;
+    return remark_end(name, analysis) < 0 || remark_commands(name, session) < 0 ? WM_ENOMEM
+                                                                                : WM_OK;
+}
+
+/* Reads a run, in the units of the first of all. */
+static int load_run(struct wm_comparison *comparison, const char *name,
+                    const struct wm_analysis_input *input, struct wm_error *err)
+{
+    struct wm_block_analysis *analysis;
+
+    int status = wm_block_analysis_read(input, true, &analysis, err);
+    if (status < 0)
+        return status;
+    const struct wm_static_data *units =
+        comparison->count > 0 ? &comparison->sessions[0].runs[0].analysis->static_data
+                              : &analysis->static_data;
+    status = wm_compare_convert(analysis, units, wm_text_path(input->tracking), err);
+    if (status < 0) {
+        wm_block_analysis_free(analysis);
+        return status;
+    }
+    return add_run(comparison, name, analysis) < 0 ? wm_fail_memory(err, "comparison")
+                                                   : WM_OK;
+}
+
+static int load(struct wm_comparison *comparison, const char *name,
+                const struct wm_analysis_input *input, struct wm_error *err)
+{
+    struct wm_analysis_input one = *input;
+    size_t count = 1;
+    int status = check_pickle(input->tracking, err);
+
+    if (status == WM_OK && input->run == WM_ALL_RUNS) {
+        count = count_runs(input->tracking);
+        one.run = WM_LAST_RUN;
+    }
+    for (size_t i = 0; i < count && status == WM_OK; i++) {
+        if (count > 1)
+            one.run = i;
+        status = load_run(comparison, name, &one, err);
+    }
+    return status;
+}
+
+static bool has_file(const struct wm_comparison *comparison, const char *name)
+{
+    for (size_t i = 0; i < comparison->file_count; i++) {
+        if (strcmp(comparison->files[i], name) == 0)
             return true;
     }
     return false;
 }
 
-static int make_room(struct wm_comparison *comparison)
+static void drop_newest_file(struct wm_comparison *comparison)
 {
-    struct wm_compare_session *sessions = realloc(
-        comparison->sessions, (comparison->count + 1) * sizeof(*comparison->sessions));
-
-    if (!sessions)
-        return WM_ENOMEM;
-    comparison->sessions = sessions;
-    return WM_OK;
+    while (comparison->count > 0 &&
+           comparison->sessions[comparison->count - 1].file == comparison->file_count)
+        release_session(&comparison->sessions[--comparison->count]);
 }
 
 int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
                               const struct wm_analysis_input *input, struct wm_error *err)
 {
-    struct wm_compare_session session = { .name = wm_recorder_shown(name) };
+    char *shown = wm_recorder_shown(name);
+    int status = WM_OK;
 
     forget_run(comparison);
-    if (!session.name || make_room(comparison) < 0) {
-        release_session(&session);
-        return wm_fail_memory(err, "comparison");
-    }
-    int status = WM_OK;
-    if (has_session(comparison, session.name))
-        status =
-            wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"", session.name);
+    if (!shown || wm_array_reserve(&comparison->files, comparison->file_count,
+                                   &comparison->file_room, sizeof(shown)) < 0)
+        status = wm_fail_memory(err, "comparison");
+    else if (has_file(comparison, shown))
+        status = wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"", shown);
     if (status == WM_OK)
-        status = load(&session, input, err);
-    if (status == WM_OK) {
-        const struct wm_block_analysis *first =
-            comparison->count > 0 ? comparison->sessions[0].analysis : session.analysis;
-        status = wm_compare_convert(session.analysis, &first->static_data,
-                                    wm_text_path(input->tracking), err);
+        status = load(comparison, shown, input, err);
+    if (status < 0) {
+        drop_newest_file(comparison);
+        free(shown);
+        return status;
     }
-    if (status < 0)
-        release_session(&session);
-    else
-        comparison->sessions[comparison->count++] = session;
-    return status;
+    comparison->files[comparison->file_count++] = shown;
+    return WM_OK;
 }
 
 int wm_comparison_add(struct wm_comparison *comparison, const char *name, const char *path,
                       struct wm_error *err)
 {
-    const struct wm_analysis_input input = { .tracking = path, .run = WM_LAST_RUN };
+    const struct wm_analysis_input input = { .tracking = path, .run = WM_ALL_RUNS };
 
     return wm_comparison_add_session(comparison, name, &input, err);
+}
+
+size_t wm_comparison_session_count(const struct wm_comparison *comparison)
+{
+    return comparison->count;
 }
 
 static int find_statistic(const char *word, bool as_gpu_tracker,
@@ -238,7 +397,7 @@ static int name_worst(struct wm_comparison *comparison)
 
     if (wm_compare_find_worst(compare, comparison->watched, &comparison->worst) < 0)
         return WM_ENOMEM;
-    if (worst->untested > 0) {
+    if (worst->has_untested) {
         bool is_chosen = worst->untested_item < wm_compare_items();
         comparison->untested =
             join_words(compare->sessions[worst->untested].name, NULL,
@@ -256,6 +415,51 @@ static int name_worst(struct wm_comparison *comparison)
     return comparison->worst_figure ? WM_OK : WM_ENOMEM;
 }
 
+static size_t sessions_of(const struct wm_comparison *comparison, size_t file)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < comparison->count; i++)
+        count += comparison->sessions[i].file == file;
+    return count;
+}
+
+/* A file of several commands is as many sessions, which have their names. */
+static int name_sessions(struct wm_comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->count; i++) {
+        struct wm_compare_session *session = &comparison->sessions[i];
+        const char *file = comparison->files[session->file];
+        const char *command = command_of(&session->runs[0]);
+        bool is_one = sessions_of(comparison, session->file) == 1;
+        free(session->name);
+        session->name = is_one                        ? strdup(file)
+                        : comparison->file_count == 1 ? strdup(command)
+                                                      : join_words(file, command, NULL);
+        if (!session->name)
+            return WM_ENOMEM;
+    }
+    return WM_OK;
+}
+
+/* The commands of one file are compared with the first of them; those of several each with
+ * its like in the first file, or with all of that. */
+static void find_references(struct wm_comparison *comparison)
+{
+    bool is_one = sessions_of(comparison, 0) == 1;
+
+    for (size_t i = 0; i < comparison->count; i++) {
+        struct wm_compare_session *session = &comparison->sessions[i];
+        const char *command = command_of(&session->runs[0]);
+        session->reference = is_one || comparison->file_count == 1 ? 0 : i;
+        for (size_t r = 0; session->file > 0 && !is_one && r < i; r++) {
+            const struct wm_compare_session *other = &comparison->sessions[r];
+            if (other->file == 0 && strcmp(command_of(&other->runs[0]), command) == 0)
+                session->reference = r;
+        }
+    }
+}
+
 int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
                       enum wm_comparison_format format, struct wm_error *err)
 {
@@ -265,6 +469,9 @@ int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
     forget_run(comparison);
     comparison->format = format;
     int status = find_statistic(statistic, as_gpu_tracker, &chosen, err);
+    if (status == WM_OK && name_sessions(comparison) < 0)
+        status = wm_fail_memory(err, "comparison");
+    find_references(comparison);
     if (status == WM_OK)
         status = wm_compare_new(comparison->sessions, comparison->count, chosen,
                                 as_gpu_tracker, &comparison->compare, err);

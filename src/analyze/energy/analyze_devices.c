@@ -532,22 +532,6 @@ static void add_power(struct wm_analysis *analysis, const struct wm_tick *tick)
                           whole.is_late ? INFINITY : whole.shortest_s);
 }
 
-/* A tick that comes a little early still ends a period. */
-#define ALMOST 0.75
-
-static void add_tree_power(struct wm_analysis *analysis,
-                           const struct wm_region_totals *totals)
-{
-    struct wm_known watts = { 0 };
-
-    if (totals->known & WM_REGION_BIT(WM_REGION_TREE_ENERGY))
-        watts = wm_stride_rate(&analysis->tree, totals->when_ns,
-                               totals->used[WM_REGION_TREE_ENERGY],
-                               ALMOST * totals->period_s[WM_REGION_TREE_ENERGY]);
-    if (watts.known)
-        wm_block_stats_add(&analysis->tree_power, watts.number);
-}
-
 /* A sum over devices, each of which has to know its part. */
 struct sum {
     size_t devices;
@@ -639,5 +623,4 @@ void wm_devices_tick(struct wm_analysis *analysis, const struct wm_tick *tick,
     add_devices(analysis, tick);
     add_power(analysis, tick);
     find_totals(analysis, tick, ret_totals);
-    add_tree_power(analysis, ret_totals);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_welch.h"
 #include "analyze/energy/analyze_devices.h"
 #include "base/text/base_text.h"
 #include "record/record_channel.h"
@@ -589,12 +588,6 @@ void wm_build_energy(struct wm_report_builder *builder)
     sum_kind(builder, WM_DEVICE_DRAM, "no source of memory energy is read", &memory,
              &report->dram_energy);
     bool is_same = build_whole(builder, &cpus);
-
-    const struct wm_block_figures power =
-        wm_block_figures_of(&builder->analysis->tree_power);
-    report->tree_scatter =
-        wm_student_scatter(power.of[WM_BLOCK_EFFECTIVE].number,
-                           power.of[WM_BLOCK_STD].number, power.of[WM_BLOCK_MEAN].number);
     build_power(builder, is_same);
     build_processes(builder);
     remark_estimate(builder, &cpus);

@@ -6,17 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/analyze_welch.h"
 #include "base/base_array.h"
 
 #define DEFAULT_THRESHOLD 0.01
 
 /* What is shorter is run in batches. */
 #define BATCH_PERIODS 10
-
-/* Time, CPU time, energy and memory are compared, and are to be right together: a quarter
- * of 5 % for each, of which half lies above this in a normal distribution. */
-#define Z_OF_METRIC 2.498
 
 static const struct wm_repeat_kind kinds[] = {
     [WM_REPEAT_TIME] = { "time", "Time", "time", WM_UNIT_SECONDS, true },
@@ -210,7 +205,8 @@ static void take_runs(const struct wm_repeat_run *run, struct wm_repeat_sample *
 
 static double shell_mean(const struct wm_repeat *repeat, enum wm_repeat_metric metric)
 {
-    return metric == WM_REPEAT_MEMORY ? 0 : wm_repeat_summary(&repeat->shell, metric).mean;
+    return metric == WM_REPEAT_MEMORY ? 0
+                                      : wm_repeat_summary(&repeat->shell, metric).of.mean;
 }
 
 static void subtract(struct wm_known *value, double shell)
@@ -313,52 +309,23 @@ int wm_repeat_note(struct wm_repeat *repeat, const char *note, struct wm_error *
     return WM_OK;
 }
 
-static int by_value(const void *a, const void *b)
+/* The values of all samples, which are the caller's, with room for as many behind them;
+ * NULL where one lacks it. */
+static double *values_of(const struct wm_repeat_one *one, enum wm_repeat_metric metric)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Sorts the values. */
-static struct wm_repeat_summary sum_up(double *values, size_t count)
-{
-    struct wm_repeat_summary sum = { .count = count };
-    double squares = 0;
-
-    if (count == 0)
-        return sum;
-    qsort(values, count, sizeof(*values), by_value);
-    for (size_t i = 0; i < count; i++)
-        sum.mean += values[i] / (double)count;
-    for (size_t i = 0; i < count; i++)
-        squares += (values[i] - sum.mean) * (values[i] - sum.mean);
-    sum.std = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
-    sum.median = (values[count / 2] + values[(count - 1) / 2]) / 2;
-    sum.min = values[0];
-    sum.max = values[count - 1];
-    return sum;
-}
-
-/* Of all samples; none where one lacks it. */
-static struct wm_repeat_summary sum_up_samples(const struct wm_repeat_one *one,
-                                               enum wm_repeat_metric metric)
-{
-    struct wm_repeat_summary sum = { 0 };
-    double *values = calloc(one->sample_count + 1, sizeof(*values));
-    size_t count = 0;
+    double *values = calloc(2 * one->sample_count + 1, sizeof(*values));
 
     for (size_t i = 0; values && i < one->sample_count; i++) {
-        if (one->samples[i].values[metric].known)
-            values[count++] = one->samples[i].values[metric].number;
+        if (!one->samples[i].values[metric].known) {
+            free(values);
+            return NULL;
+        }
+        values[i] = one->samples[i].values[metric].number;
     }
-    if (count > 0 && count == one->sample_count)
-        sum = sum_up(values, count);
-    free(values);
-    return sum;
+    return values;
 }
 
-/* The intervals of the single runs, for too few of them. */
+/* The mean of the intervals of the single runs, for too few of them. */
 static void average_intervals(const struct wm_repeat_one *one, enum wm_repeat_metric metric,
                               struct wm_repeat_summary *sum)
 {
@@ -373,133 +340,97 @@ static void average_intervals(const struct wm_repeat_one *one, enum wm_repeat_me
     sum->has_interval = true;
 }
 
+/* `sorted` are the values. */
 static void find_interval(const struct wm_repeat_one *one, enum wm_repeat_metric metric,
-                          struct wm_repeat_summary *sum)
+                          const double *sorted, struct wm_repeat_summary *sum)
 {
-    double count = (double)sum->count;
+    double median = sum->of.median, low, high;
 
-    if (sum->count < WM_REPEAT_LEAST_PAIRS) {
+    if (!wm_runs_interval(sorted, sum->of.count, WM_RUNS_OUTSIDE, &low, &high)) {
         if (kinds[metric].unit == WM_UNIT_JOULES)
             average_intervals(one, metric, sum);
         return;
     }
-    double random = wm_student_95(count - 1) * sum->std / sqrt(count);
-    double off = hypot(random, one->systematic[metric] * sum->mean);
+    double systematic = one->systematic[metric] * median;
     sum->has_interval = true;
-    sum->low = fmax(sum->mean - off, 0);
-    sum->high = sum->mean + off;
+    sum->low = fmax(median - hypot(median - low, systematic), 0);
+    sum->high = median + hypot(high - median, systematic);
+}
+
+/* The runs of a batch are one sample, but each has its time. */
+static void spread_times(const struct wm_repeat_one *one, struct wm_runs *sum)
+{
+    double *times = calloc(one->time_count + 1, sizeof(*times));
+
+    if (!times)
+        return;
+    memcpy(times, one->times, one->time_count * sizeof(*times));
+    double median = sum->median;
+    *sum = wm_runs_sum_up(times, one->time_count);
+    sum->median = median;
+    free(times);
 }
 
 struct wm_repeat_summary wm_repeat_summary(const struct wm_repeat_one *one,
                                            enum wm_repeat_metric metric)
 {
-    struct wm_repeat_summary sum = sum_up_samples(one, metric);
+    struct wm_repeat_summary sum = { 0 };
+    double *values = values_of(one, metric);
 
-    if (sum.count == 0)
+    if (!values || one->sample_count == 0) {
+        free(values);
         return sum;
-    find_interval(one, metric, &sum);
-    if (metric != WM_REPEAT_TIME || one->time_count == one->sample_count)
-        return sum;
-    double *times = calloc(one->time_count, sizeof(*times));
-    if (!times)
-        return sum;
-    memcpy(times, one->times, one->time_count * sizeof(*times));
-    struct wm_repeat_summary all = sum_up(times, one->time_count);
-    free(times);
-    all.has_interval = sum.has_interval;
-    all.low = sum.low;
-    all.high = sum.high;
-    return all;
-}
-
-/* Student's t from the quantile of the normal distribution (Abramowitz and Stegun, 26.7.5);
- * within 1 % from 5 degrees of freedom on. */
-static double student(double z, double df)
-{
-    const double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-
-    return z + (z3 + z) / (4 * df) + (5 * z5 + 16 * z3 + 3 * z) / (96 * df * df) +
-           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * df * df * df);
-}
-
-/* So many times the median distance from the median (a modified Z-score of 10). */
-#define FAR_OFF 14.826
-
-struct wm_repeat_outliers wm_repeat_outliers(const struct wm_repeat_one *one)
-{
-    const struct wm_repeat_summary sum = sum_up_samples(one, WM_REPEAT_TIME);
-    struct wm_repeat_outliers outliers = { 0 };
-    double *distances = calloc(one->sample_count + 1, sizeof(*distances));
-
-    for (size_t i = 0; distances && i < sum.count; i++)
-        distances[i] = fabs(one->samples[i].values[WM_REPEAT_TIME].number - sum.median);
-    double most = distances ? FAR_OFF * sum_up(distances, sum.count).median : 0;
-    free(distances);
-    for (size_t i = 0; i < sum.count && sum.count >= WM_REPEAT_LEAST_PAIRS && most > 0;
-         i++) {
-        double off = one->samples[i].values[WM_REPEAT_TIME].number - sum.median;
-        outliers.count += fabs(off) > most;
-        outliers.is_first |= i == 0 && off > most;
     }
+    sum.of = wm_runs_sum_up(values, one->sample_count);
+    find_interval(one, metric, values, &sum);
+    free(values);
+    if (metric == WM_REPEAT_TIME && one->time_count > one->sample_count)
+        spread_times(one, &sum.of);
+    return sum;
+}
+
+struct wm_runs_outliers wm_repeat_outliers(const struct wm_repeat_one *one)
+{
+    double *values = values_of(one, WM_REPEAT_TIME);
+    struct wm_runs_outliers outliers = { 0 };
+
+    if (values)
+        outliers = wm_runs_outliers(values, one->sample_count, values + one->sample_count);
+    free(values);
     return outliers;
 }
 
-/* The logarithms of the ratios of the pairs; false: a value is missing or 0. */
-static bool pair_logs(const struct wm_repeat_one *one, const struct wm_repeat_one *other,
-                      enum wm_repeat_metric metric, size_t pairs, double *ret_logs)
+/* How many figures are compared, with all commands but the reference. */
+static size_t count_tests(const struct wm_repeat *repeat)
 {
-    for (size_t i = 0; i < pairs; i++) {
-        struct wm_known a = one->samples[i].values[metric];
-        struct wm_known b = other->samples[i].values[metric];
-        if (!a.known || !b.known || a.number <= 0 || b.number <= 0)
-            return false;
-        ret_logs[i] = log(a.number / b.number);
-    }
-    return pairs > 0;
+    size_t metrics = 0;
+
+    for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++)
+        metrics += kinds[m].is_compared;
+    return metrics * (repeat->count - 1);
 }
 
-/* No difference is claimed where the interval has a ratio that does not matter. */
-static enum wm_repeat_verdict judge(const struct wm_repeat_ratio *ratio, double threshold)
-{
-    if (ratio->low > 1 && ratio->ratio > 1 + threshold)
-        return WM_REPEAT_MORE;
-    if (ratio->high < 1 && ratio->ratio < 1 - threshold)
-        return WM_REPEAT_LESS;
-    return WM_REPEAT_SAME;
-}
-
-struct wm_repeat_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
-                                       enum wm_repeat_metric metric)
+struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
+                                     enum wm_repeat_metric metric)
 {
     const struct wm_repeat_one *one = &repeat->commands[command];
     const struct wm_repeat_one *other = &repeat->commands[repeat->options.reference];
+    const struct wm_runs_test test = { count_tests(repeat), repeat->options.threshold };
     size_t pairs =
         one->sample_count < other->sample_count ? one->sample_count : other->sample_count;
-    struct wm_repeat_ratio ratio = { .pairs = pairs };
+    double *values = values_of(one, metric), *reference = values_of(other, metric);
+    struct wm_runs_ratio ratio = { .count = pairs, .why = "it is not known of all runs" };
 
-    double *logs = calloc(pairs + 1, sizeof(*logs));
-    if (!logs || !pair_logs(one, other, metric, pairs, logs)) {
-        free(logs);
-        return ratio;
-    }
-    struct wm_repeat_summary sum = sum_up(logs, pairs);
-    free(logs);
-    ratio.ratio = exp(sum.mean);
-    if (pairs < WM_REPEAT_LEAST_PAIRS)
-        return ratio;
-    double off = student(Z_OF_METRIC, (double)pairs - 1) * sum.std / sqrt((double)pairs);
-    ratio.low = exp(sum.mean - off);
-    ratio.high = exp(sum.mean + off);
-    ratio.verdict = judge(&ratio, repeat->options.threshold);
+    if (values && reference)
+        ratio = wm_runs_paired(reference, values, pairs, &test);
+    free(values);
+    free(reference);
     return ratio;
 }
 
 /* Each look has its part of the 5 % by which all of them together may be wrong: 6, 9, 14,
  * 21, 32, 48, 72, 108, 162 and 243 rounds. */
-enum { LOOKS = 10, FIRST_LOOK = WM_REPEAT_LEAST_PAIRS };
-
-/* 0.25 % of a normal distribution lie above it. */
-#define Z_OF_LOOK 2.807
+enum { LOOKS = 10, FIRST_LOOK = WM_RUNS_LEAST };
 
 size_t wm_repeat_next_look(size_t rounds)
 {
@@ -516,14 +447,16 @@ size_t wm_repeat_next_look(size_t rounds)
 static bool is_narrow(const struct wm_repeat_one *one, enum wm_repeat_metric metric,
                       double ratio)
 {
-    struct wm_repeat_summary sum = sum_up_samples(one, metric);
-    double count = (double)sum.count;
+    double *values = values_of(one, metric), low, high;
+    bool is_narrow = false;
 
-    if (sum.count == 0)
+    if (!values)
         return metric != WM_REPEAT_TIME; /* it is known of no run */
-    if (sum.count < WM_REPEAT_LEAST_PAIRS)
-        return false;
-    return student(Z_OF_LOOK, count - 1) * sum.std / sqrt(count) <= ratio * sum.mean;
+    double median = wm_runs_sum_up(values, one->sample_count).median;
+    if (wm_runs_interval(values, one->sample_count, WM_RUNS_OUTSIDE / LOOKS, &low, &high))
+        is_narrow = high - median <= ratio * median && median - low <= ratio * median;
+    free(values);
+    return is_narrow;
 }
 
 bool wm_repeat_is_narrow(const struct wm_repeat *repeat, double ratio)

@@ -8,12 +8,10 @@
 #include <stdint.h>
 
 #include "analyze/analyze_figures.h"
+#include "analyze/compare/analyze_runs.h"
 #include "base/text/base_number.h"
 #include "base/text/base_remarks.h"
 #include "wattmeter/repeat.h"
-
-/* With fewer runs, or pairs of them, no interval holds. */
-enum { WM_REPEAT_LEAST_PAIRS = 6 };
 
 /* What is known of each run, in the order in which it is shown. */
 enum wm_repeat_metric {
@@ -76,42 +74,21 @@ size_t wm_repeat_runs(const struct wm_repeat_one *one);
 
 /* What the runs of a command come to. All zero: some runs have no value. */
 struct wm_repeat_summary {
-    size_t count;
-    double mean, std, median, min, max; /* std: n - 1, 0 of one value */
-    bool has_interval;                  /* of the mean, with 95 % confidence */
+    struct wm_runs of;
+    bool has_interval; /* of the median, with 95 % confidence */
     double low, high;
 };
 
-/* Of the samples, or with WM_REPEAT_TIME of each run. The interval has the systematic part
- * of the uncertainty, too. */
+/* Of the samples; with WM_REPEAT_TIME the spread is that of each run. The interval has the
+ * systematic part of the uncertainty, too. */
 struct wm_repeat_summary wm_repeat_summary(const struct wm_repeat_one *one,
                                            enum wm_repeat_metric metric);
 
-/* Samples whose time is far from the others'. They count all the same. */
-struct wm_repeat_outliers {
-    size_t count;
-    bool is_first; /* the first is one of them, and slower */
-};
+/* Samples whose time is far from the others'. */
+struct wm_runs_outliers wm_repeat_outliers(const struct wm_repeat_one *one);
 
-struct wm_repeat_outliers wm_repeat_outliers(const struct wm_repeat_one *one);
-
-enum wm_repeat_verdict {
-    WM_REPEAT_NOT_TESTED, /* too few pairs, or a value is missing */
-    WM_REPEAT_SAME,       /* no difference that matters was found */
-    WM_REPEAT_LESS,
-    WM_REPEAT_MORE,
-};
-
-/* A command against the reference. */
-struct wm_repeat_ratio {
-    size_t pairs;
-    enum wm_repeat_verdict verdict;
-    double ratio;     /* of its mean to the reference's; 0: not known */
-    double low, high; /* of the ratio, where it was tested: with 95 % confidence those of
-                         all metrics hold together */
-};
-
-struct wm_repeat_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
-                                       enum wm_repeat_metric metric);
+/* A command against the reference, pair by pair. */
+struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
+                                     enum wm_repeat_metric metric);
 
 #endif

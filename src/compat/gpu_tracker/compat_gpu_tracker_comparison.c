@@ -138,19 +138,23 @@ static int print_text(const struct wm_comparison *comparison, bool is_cli, FILE 
     }
     fputs("Code Block Compute Time:\n", out);
     if (status == WM_OK)
-        status = print_blocks(&series, WM_COMPARE_TIME, is_cli ? 0 : MEASUREMENT_INDENT,
-                              BLOCK_INDENT, out, err);
+        status = print_blocks(&series, wm_compare_item("time"),
+                              is_cli ? 0 : MEASUREMENT_INDENT, BLOCK_INDENT, out, err);
     release(&series);
     return status;
 }
 
-static int text(const struct wm_comparison *comparison, FILE *out, struct wm_error *err)
+static int text(const struct wm_comparison *comparison, int verbosity, FILE *out,
+                struct wm_error *err)
 {
+    (void)verbosity;
     return print_text(comparison, true, out, err);
 }
 
-static int api_text(const struct wm_comparison *comparison, FILE *out, struct wm_error *err)
+static int api_text(const struct wm_comparison *comparison, int verbosity, FILE *out,
+                    struct wm_error *err)
 {
+    (void)verbosity;
     return print_text(comparison, false, out, err);
 }
 
@@ -191,8 +195,10 @@ static json_t *json_measurements(struct series *series, bool of_blocks, unsigned
     return json;
 }
 
-static int json(const struct wm_comparison *comparison, FILE *out, struct wm_error *err)
+static int json(const struct wm_comparison *comparison, int verbosity, FILE *out,
+                struct wm_error *err)
 {
+    (void)verbosity;
     json_t *root = json_object();
     struct series series;
 
@@ -203,7 +209,7 @@ static int json(const struct wm_comparison *comparison, FILE *out, struct wm_err
         wm_json_set(&root, "code_block_resource_usage",
                     json_measurements(&series, true, items));
         wm_json_set(&root, "code_block_compute_time",
-                    json_blocks(&series, WM_COMPARE_TIME));
+                    json_blocks(&series, wm_compare_item("time")));
     } else {
         json_decref(root);
         root = NULL;

@@ -9,7 +9,7 @@
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {
-    const struct wm_static_data *data = &compare->sessions[0].analysis->static_data;
+    const struct wm_static_data *data = &compare->sessions[0].runs[0].analysis->static_data;
 
     if (item <= WM_SYSTEM_RAM)
         return data->ram_unit;
@@ -17,7 +17,7 @@ const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned i
         return data->gpu_ram_unit;
     if (item >= WM_MAIN_THREADS && item <= WM_COMBINED_THREADS)
         return "count";
-    if (item < WM_COMPARE_TIME)
+    if (item < WM_COMPARE_FIGURES)
         return "percent";
     return wm_unit_plain(wm_compare_item_row(item)->unit)->name;
 }
@@ -27,11 +27,19 @@ static json_t *number(struct wm_known value)
     return wm_json_known(value.known, value.number);
 }
 
-static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
+/* An infinite ratio is null, too. */
+static json_t *change_json(bool is_known, double change)
 {
+    return wm_json_known(is_known && isfinite(change), change);
+}
+
+static json_t *json_cell(const struct wm_compare_cell *cell, bool is_reference)
+{
+    bool is_tested = cell->to.verdict != WM_RUNS_NOT_TESTED;
     json_t *json = json_object();
 
     wm_json_set(&json, "value", number(cell->value));
+    wm_json_set(&json, "runs", json_integer((json_int_t)cell->runs));
     if (cell->value.known)
         wm_block_analysis_put_origin(&json, cell->origin);
     if (cell->lacks)
@@ -39,18 +47,18 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_first)
     if (cell->off.known && cell->off.number > 0 && cell->value.number > 0)
         wm_json_set(&json, "uncertainty",
                     wm_json_known(true, cell->off.number / cell->value.number));
-    if (is_first)
+    if (is_reference)
         return json;
-    wm_json_set(&json, "change", number(cell->change));
-    wm_json_set(&json, "noise", number(cell->noise));
-    wm_json_set(&json, "beyond_noise",
-                cell->verdict == WM_COMPARE_NOT_TESTED
-                    ? json_null()
-                    : json_boolean(cell->verdict == WM_COMPARE_BEYOND));
-    if (cell->why)
-        wm_json_set(&json, "why", json_string(cell->why));
+    wm_json_set(&json, "change", change_json(cell->change.known, cell->change.number));
+    wm_json_set(&json, "low", change_json(is_tested, cell->to.low - 1));
+    wm_json_set(&json, "high", change_json(is_tested, cell->to.high - 1));
+    wm_json_set(&json, "verdict", json_string(wm_runs_verdicts[cell->to.verdict]));
+    if (is_tested)
+        wm_json_set(&json, "paired", json_boolean(cell->is_paired));
+    if (cell->to.why)
+        wm_json_set(&json, "why", json_string(cell->to.why));
     else if (isinf(cell->change.number))
-        wm_json_set(&json, "why", json_string("the first is 0"));
+        wm_json_set(&json, "why", json_string("the reference is 0"));
     return json;
 }
 
@@ -60,7 +68,8 @@ static json_t *json_figure(const struct wm_compare *compare, unsigned item,
     json_t *json = json_object(), *sessions = json_object();
 
     for (size_t i = 0; i < compare->session_count; i++)
-        wm_json_set(&sessions, compare->sessions[i].name, json_cell(&cells[i], i == 0));
+        wm_json_set(&sessions, compare->sessions[i].name,
+                    json_cell(&cells[i], compare->sessions[i].reference == i));
     wm_json_set(&json, "unit", json_string(wm_view_comparison_unit(compare, item)));
     wm_json_set(&json, "matters", json_boolean(wm_compare_item_matters(item)));
     wm_json_set(&json, "sessions", sessions);
@@ -85,19 +94,32 @@ static json_t *json_figures(const struct wm_compare *compare, size_t group,
     return json;
 }
 
+/* The name of a block in a session, and its calls in all of its runs. */
+static void put_block(const struct wm_compare_group *group,
+                      const struct wm_compare_session *session, json_t **names,
+                      json_t **calls)
+{
+    const struct wm_region_usage *block = NULL;
+    json_int_t count = 0;
+
+    for (size_t i = session->first; i < session->first + session->count; i++) {
+        if (!group->blocks[i])
+            continue;
+        block = group->blocks[i];
+        count += (json_int_t)block->calls;
+    }
+    wm_json_set(names, session->name, block ? wm_text_json(block->name) : json_null());
+    wm_json_set(calls, session->name, block ? json_integer(count) : json_null());
+}
+
 static json_t *json_block(const struct wm_compare *compare, size_t index,
                           struct wm_compare_cell *cells)
 {
     const struct wm_compare_group *group = &compare->groups[index];
     json_t *json = json_object(), *names = json_object(), *calls = json_object();
 
-    for (size_t i = 0; i < compare->session_count; i++) {
-        const struct wm_region_usage *block = group->blocks[i];
-        const char *session = compare->sessions[i].name;
-        wm_json_set(&names, session, block ? wm_text_json(block->name) : json_null());
-        wm_json_set(&calls, session,
-                    block ? json_integer((json_int_t)block->calls) : json_null());
-    }
+    for (size_t i = 0; i < compare->session_count; i++)
+        put_block(group, &compare->sessions[i], &names, &calls);
     wm_json_set(&json, "label", wm_text_json(group->label));
     wm_json_set(&json, "names", names);
     wm_json_set(&json, "calls", calls);
@@ -113,7 +135,7 @@ static json_t *json_worst(const struct wm_comparison *comparison)
         return json_null();
     json_t *json = json_object();
     wm_json_set(&json, "figure", json_string(figure));
-    wm_json_set(&json, "change", wm_json_known(true, wm_comparison_worst(comparison)));
+    wm_json_set(&json, "at_least", change_json(true, wm_comparison_worst(comparison)));
     return json;
 }
 
@@ -122,17 +144,23 @@ static json_t *make(const struct wm_comparison *comparison, struct wm_compare_ce
     static const char *const statistics[] = { "min", "max", "mean", "std", "total" };
     const struct wm_compare *compare = wm_comparison_compare(comparison);
     json_t *root = json_object(), *sessions = json_array(), *blocks = json_array();
-    json_t *remarks = json_array();
+    json_t *remarks = json_array(), *references = json_object();
     const char *remark;
 
-    for (size_t i = 0; i < compare->session_count; i++)
+    for (size_t i = 0; i < compare->session_count; i++) {
+        size_t reference = compare->sessions[i].reference;
         wm_json_add(&sessions, json_string(compare->sessions[i].name));
+        if (reference != i)
+            wm_json_set(&references, compare->sessions[i].name,
+                        json_string(compare->sessions[reference].name));
+    }
     for (size_t i = 0; i < compare->group_count && blocks; i++)
         wm_json_add(&blocks, json_block(compare, i, cells));
     for (size_t i = 0; (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
         wm_json_add(&remarks, json_string(remark));
     wm_json_set(&root, "statistic", json_string(statistics[compare->statistic]));
     wm_json_set(&root, "sessions", sessions);
+    wm_json_set(&root, "references", references);
     wm_json_set(&root, "overall", json_figures(compare, WM_COMPARE_OVERALL, cells));
     wm_json_set(&root, "blocks", blocks);
     wm_json_set(&root, "worst", json_worst(comparison));

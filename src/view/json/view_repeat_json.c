@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_repeat_json.c - repeated commands for programs: the structure of hyperfine's export,
  * so that what reads that reads this, with more in it. */
+#include <math.h>
 #include <string.h>
 
 #include "base/text/base_json.h"
@@ -61,17 +62,17 @@ static void put_metric(json_t **object, const struct wm_repeat_one *one,
 {
     const struct wm_repeat_summary sum = wm_repeat_summary(one, metric);
     const char *key = wm_repeat_kind(metric)->key;
-    bool is_known = sum.count > 0;
+    bool is_known = sum.of.count > 0;
 
     put(object, key, "_low", wm_json_known(sum.has_interval, sum.low));
     put(object, key, "_high", wm_json_known(sum.has_interval, sum.high));
     if (metric == WM_REPEAT_TIME)
         return;
-    put(object, key, "_mean", wm_json_known(is_known, sum.mean));
-    put(object, key, "_stddev", wm_json_known(sum.count > 1, sum.std));
-    put(object, key, "_median", wm_json_known(is_known, sum.median));
-    put(object, key, "_min", wm_json_known(is_known, sum.min));
-    put(object, key, "_max", wm_json_known(is_known, sum.max));
+    put(object, key, "_mean", wm_json_known(is_known, sum.of.mean));
+    put(object, key, "_stddev", wm_json_known(sum.of.count > 1, sum.of.std));
+    put(object, key, "_median", wm_json_known(is_known, sum.of.median));
+    put(object, key, "_min", wm_json_known(is_known, sum.of.min));
+    put(object, key, "_max", wm_json_known(is_known, sum.of.max));
     put(object, key, "_values", values_json(one, metric));
     if (is_known && one->origin[metric] != WM_MEASURED)
         put(object, key, "_origin",
@@ -100,13 +101,13 @@ static json_t *result_json(const struct wm_repeat_one *one)
     json_t *object = json_object();
 
     wm_json_set(&object, "command", wm_text_json(one->name));
-    wm_json_set(&object, "mean", json_real(time.mean));
-    wm_json_set(&object, "stddev", wm_json_known(time.count > 1, time.std));
-    wm_json_set(&object, "median", json_real(time.median));
-    wm_json_set(&object, "user", wm_json_known(user.count > 0, user.mean));
-    wm_json_set(&object, "system", wm_json_known(system.count > 0, system.mean));
-    wm_json_set(&object, "min", json_real(time.min));
-    wm_json_set(&object, "max", json_real(time.max));
+    wm_json_set(&object, "mean", json_real(time.of.mean));
+    wm_json_set(&object, "stddev", wm_json_known(time.of.count > 1, time.of.std));
+    wm_json_set(&object, "median", json_real(time.of.median));
+    wm_json_set(&object, "user", wm_json_known(user.of.count > 0, user.of.mean));
+    wm_json_set(&object, "system", wm_json_known(system.of.count > 0, system.of.mean));
+    wm_json_set(&object, "min", json_real(time.of.min));
+    wm_json_set(&object, "max", json_real(time.of.max));
     wm_json_set(&object, "times", numbers_json(one->times, one->time_count));
     wm_json_set(&object, "memory_usage_byte", memory_json(one));
     wm_json_set(&object, "exit_codes", codes_json(one));
@@ -120,24 +121,20 @@ static json_t *result_json(const struct wm_repeat_one *one)
     return object;
 }
 
-static const char *const verdict_names[] = {
-    [WM_REPEAT_NOT_TESTED] = "not_tested",
-    [WM_REPEAT_SAME] = "same",
-    [WM_REPEAT_LESS] = "less",
-    [WM_REPEAT_MORE] = "more",
-};
-
-static json_t *ratio_json(const struct wm_repeat_ratio *ratio, const char *metric)
+static json_t *ratio_json(const struct wm_runs_ratio *ratio, const char *metric)
 {
-    bool is_tested = ratio->verdict != WM_REPEAT_NOT_TESTED;
+    bool is_tested = ratio->verdict != WM_RUNS_NOT_TESTED;
     json_t *object = json_object();
 
     wm_json_set(&object, "metric", json_string(metric));
-    wm_json_set(&object, "ratio", wm_json_known(ratio->ratio > 0, ratio->ratio));
-    wm_json_set(&object, "low", wm_json_known(is_tested, ratio->low));
-    wm_json_set(&object, "high", wm_json_known(is_tested, ratio->high));
-    wm_json_set(&object, "pairs", json_integer((json_int_t)ratio->pairs));
-    wm_json_set(&object, "verdict", json_string(verdict_names[ratio->verdict]));
+    wm_json_set(&object, "ratio",
+                wm_json_known(ratio->ratio > 0 && isfinite(ratio->ratio), ratio->ratio));
+    wm_json_set(&object, "low",
+                wm_json_known(is_tested && isfinite(ratio->low), ratio->low));
+    wm_json_set(&object, "high",
+                wm_json_known(is_tested && isfinite(ratio->high), ratio->high));
+    wm_json_set(&object, "pairs", json_integer((json_int_t)ratio->count));
+    wm_json_set(&object, "verdict", json_string(wm_runs_verdicts[ratio->verdict]));
     return object;
 }
 
@@ -148,7 +145,7 @@ static json_t *comparisons_json(const struct wm_repeat *repeat)
     for (size_t i = 0; i < repeat->count; i++) {
         for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
             const struct wm_repeat_kind *kind = wm_repeat_kind(m);
-            struct wm_repeat_ratio ratio = wm_repeat_ratio(repeat, i, m);
+            struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
             if (i == repeat->options.reference || !kind->is_compared)
                 continue;
             json_t *object = ratio_json(&ratio, kind->key);

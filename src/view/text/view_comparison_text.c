@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_comparison_text.c - a comparison for people: what differs, and what of it counts. */
+/*
+ * view_comparison_text.c - a comparison for people: the figures that most want in the
+ * report's words, regions as a table, and with -v all there is. Two sessions are within 80
+ * columns.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +13,11 @@
 #include "view/text/view_units.h"
 #include "view/view.h"
 
-/* Two sessions are within 80 columns. */
-enum { LABEL_WIDTH = 38, VALUE_WIDTH = 16, CHANGE_WIDTH = 8, FACT_WIDTH = 13 };
+enum { LABEL_WIDTH = 16, DETAIL_WIDTH = 38, VALUE_WIDTH = 16, CHANGE_WIDTH = 8 };
+enum { INTERVAL_WIDTH = 18, FACT_WIDTH = 13 };
+
+/* In the table of regions. */
+enum { REGION_WIDTH = 16, CALLS_WIDTH = 7, CELL_WIDTH = 9 };
 
 /* Of a name, which may be 8 KB of anything. */
 enum { SHOWN_NAME_SIZE = 256 };
@@ -18,21 +25,47 @@ enum { SHOWN_NAME_SIZE = 256 };
 /* A larger change is not printed in percent. */
 #define MOST_RATIO 9.99
 
+struct text {
+    const struct wm_compare *compare;
+    int verbosity;
+    FILE *out;
+    struct wm_compare_cell *cells;
+    size_t reference; /* of the sessions that are printed beside it */
+};
+
+static bool is_shown(const struct text *text, size_t session)
+{
+    return session == text->reference ||
+           text->compare->sessions[session].reference == text->reference;
+}
+
+/* Of those that are shown. */
+static bool is_last(const struct text *text, size_t session)
+{
+    while (++session < text->compare->session_count) {
+        if (is_shown(text, session))
+            return false;
+    }
+    return true;
+}
+
 static struct wm_quantity value_text(const struct wm_compare *compare, unsigned item,
                                      const struct wm_known *known, double ratio)
 {
+    const struct wm_figure_row *row = wm_compare_item_row(item);
     const char *unit = wm_view_comparison_unit(compare, item);
-    double size = wm_compare_unit_size(unit), value = known->number;
+    double size = row ? 0 : wm_compare_unit_size(unit), value = known->number;
+    const struct wm_value figure = wm_value_known(value);
     struct wm_quantity quantity = { "n/a" };
 
     if (!known->known)
         return quantity;
     if (size > 0)
         return wm_view_bytes(value * size, NULL);
-    if (strcmp(unit, "seconds") == 0)
-        return wm_view_duration(value, NULL);
-    if (strcmp(unit, "joules") == 0)
+    if (row && row->unit == WM_UNIT_JOULES)
         return wm_view_approximate(value, ratio, "J");
+    if (row)
+        return wm_line_figure(&figure, row->unit, NULL);
     snprintf(quantity.text, sizeof(quantity.text), "%.30s%s", wm_view_number(value, 4).text,
              strcmp(unit, "percent") == 0 ? " %" : "");
     return quantity;
@@ -49,152 +82,353 @@ static const char *const origin_marks[] = {
 #define LACKS_MARK "≥"
 
 /* The value, its uncertainty where that is known, and its origin: "3.21 kJ ±4 %†". */
-static void print_value(const struct wm_compare *compare, unsigned item,
-                        const struct wm_compare_cell *cell, FILE *out)
+static void print_value(const struct text *text, unsigned item,
+                        const struct wm_compare_cell *cell, int width)
 {
     double ratio = cell->off.known ? cell->off.number / cell->value.number : 0;
-    const struct wm_quantity value = value_text(compare, item, &cell->value, ratio);
-    struct wm_detail text = { "" };
+    const struct wm_quantity value = value_text(text->compare, item, &cell->value, ratio);
+    struct wm_detail shown = { "" };
 
-    wm_line_add(&text, "", "%s%s", cell->lacks ? LACKS_MARK : "", value.text);
-    if (ratio > 0)
-        wm_line_add(&text, " ", "±%s %%",
+    wm_line_add(&shown, "", "%s%s", cell->lacks ? LACKS_MARK : "", value.text);
+    if (ratio > 0 && width >= VALUE_WIDTH)
+        wm_line_add(&shown, " ", "±%s %%",
                     wm_view_number(100 * fmin(ratio, MOST_RATIO), 2).text);
     if (cell->value.known)
-        wm_line_add(&text, "", "%s", origin_marks[cell->origin]);
-    fputc(' ', out);
-    wm_view_right(out, text.text, VALUE_WIDTH - 1);
+        wm_line_add(&shown, "", "%s", origin_marks[cell->origin]);
+    fputc(' ', text->out);
+    wm_view_right(text->out, shown.text, width - 1);
 }
 
-static void print_change(const struct wm_compare_cell *cell, bool is_last, FILE *out)
+/* "+1.5", in percent; "from 0". */
+static struct wm_quantity percent_text(double change)
 {
-    static const char *const marks[] = {
-        [WM_COMPARE_NOT_TESTED] = " ?",
-        [WM_COMPARE_WITHIN] = "  ",
-        [WM_COMPARE_BEYOND] = " *",
-    };
-    bool has_mark = !is_last || cell->verdict != WM_COMPARE_WITHIN;
-    char text[WM_QUANTITY_SIZE] = "";
+    struct wm_quantity shown;
 
-    if (!cell->change.known) {
-        wm_view_right(out, "", is_last ? 0 : CHANGE_WIDTH + 2);
-        return;
-    }
-    if (isinf(cell->change.number)) {
-        snprintf(text, sizeof(text), "from 0");
-    } else if (cell->change.number > MOST_RATIO) {
-        snprintf(text, sizeof(text), ">999 %%");
-    } else {
-        snprintf(text, sizeof(text), "%s%.40s %%", cell->change.number > 0 ? "+" : "",
-                 wm_view_fixed(100 * cell->change.number,
-                               fabs(cell->change.number) < 0.9995 ? 1 : 0)
-                     .text);
-    }
-    wm_view_right(out, text, CHANGE_WIDTH);
-    fputs(has_mark ? marks[cell->verdict] : "", out);
+    if (isinf(change))
+        snprintf(shown.text, sizeof(shown.text), "from 0");
+    else if (change > MOST_RATIO)
+        snprintf(shown.text, sizeof(shown.text), ">999");
+    else
+        snprintf(shown.text, sizeof(shown.text), "%s%.40s", change > 0 ? "+" : "",
+                 wm_view_fixed(100 * change, fabs(change) < 0.9995 ? 1 : 0).text);
+    return shown;
 }
+
+static const char marks[] = {
+    [WM_RUNS_NOT_TESTED] = '?',
+    [WM_RUNS_SAME] = '~',
+    [WM_RUNS_LESS] = '*',
+    [WM_RUNS_MORE] = '*',
+};
+
+/* "+10.0 % *" */
+static void print_change(const struct text *text, const struct wm_compare_cell *cell,
+                         bool is_last)
+{
+    char shown[WM_QUANTITY_SIZE + 4] = "";
+
+    if (cell->change.known)
+        snprintf(shown, sizeof(shown), "%s%s", percent_text(cell->change.number).text,
+                 isinf(cell->change.number) ? "" : " %");
+    wm_view_right(text->out, shown, shown[0] || !is_last ? CHANGE_WIDTH : 0);
+    if (cell->change.known)
+        fprintf(text->out, " %c", marks[cell->to.verdict]);
+    else if (!is_last)
+        fputs("  ", text->out);
+}
+
+static bool has_tests(const struct text *text)
+{
+    return text->compare->tests[0] + text->compare->tests[1] > 0;
+}
+
+/* "  +8.1 to +11.9 %" */
+static void print_interval(const struct text *text, const struct wm_compare_cell *cell,
+                           bool is_last)
+{
+    char shown[2 * WM_QUANTITY_SIZE + 8] = "";
+
+    if (!has_tests(text))
+        return;
+    if (cell->to.verdict != WM_RUNS_NOT_TESTED && isfinite(cell->to.high))
+        snprintf(shown, sizeof(shown), "%s to %s %%", percent_text(cell->to.low - 1).text,
+                 percent_text(cell->to.high - 1).text);
+    wm_view_right(text->out, shown, shown[0] || !is_last ? INTERVAL_WIDTH : 0);
+}
+
+/* The order of the report: times, energies, memory, use, and what else there is. */
+static int rank_of(unsigned item)
+{
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+
+    if (!row)
+        return 6;
+    switch (row->unit) {
+    case WM_UNIT_TIME:
+        return 0;
+    case WM_UNIT_SECONDS:
+        return 1;
+    case WM_UNIT_JOULES:
+        return 2;
+    case WM_UNIT_RAM:
+        return 3;
+    case WM_UNIT_GPU_RAM:
+        return 4;
+    default:
+        return 5;
+    }
+}
+
+enum { LAST_RANK = 6 };
 
 /* What is 0 or not known everywhere is left out. */
-static void print_figures(const struct wm_compare *compare, size_t group,
-                          struct wm_compare_cell *cells, FILE *out)
+static bool find_cells(const struct text *text, size_t group, unsigned item)
 {
-    size_t last = compare->session_count - 1;
+    bool is_known = false;
 
-    /* Time first: it is what most people look for. */
-    for (unsigned n = 0; n < wm_compare_items(); n++) {
-        unsigned item = (n + WM_COMPARE_TIME) % wm_compare_items();
-        bool is_shown = false;
-        wm_compare_cells(compare, group, item, cells);
-        for (size_t i = 0; i < compare->session_count; i++)
-            is_shown = is_shown || (cells[i].value.known && cells[i].value.number != 0);
-        if (!is_shown)
-            continue;
-        wm_line_key(out, wm_compare_item_name(item), LABEL_WIDTH);
-        for (size_t i = 0; i < compare->session_count; i++) {
-            print_value(compare, item, &cells[i], out);
-            if (i > 0)
-                print_change(&cells[i], i == last, out);
-        }
-        fputc('\n', out);
+    if (text->verbosity == 0 && !wm_compare_item_is_main(text->compare, item))
+        return false;
+    wm_compare_cells(text->compare, group, item, text->cells);
+    for (size_t i = 0; i < text->compare->session_count; i++)
+        is_known |= is_shown(text, i) && text->cells[i].value.known &&
+                    text->cells[i].value.number != 0;
+    return is_known;
+}
+
+/* Measurements have no words of the report, but keys. */
+static void print_label(const struct text *text, unsigned item, int width)
+{
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+    char label[SHOWN_NAME_SIZE];
+
+    if (row && row->label) {
+        snprintf(label, sizeof(label), "  %s", row->label);
+        wm_view_left(text->out, label, width);
+    } else {
+        wm_line_key(text->out, wm_compare_item_name(item), width);
     }
+}
+
+static int label_width(const struct text *text)
+{
+    return text->verbosity > 0 || !text->compare->has_reports ? DETAIL_WIDTH : LABEL_WIDTH;
+}
+
+static void print_figure(const struct text *text, size_t group, unsigned item)
+{
+    if (!find_cells(text, group, item))
+        return;
+    print_label(text, item, label_width(text));
+    for (size_t i = 0; i < text->compare->session_count; i++) {
+        if (!is_shown(text, i))
+            continue;
+        print_value(text, item, &text->cells[i], VALUE_WIDTH);
+        if (i == text->reference)
+            continue;
+        print_change(text, &text->cells[i], is_last(text, i) && !has_tests(text));
+        print_interval(text, &text->cells[i], is_last(text, i));
+    }
+    fputc('\n', text->out);
+}
+
+static void print_figures(const struct text *text, size_t group)
+{
+    for (int rank = 0; rank <= LAST_RANK; rank++) {
+        for (unsigned item = 0; item < wm_compare_items(); item++) {
+            if (rank_of(item) == rank)
+                print_figure(text, group, item);
+        }
+    }
+}
+
+/* How wide the columns of a change are. */
+static int change_width(const struct text *text)
+{
+    return CHANGE_WIDTH + 2 + (has_tests(text) ? INTERVAL_WIDTH : 0);
 }
 
 /* The names of the sessions above their columns, those that are long cut. */
-static void print_head(const struct wm_compare *compare, const char *title, FILE *out)
+static void print_names(const struct text *text)
 {
     char name[SHOWN_NAME_SIZE];
+    FILE *out = text->out;
 
-    wm_view_left(out, title, LABEL_WIDTH);
-    for (size_t i = 0; i < compare->session_count; i++) {
+    wm_view_left(out, "", label_width(text));
+    for (size_t i = 0; i < text->compare->session_count; i++) {
         int width = VALUE_WIDTH - 1;
-        wm_line_clean(name, sizeof(name), compare->sessions[i].name);
+        if (!is_shown(text, i))
+            continue;
+        wm_line_clean(name, sizeof(name), text->compare->sessions[i].name);
         int shown = wm_view_width(name);
         fprintf(out, "%*s", shown < width ? 1 + width - shown : 1, "");
         wm_view_cut(out, name, width);
-        if (i > 0)
-            wm_view_right(out, "change", CHANGE_WIDTH);
-        if (i > 0 && i + 1 < compare->session_count)
-            fputs("  ", out);
+        if (i == text->reference)
+            continue;
+        wm_view_right(out, "change", CHANGE_WIDTH);
+        wm_view_right(
+            out, has_tests(text) ? "95 %" : "",
+            is_last(text, i) && !has_tests(text) ? 0 : change_width(text) - CHANGE_WIDTH);
     }
     fputc('\n', out);
 }
 
-static void print_calls(const struct wm_compare *compare,
-                        const struct wm_compare_group *group, FILE *out)
+static void print_counts(const struct text *text)
 {
-    char text[32];
+    char count[32];
 
-    wm_view_left(out, "  calls", LABEL_WIDTH);
-    for (size_t i = 0; i < compare->session_count; i++) {
-        if (group->blocks[i])
-            snprintf(text, sizeof(text), "%" PRIu64, group->blocks[i]->calls);
+    wm_view_left(text->out, "  Runs", label_width(text));
+    for (size_t i = 0; i < text->compare->session_count; i++) {
+        if (!is_shown(text, i))
+            continue;
+        snprintf(count, sizeof(count), "%zu", text->compare->sessions[i].count);
+        wm_view_right(text->out, count, VALUE_WIDTH);
+        if (i != text->reference && !is_last(text, i))
+            wm_view_right(text->out, "", change_width(text));
+    }
+    fputc('\n', text->out);
+}
+
+static uint64_t count_calls(const struct text *text, size_t group, size_t session)
+{
+    const struct wm_compare_session *of = &text->compare->sessions[session];
+    uint64_t calls = 0;
+
+    for (size_t i = of->first; i < of->first + of->count; i++) {
+        const struct wm_region_usage *block = text->compare->groups[group].blocks[i];
+        calls += block ? block->calls : 0;
+    }
+    return calls;
+}
+
+static const char *const region_items[] = { "time", "cpu_time", "energy" };
+enum { REGION_ITEMS = sizeof(region_items) / sizeof(region_items[0]) };
+
+static void print_region_row(const struct text *text, size_t group, size_t session,
+                             const char *label)
+{
+    char calls[32] = "-", name[SHOWN_NAME_SIZE];
+    FILE *out = text->out;
+
+    wm_line_clean(name, sizeof(name), label);
+    int used = wm_view_cut(out, name, REGION_WIDTH);
+    if (wm_compare_has(text->compare, &text->compare->groups[group], session))
+        snprintf(calls, sizeof(calls), "%" PRIu64, count_calls(text, group, session));
+    fprintf(out, "%*s", REGION_WIDTH - used, "");
+    wm_view_right(out, calls, CALLS_WIDTH);
+    for (size_t i = 0; i < REGION_ITEMS; i++) {
+        unsigned item = wm_compare_item(region_items[i]);
+        wm_compare_cells(text->compare, group, item, text->cells);
+        print_value(text, item, &text->cells[session], CELL_WIDTH);
+        if (session != text->reference)
+            print_change(text, &text->cells[session], i + 1 == REGION_ITEMS);
         else
-            snprintf(text, sizeof(text), "-");
-        wm_view_right(out, text, VALUE_WIDTH);
-        if (i > 0 && i + 1 < compare->session_count)
-            wm_view_right(out, "", CHANGE_WIDTH + 2);
+            wm_view_right(out, "", i + 1 < REGION_ITEMS ? CHANGE_WIDTH + 2 : 0);
     }
     fputc('\n', out);
 }
 
-static void print_block(const struct wm_compare *compare, size_t index,
-                        struct wm_compare_cell *cells, FILE *out)
+/* A line for each session; a long name has one of its own. */
+static void print_region(const struct text *text, size_t group)
 {
-    const struct wm_compare_group *group = &compare->groups[index];
+    const struct wm_compare *compare = text->compare;
+    const char *label = compare->groups[group].label;
+    char name[SHOWN_NAME_SIZE], indented[SHOWN_NAME_SIZE + 4];
+
+    wm_line_clean(name, sizeof(name), label[0] ? label : "(without a name)");
+    bool is_long = wm_view_width(name) > REGION_WIDTH - 2;
+    if (is_long)
+        fprintf(text->out, "  %s\n", name);
+    for (size_t i = 0; i < compare->session_count; i++) {
+        bool has_label = i == text->reference && !is_long;
+        if (!is_shown(text, i))
+            continue;
+        snprintf(indented, sizeof(indented), has_label ? "  %s" : "    %s",
+                 has_label ? name : compare->sessions[i].name);
+        print_region_row(text, group, i, indented);
+    }
+}
+
+static void print_regions(const struct text *text)
+{
+    if (text->compare->group_count == 0)
+        return;
+    fputc('\n', text->out);
+    wm_view_left(text->out, "Regions", REGION_WIDTH);
+    wm_view_right(text->out, "calls", CALLS_WIDTH);
+    for (size_t i = 0; i < REGION_ITEMS; i++) {
+        const struct wm_figure_row *row = wm_figure_find(region_items[i]);
+        wm_view_right(text->out, row->label, CELL_WIDTH);
+        wm_view_right(text->out, "", i + 1 < REGION_ITEMS ? CHANGE_WIDTH + 2 : 0);
+    }
+    fputc('\n', text->out);
+    for (size_t i = 0; i < text->compare->group_count; i++)
+        print_region(text, i);
+}
+
+/* With -v: all figures of a region. */
+static void print_block(const struct text *text, size_t index)
+{
+    const struct wm_compare *compare = text->compare;
     char name[SHOWN_NAME_SIZE];
 
-    wm_line_clean(name, sizeof(name), group->label);
-    fprintf(out, "\nBlock        %s\n", name[0] ? name : "(without a name)");
-    if (!wm_compare_is_in_all(compare, group)) {
-        bool is_first = true;
-        fputs("  only in    ", out);
-        for (size_t i = 0; i < compare->session_count; i++) {
-            if (!group->blocks[i])
-                continue;
-            wm_line_clean(name, sizeof(name), compare->sessions[i].name);
-            fprintf(out, "%s%s", is_first ? "" : ", ", name);
-            is_first = false;
-        }
-        fputc('\n', out);
+    wm_line_clean(name, sizeof(name), compare->groups[index].label);
+    fprintf(text->out, "\nRegion %s\n", name[0] ? name : "(without a name)");
+    wm_view_left(text->out, "  calls", DETAIL_WIDTH);
+    for (size_t i = 0; i < compare->session_count; i++) {
+        bool has = wm_compare_has(compare, &compare->groups[index], i);
+        if (!is_shown(text, i))
+            continue;
+        snprintf(name, sizeof(name), has ? "%" PRIu64 : "-", count_calls(text, index, i));
+        wm_view_right(text->out, name, VALUE_WIDTH);
+        if (i != text->reference && !is_last(text, i))
+            wm_view_right(text->out, "", change_width(text));
     }
-    print_calls(compare, group, out);
-    print_figures(compare, index, cells, out);
+    fputc('\n', text->out);
+    print_figures(text, index);
+}
+
+static bool has_sessions(const struct text *text)
+{
+    for (size_t i = 0; i < text->compare->session_count; i++) {
+        if (i != text->reference && is_shown(text, i))
+            return true;
+    }
+    return text->compare->session_count == 1;
+}
+
+/* A session with those that are compared with it. */
+static void print_sessions(const struct text *text)
+{
+    const struct wm_compare *compare = text->compare;
+
+    if (compare->sessions[text->reference].reference != text->reference ||
+        !has_sessions(text))
+        return;
+    fputc('\n', text->out);
+    print_names(text);
+    print_counts(text);
+    print_figures(text, WM_COMPARE_OVERALL);
+    if (text->verbosity == 0)
+        print_regions(text);
+    for (size_t i = 0; i < compare->group_count && text->verbosity > 0; i++)
+        print_block(text, i);
 }
 
 /* What the marks mean, where there are any. */
-static void print_marks(const struct wm_compare *compare, struct wm_compare_cell *cells,
-                        FILE *out)
+static void print_marks(const struct text *text)
 {
+    const struct wm_compare *compare = text->compare;
     bool has[WM_SIMULATED + 1] = { false }, lacks = false;
+    FILE *out = text->out;
 
     for (size_t group = 0; group <= compare->group_count; group++) {
         for (unsigned item = 0; item < wm_compare_items(); item++) {
             wm_compare_cells(compare,
                              group < compare->group_count ? group : WM_COMPARE_OVERALL,
-                             item, cells);
+                             item, text->cells);
             for (size_t i = 0; i < compare->session_count; i++) {
-                has[cells[i].origin] |= cells[i].value.known;
-                lacks |= cells[i].lacks != NULL;
+                has[text->cells[i].origin] |= text->cells[i].value.known;
+                lacks |= text->cells[i].lacks != NULL;
             }
         }
     }
@@ -210,40 +444,48 @@ static void print_marks(const struct wm_compare *compare, struct wm_compare_cell
             has[WM_SIMULATED] ? "‡ simulated" : "");
 }
 
-static void print_facts(const struct wm_compare *compare, FILE *out)
+static void print_facts(const struct text *text)
 {
     static const char *const statistics[] = {
         [WM_BLOCK_MIN] = "minimum", [WM_BLOCK_MAX] = "maximum",
         [WM_BLOCK_MEAN] = "mean",   [WM_BLOCK_STD] = "standard deviation",
         [WM_BLOCK_TOTAL] = "total",
     };
-    bool is_tested =
-        compare->statistic == WM_BLOCK_MEAN || compare->statistic == WM_BLOCK_TOTAL;
-    char name[SHOWN_NAME_SIZE];
+    enum wm_block_figure statistic = text->compare->statistic;
 
-    wm_view_left(out, "Statistic", FACT_WIDTH);
-    fprintf(out, "%s\n", statistics[compare->statistic]);
-    wm_line_clean(name, sizeof(name), compare->sessions[0].name);
-    wm_view_left(out, "Changes", FACT_WIDTH);
-    fprintf(out, "from %s; %s\n", name,
-            is_tested ? "* more than the noise (95 %), ? not tested"
-                      : "whether they are noise is not tested");
+    if (statistic != WM_BLOCK_MEAN) {
+        wm_view_left(text->out, "Statistic", FACT_WIDTH);
+        fprintf(text->out, "%s\n", statistics[statistic]);
+    }
+    if (text->compare->session_count == 1)
+        return;
+    wm_view_left(text->out, "Changes", FACT_WIDTH);
+    if (has_tests(text))
+        fputs("* more than chance (95 %), ~ not, or below 1 %, ? not tested\n", text->out);
+    else if (statistic == WM_BLOCK_MEAN || statistic == WM_BLOCK_TOTAL)
+        fputs("? not tested, needs 6 runs each: wattmeter run -r 10 --record FILE\n",
+              text->out);
+    else
+        fputs("? not tested\n", text->out);
 }
 
-int wm_view_comparison_text(const struct wm_comparison *comparison, FILE *out)
+int wm_view_comparison_text(const struct wm_comparison *comparison, int verbosity,
+                            FILE *out)
 {
     const struct wm_compare *compare = wm_comparison_compare(comparison);
-    struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));
+    struct text text = {
+        .compare = compare,
+        .verbosity = verbosity,
+        .out = out,
+        .cells = calloc(compare->session_count, sizeof(*text.cells)),
+    };
 
-    if (!cells)
+    if (!text.cells)
         return WM_ENOMEM;
-    print_facts(compare, out);
-    print_marks(compare, cells, out);
-    fputc('\n', out);
-    print_head(compare, "Overall", out);
-    print_figures(compare, WM_COMPARE_OVERALL, cells, out);
-    for (size_t i = 0; i < compare->group_count; i++)
-        print_block(compare, i, cells, out);
-    free(cells);
+    print_facts(&text);
+    print_marks(&text);
+    for (; text.reference < compare->session_count; text.reference++)
+        print_sessions(&text);
+    free(text.cells);
     return WM_OK;
 }

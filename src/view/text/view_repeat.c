@@ -76,14 +76,14 @@ static struct wm_quantity quantity(enum wm_repeat_metric metric, double value, d
     }
 }
 
-static void print_bar(const struct text *text, double mean)
+static void print_bar(const struct text *text, double median)
 {
     double most = 0;
 
     for (size_t i = 0; i < text->repeat->count; i++)
-        most =
-            fmax(most, wm_repeat_summary(&text->repeat->commands[i], WM_REPEAT_TIME).mean);
-    int length = most > 0 ? (int)fmax(round(BAR_COLUMNS * mean / most), 1) : 0;
+        most = fmax(
+            most, wm_repeat_summary(&text->repeat->commands[i], WM_REPEAT_TIME).of.median);
+    int length = most > 0 ? (int)fmax(round(BAR_COLUMNS * median / most), 1) : 0;
     for (int i = 0; i < length; i++)
         fputs("█", text->out);
 }
@@ -92,13 +92,12 @@ static void print_bar(const struct text *text, double mean)
 static void put_interval(const struct wm_repeat_summary *sum, enum wm_repeat_metric metric,
                          char *shown, size_t size)
 {
-    double off = sum->high - sum->low;
+    double off = sum->high - sum->low, like = sum->of.median;
 
     shown[0] = '\0';
     if (sum->has_interval)
-        snprintf(shown, size, "95 %%: %s to %s",
-                 quantity(metric, sum->low, sum->mean, off).text,
-                 quantity(metric, sum->high, sum->mean, off).text);
+        snprintf(shown, size, "95 %%: %s to %s", quantity(metric, sum->low, like, off).text,
+                 quantity(metric, sum->high, like, off).text);
 }
 
 static void print_figure(const struct text *text, const struct wm_repeat_one *one,
@@ -106,47 +105,46 @@ static void print_figure(const struct text *text, const struct wm_repeat_one *on
 {
     const struct wm_repeat_summary sum = wm_repeat_summary(one, metric);
     double off = sum.has_interval ? (sum.high - sum.low) / 2 : 0;
-    char value[2 * WM_QUANTITY_SIZE], interval[3 * WM_QUANTITY_SIZE];
+    char interval[3 * WM_QUANTITY_SIZE];
     FILE *out = text->out;
 
-    if (sum.count == 0 && (metric != WM_REPEAT_ENERGY || !one->why[metric]))
+    if (sum.of.count == 0 && (metric != WM_REPEAT_ENERGY || !one->why[metric]))
         return;
     fputs("   ", out);
     wm_view_left(out, wm_repeat_kind(metric)->label, KEY_COLUMNS);
-    if (sum.count == 0) {
+    if (sum.of.count == 0) {
         fprintf(out, "n/a (%s)\n", one->why[metric]);
         return;
     }
-    snprintf(value, sizeof(value), sum.count > 1 ? "%s ± %s" : "%s",
-             quantity(metric, sum.mean, sum.mean, off).text,
-             quantity(metric, sum.std, sum.mean, 0).text);
     put_interval(&sum, metric, interval, sizeof(interval));
     bool has_bar = metric == WM_REPEAT_TIME && text->repeat->count > 1;
     bool is_estimate = one->origin[metric] == WM_ESTIMATED;
     bool has_more = has_bar || is_estimate || interval[0];
-    wm_view_left(out, value, has_more ? VALUE_COLUMNS : 0);
+    wm_view_left(out, quantity(metric, sum.of.median, sum.of.median, off).text,
+                 has_more ? VALUE_COLUMNS : 0);
     wm_view_left(out, interval, has_bar ? RANGE_COLUMNS : 0);
     if (is_estimate)
         fprintf(out, "%sESTIMATED", interval[0] ? "  " : "");
     if (has_bar)
-        print_bar(text, sum.mean);
+        print_bar(text, sum.of.median);
     fputc('\n', out);
 }
 
-/* "   Range       201.8 ms to 203.1 ms   median 202.2 ms" */
-static void print_range(const struct text *text, const struct wm_repeat_one *one)
+/* "   Mean        202.2 ms ± 0.3 ms      range 201.8 ms to 203.1 ms" */
+static void print_mean(const struct text *text, const struct wm_repeat_one *one)
 {
-    const struct wm_repeat_summary sum = wm_repeat_summary(one, WM_REPEAT_TIME);
-    char range[3 * WM_QUANTITY_SIZE];
+    const struct wm_runs sum = wm_repeat_summary(one, WM_REPEAT_TIME).of;
+    char mean[3 * WM_QUANTITY_SIZE];
 
     if (sum.count < 2)
         return;
-    snprintf(range, sizeof(range), "%s to %s", time_like(sum.min, sum.min).text,
-             time_like(sum.max, sum.max).text);
+    snprintf(mean, sizeof(mean), "%s ± %s", time_like(sum.mean, sum.mean).text,
+             time_like(sum.std, sum.mean).text);
     fputs("   ", text->out);
-    wm_view_left(text->out, "Range", KEY_COLUMNS);
-    wm_view_left(text->out, range, VALUE_COLUMNS);
-    fprintf(text->out, "median %s\n", time_like(sum.median, sum.median).text);
+    wm_view_left(text->out, "Mean", KEY_COLUMNS);
+    wm_view_left(text->out, mean, VALUE_COLUMNS);
+    fprintf(text->out, "range %s to %s\n", time_like(sum.min, sum.min).text,
+            time_like(sum.max, sum.max).text);
 }
 
 /* "A  sleep 0.2", and how often it was run. */
@@ -179,7 +177,7 @@ static void print_command(const struct text *text, size_t index)
             continue;
         print_figure(text, one, m);
         if (m == WM_REPEAT_TIME)
-            print_range(text, one);
+            print_mean(text, one);
     }
     fputc('\n', text->out);
 }
@@ -205,26 +203,26 @@ static void print_change(const struct text *text, double ratio, const char *cons
 static void print_difference(const struct text *text, size_t index,
                              enum wm_repeat_metric metric, const char *const names[2])
 {
-    struct wm_repeat_ratio ratio = wm_repeat_ratio(text->repeat, index, metric);
+    struct wm_runs_ratio ratio = wm_repeat_ratio(text->repeat, index, metric);
     const char *what = wm_repeat_kind(metric)->more;
     bool is_up = ratio.ratio > 1;
     FILE *out = text->out;
 
-    if (ratio.verdict == WM_REPEAT_NOT_TESTED && ratio.ratio <= 0)
+    if (ratio.verdict == WM_RUNS_NOT_TESTED && ratio.ratio <= 0)
         return;
-    if (ratio.verdict == WM_REPEAT_SAME) {
+    if (ratio.verdict == WM_RUNS_SAME) {
         fprintf(out, "%s ~ %s in %s (95 %%: %s%s to %s%s %%, %zu pairs)\n", names[0],
                 names[1], what, ratio.low < 1 ? "-" : "+", change(ratio.low).text,
-                ratio.high < 1 ? "-" : "+", change(ratio.high).text, ratio.pairs);
+                ratio.high < 1 ? "-" : "+", change(ratio.high).text, ratio.count);
         return;
     }
     print_change(text, ratio.ratio, names, what);
-    if (ratio.verdict == WM_REPEAT_NOT_TESTED)
+    if (ratio.verdict == WM_RUNS_NOT_TESTED)
         fputs(" (not tested)\n", out);
     else
         fprintf(out, " (95 %%: %s to %s, %zu pairs)\n",
                 change(is_up ? ratio.low : ratio.high).text,
-                change(is_up ? ratio.high : ratio.low).text, ratio.pairs);
+                change(is_up ? ratio.high : ratio.low).text, ratio.count);
 }
 
 static void print_differences(const struct text *text)
@@ -245,7 +243,7 @@ static void print_differences(const struct text *text)
 
 static void print_outliers(const struct text *text, size_t index)
 {
-    const struct wm_repeat_outliers outliers =
+    const struct wm_runs_outliers outliers =
         wm_repeat_outliers(&text->repeat->commands[index]);
     char label[LABEL_SIZE];
 
@@ -308,9 +306,9 @@ static void print_text(const struct text *text)
         print_order(text);
     for (size_t i = 0; i < repeat->count; i++)
         print_outliers(text, i);
-    if (count_rounds(repeat) < WM_REPEAT_LEAST_PAIRS)
+    if (count_rounds(repeat) < WM_RUNS_LEAST)
         fprintf(text->out, "note: 95 %% intervals and comparisons need %d runs\n",
-                WM_REPEAT_LEAST_PAIRS);
+                WM_RUNS_LEAST);
     for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
         fprintf(text->out, "note: %s\n", note);
 }

@@ -29,7 +29,7 @@ static bool has_energy(const struct wm_repeat *repeat)
     bool has = false;
 
     for (size_t i = 0; i < repeat->count; i++)
-        has |= wm_repeat_summary(&repeat->commands[i], WM_REPEAT_ENERGY).count > 0;
+        has |= wm_repeat_summary(&repeat->commands[i], WM_REPEAT_ENERGY).of.count > 0;
     return has;
 }
 
@@ -37,13 +37,13 @@ static void put_energy_cell(const struct wm_repeat_one *one, FILE *out)
 {
     const struct wm_repeat_summary sum = wm_repeat_summary(one, WM_REPEAT_ENERGY);
 
-    if (sum.count == 0)
+    if (sum.of.count == 0)
         fputs(" n/a |", out);
     else
-        fprintf(
-            out, " %s ± %s%s |", wm_view_number(sum.mean, 4).text,
-            wm_view_number(sum.has_interval ? (sum.high - sum.low) / 2 : sum.std, 2).text,
-            one->origin[WM_REPEAT_ENERGY] == WM_ESTIMATED ? " (estimated)" : "");
+        fprintf(out, " %s ± %s%s |", wm_view_number(sum.of.mean, 4).text,
+                wm_view_number(sum.has_interval ? (sum.high - sum.low) / 2 : sum.of.std, 2)
+                    .text,
+                one->origin[WM_REPEAT_ENERGY] == WM_ESTIMATED ? " (estimated)" : "");
 }
 
 static void put_row(const struct wm_repeat *repeat, size_t index, bool with_energy,
@@ -51,13 +51,14 @@ static void put_row(const struct wm_repeat *repeat, size_t index, bool with_ener
 {
     const struct wm_repeat_one *one = &repeat->commands[index];
     const struct wm_repeat_summary time = wm_repeat_summary(one, WM_REPEAT_TIME);
-    const struct wm_repeat_ratio ratio = wm_repeat_ratio(repeat, index, WM_REPEAT_TIME);
+    const struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, index, WM_REPEAT_TIME);
 
     fputs("| ", out);
     put_cell(one->name, out);
-    fprintf(out, " | %s ± %s | %s | %s |", wm_view_fixed(1e3 * time.mean, 1).text,
-            wm_view_fixed(1e3 * time.std, 1).text, wm_view_fixed(1e3 * time.min, 1).text,
-            wm_view_fixed(1e3 * time.max, 1).text);
+    fprintf(out, " | %s ± %s | %s | %s |", wm_view_fixed(1e3 * time.of.mean, 1).text,
+            wm_view_fixed(1e3 * time.of.std, 1).text,
+            wm_view_fixed(1e3 * time.of.min, 1).text,
+            wm_view_fixed(1e3 * time.of.max, 1).text);
     if (with_energy)
         put_energy_cell(one, out);
     fprintf(out, " %s |\n", ratio.ratio > 0 ? wm_view_fixed(ratio.ratio, 2).text : "n/a");
@@ -103,17 +104,17 @@ static void put_csv_row(const struct wm_repeat_one *one, FILE *out)
     const struct wm_repeat_summary system = wm_repeat_summary(one, WM_REPEAT_SYSTEM);
 
     put_csv_text(one->name, out);
-    put_csv_number(true, time.mean, out);
-    put_csv_number(time.count > 1, time.std, out);
-    put_csv_number(true, time.median, out);
-    put_csv_number(user.count > 0, user.mean, out);
-    put_csv_number(system.count > 0, system.mean, out);
-    put_csv_number(true, time.min, out);
-    put_csv_number(true, time.max, out);
+    put_csv_number(true, time.of.mean, out);
+    put_csv_number(time.of.count > 1, time.of.std, out);
+    put_csv_number(true, time.of.median, out);
+    put_csv_number(user.of.count > 0, user.of.mean, out);
+    put_csv_number(system.of.count > 0, system.of.mean, out);
+    put_csv_number(true, time.of.min, out);
+    put_csv_number(true, time.of.max, out);
     for (enum wm_repeat_metric m = WM_REPEAT_CPU_TIME; m < WM_REPEAT_METRICS; m++) {
         const struct wm_repeat_summary sum = wm_repeat_summary(one, m);
-        put_csv_number(sum.count > 0, sum.mean, out);
-        put_csv_number(sum.count > 1, sum.std, out);
+        put_csv_number(sum.of.count > 0, sum.of.mean, out);
+        put_csv_number(sum.of.count > 1, sum.of.std, out);
         put_csv_number(sum.has_interval, sum.low, out);
         put_csv_number(sum.has_interval, sum.high, out);
     }
