@@ -179,9 +179,11 @@ WM_API int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[]
 /* A run of a batch. */
 struct wm_tracker_run {
     double time_s;
-    double user_s, system_s; /* with those of its children that it waited for */
+    double user_s, system_s; /* these and the counts with children that it waited for */
     double max_memory_bytes; /* of its largest process; 0: it cannot be told */
     int exit_code;           /* exit status, or 128 plus the signal that killed it */
+    double voluntary_switches, involuntary_switches; /* of context */
+    double minor_faults, major_faults;               /* of pages: without a disk, with it */
 };
 
 /* The runs that have ended, from 0; a command that is not run in a batch is the only one.

@@ -85,6 +85,7 @@ static struct wm_value region_time(const void *of)
     RUN(member.energy), BETWEEN(struct wm_report, member.), RUN_ORIGIN(member.origin)
 #define NUMBER(kind_, member) .kind = kind_, .number = offsetof(struct wm_report, member)
 #define OF_RESULT(member) NUMBER(WM_FIGURE_UINT64, result.member), .needs_result = true
+#define USAGE(member) NUMBER(WM_FIGURE_USAGE, result.usage.member)
 #define REGION(member)                                                                     \
     .value = offsetof(struct wm_region_spending, member.value),                            \
     .uncertainty = offsetof(struct wm_region_spending, member.uncertainty)
@@ -192,6 +193,27 @@ static const struct wm_figure_row rows[] = {
       .is_compared = true },
     ONE(WM_UNIT_SECONDS, "cpu_time.main", RUN(cpu_main_time)),
     ONE(WM_UNIT_SECONDS, "cpu_time.descendants", RUN(cpu_descendants_time)),
+    { .key = "user_time", .unit = WM_UNIT_SECONDS, .label = "User time",
+      .run = { "cpu_time.user", USAGE(user_seconds) } },
+    { .key = "system_time", .unit = WM_UNIT_SECONDS,
+      .run = { "cpu_time.system", USAGE(system_seconds) } },
+
+    { .key = "voluntary_switches", .unit = WM_UNIT_COUNT, .label = "Switches",
+      .run = { "context_switches.voluntary", USAGE(voluntary_switches) } },
+    { .key = "involuntary_switches", .unit = WM_UNIT_COUNT,
+      .run = { "context_switches.involuntary", USAGE(involuntary_switches) } },
+    { .key = "minor_faults", .unit = WM_UNIT_COUNT, .label = "Page faults",
+      .run = { "page_faults.minor", USAGE(minor_faults) } },
+    { .key = "major_faults", .unit = WM_UNIT_COUNT,
+      .run = { "page_faults.major", USAGE(major_faults) } },
+    { .key = "read_bytes", .unit = WM_UNIT_BYTES, .label = "Read",
+      .run = { "io.read", USAGE(read_bytes) } },
+    { .key = "written_bytes", .unit = WM_UNIT_BYTES, .label = "Written",
+      .run = { "io.written", USAGE(written_bytes) } },
+    { .key = "storage_read_bytes", .unit = WM_UNIT_BYTES,
+      .run = { "io.storage_read", USAGE(storage_read_bytes) } },
+    { .key = "storage_written_bytes", .unit = WM_UNIT_BYTES,
+      .run = { "io.storage_written", USAGE(storage_written_bytes) } },
 
     { .key = "energy", .unit = WM_UNIT_JOULES, .label = "Energy",
       .run = { "energy.total", "uncertainty_percent", .tells_origin = true,
@@ -340,6 +362,27 @@ static struct wm_value number_at(const struct wm_figure_place *place, const void
     }
 }
 
+static const char *why_no_usage(const struct wm_report *report)
+{
+    const struct wm_usage *usage = &report->result.usage;
+
+    if (!report->complete)
+        return no_result;
+    if (report->run.mode && strcmp(report->run.mode, "run") != 0)
+        return "only a command that wattmeter started has it";
+    return usage->user_seconds.known ? usage->io_note : "the recording does not have it";
+}
+
+static struct wm_value usage_of(const struct wm_report *report,
+                                const struct wm_known *known)
+{
+    const char *note = report->result.usage.note;
+
+    if (!known->known)
+        return wm_value_missing(why_no_usage(report));
+    return (struct wm_value) { known->number, true, note[0] ? note : NULL };
+}
+
 static struct wm_value find_value(const struct wm_figure_place *place,
                                   const struct wm_report *report, const void *of)
 {
@@ -347,6 +390,8 @@ static struct wm_value find_value(const struct wm_figure_place *place,
         return place->compute(of);
     if (place->needs_result && !report->complete)
         return wm_value_missing(no_result);
+    if (place->kind == WM_FIGURE_USAGE)
+        return usage_of(report, (const void *)((const char *)of + place->number));
     return place->kind ? number_at(place, of) : *value_at(of, place->value);
 }
 

@@ -471,6 +471,11 @@ static void build_remarks(struct wm_report_builder *builder)
         wm_build_remark(builder, "%s", result->survivors_note);
     if (result->cpu_note[0])
         wm_build_remark(builder, "CPU time: %s", result->cpu_note);
+    if (result->usage.note[0] && !result->survivors_note[0])
+        wm_build_fact(builder,
+                      "user and system time, context switches, page faults and bytes are "
+                      "at least so much: %s",
+                      result->usage.note);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
     if (result->metrics.note[0])

@@ -378,13 +378,38 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static struct wm_tracker_run run_of(int64_t ns, int exit_code, const struct rusage *usage)
+static struct wm_tracker_run only_run(const struct wm_tracker *tracker)
 {
+    const struct wm_usage *usage = &tracker->result.usage;
+
     return (struct wm_tracker_run) {
-        .time_s = (double)ns / 1e9,
+        .time_s = (double)(tracker->result.end_ns - tracker->start_ns) / 1e9,
+        .user_s = usage->user_seconds.number,
+        .system_s = usage->system_seconds.number,
+        .exit_code = wm_tracker_exit_code(tracker),
+        .voluntary_switches = usage->voluntary_switches.number,
+        .involuntary_switches = usage->involuntary_switches.number,
+        .minor_faults = usage->minor_faults.number,
+        .major_faults = usage->major_faults.number,
+    };
+}
+
+static struct wm_tracker_run run_of(const struct wm_batch_run *run, long inherited_kb)
+{
+    const struct rusage *usage = &run->usage;
+    int status = run->wait_status;
+
+    return (struct wm_tracker_run) {
+        .time_s = (double)(run->end_ns - run->begin_ns) / 1e9,
         .user_s = seconds_of(usage->ru_utime),
         .system_s = seconds_of(usage->ru_stime),
-        .exit_code = exit_code,
+        .max_memory_bytes =
+            usage->ru_maxrss > inherited_kb ? (double)usage->ru_maxrss * 1024 : 0,
+        .exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+        .voluntary_switches = (double)usage->ru_nvcsw,
+        .involuntary_switches = (double)usage->ru_nivcsw,
+        .minor_faults = (double)usage->ru_minflt,
+        .major_faults = (double)usage->ru_majflt,
     };
 }
 
@@ -394,19 +419,12 @@ int wm_tracker_batch_run(const struct wm_tracker *tracker, size_t index,
     const struct wm_batch *batch = tracker->batch;
 
     if (!batch && index == 0 && wm_tracker_exit_code(tracker) >= 0) {
-        *ret_run = run_of(tracker->result.end_ns - tracker->start_ns,
-                          wm_tracker_exit_code(tracker), &tracker->usage);
+        *ret_run = only_run(tracker);
         return WM_OK;
     }
     if (!batch || index >= batch->done)
         return WM_ENOENT;
-    const struct wm_batch_run *run = &batch->runs[index];
-    int status = run->wait_status;
-    *ret_run = run_of(run->end_ns - run->begin_ns,
-                      WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
-                      &run->usage);
-    if (run->usage.ru_maxrss > batch->inherited_kb)
-        ret_run->max_memory_bytes = (double)run->usage.ru_maxrss * 1024;
+    *ret_run = run_of(&batch->runs[index], batch->inherited_kb);
     return WM_OK;
 }
 

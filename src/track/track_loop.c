@@ -225,7 +225,7 @@ static bool reap(struct wm_tracker *tracker, struct wm_launch_end *ret_end)
     if (wm_launch_reap(tracker->launch, ret_end, NULL) < 0)
         return false;
     int status = ret_end->wait_status;
-    tracker->usage = ret_end->usage;
+    result->usage = ret_end->usage;
     result->exit_status = (struct wm_known) { WIFEXITED(status), WEXITSTATUS(status) };
     result->exit_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     return true;

@@ -118,6 +118,23 @@ static struct wm_memory_peak memory_peak(const struct wm_tree_peak *peak)
     };
 }
 
+/* What no parent waited for is in the CPU time, but not in what the launcher has reaped. */
+#define MOST_UNREAPED 0.002
+#define MOST_UNREAPED_SHARE 0.01
+
+static void note_usage(struct wm_result *result, const struct wm_tree_census *census)
+{
+    struct wm_usage *usage = &result->usage;
+    double reaped = usage->user_seconds.number + usage->system_seconds.number;
+    double all = result->cpu_total_seconds.number;
+
+    if (usage->user_seconds.known &&
+        (census->has_unwaited || result->cpu_note[0] ||
+         all - reaped > MOST_UNREAPED + MOST_UNREAPED_SHARE * all))
+        snprintf(usage->note, sizeof(usage->note),
+                 "child processes that no parent waited for may be missing");
+}
+
 /* CPU time and its method, the processes' peaks, what is uncertain. */
 int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
 {
@@ -138,6 +155,7 @@ int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
              wm_account_note(tracker->account));
 
     wm_tree_count(tracker->tree, &census);
+    note_usage(result, &census);
     if (wm_tree_is_blind(tracker->tree))
         return WM_OK;
     result->processes_seen = census.seen;
@@ -230,6 +248,9 @@ void wm_track_note_survivors(struct wm_tracker *tracker)
     size_t count = await_survivors(tracker);
     if (count == 0)
         return;
+    if (result->usage.user_seconds.known)
+        snprintf(result->usage.note, sizeof(result->usage.note),
+                 "processes of the command still run");
     double seconds = name_survivors(tracker, names, sizeof(names));
     const char *them = count == 1 ? "it" : "them";
     bool is_short = seconds < 1;

@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 
 #include "analyze/analyze.h"
 #include "base/base_clock.h"
@@ -56,7 +55,6 @@ struct wm_tracker {
     struct wm_tree *tree;
     struct wm_account *account;
     struct wm_launch *launch; /* of a command only */
-    struct rusage usage;      /* of a command, once it has been reaped */
     struct wm_batch *batch;   /* the runs of a command that is run back to back, or NULL */
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;

@@ -59,6 +59,7 @@ ENDS = {
     "estimate": "recordings/v1-estimate.csv",
     "amd": "recordings/v1-amd.csv",
     "short": "recordings/v1-short.csv",
+    "usage": "recordings/v2-usage.csv",
     "experiment-sqlite": "recordings/v1-experiment.sqlite",
     "experiment-aipm": "recordings/v1-experiment/resnet",
     "meter-dates": "meter/dates.csv",

@@ -69,6 +69,11 @@ static void test_result_round_trip(void **state)
 
     snprintf(result.memory_note, sizeof(result.memory_note), "\"quoted\", \x01");
     snprintf(result.regions_note, sizeof(result.regions_note), "the last ones");
+    result.usage = (struct wm_usage) { .user_seconds = { true, 0.25 },
+                                       .minor_faults = { true, 12 },
+                                       .read_bytes = { true, 1e15 },
+                                       .note = "some",
+                                       .io_note = "none" };
     snprintf(result.recording_trouble, sizeof(result.recording_trouble), "x: disk full");
     result.missed_ticks = UINT64_MAX;
     result.lost_ticks = INT64_MAX;
@@ -85,6 +90,12 @@ static void test_result_round_trip(void **state)
                 again.cpu_main_seconds.number == result.cpu_main_seconds.number);
     assert_false(again.cpu_descendants_seconds.known);
     assert_string_equal(again.cpu_method, result.cpu_method);
+    assert_true(again.usage.user_seconds.known && again.usage.user_seconds.number == 0.25);
+    assert_false(again.usage.system_seconds.known);
+    assert_true(again.usage.minor_faults.number == 12);
+    assert_true(again.usage.read_bytes.number == 1e15);
+    assert_string_equal(again.usage.note, "some");
+    assert_string_equal(again.usage.io_note, "none");
     assert_string_equal(again.memory_note, result.memory_note);
     assert_string_equal(again.regions_note, result.regions_note);
     assert_string_equal(again.recording_trouble, result.recording_trouble);

@@ -113,6 +113,12 @@ static const struct wm_members peaks = { peak_members, COUNT(peak_members),
 #define RESULT_TEXT(name)                                                                  \
     RESULT(name), .type = WM_MEMBER_TEXT, .size = sizeof(((struct wm_result *)0)->name)
 
+#define USAGE(name)                                                                        \
+    .key = #name, .slot = offsetof(struct wm_result, usage.name), .type = WM_MEMBER_KNOWN
+#define USAGE_TEXT(key_, name)                                                             \
+    .key = key_, .slot = offsetof(struct wm_result, usage.name), .type = WM_MEMBER_TEXT,   \
+    .size = sizeof(((struct wm_result *)0)->usage.name)
+
 static const struct wm_member result_members[] = {
     { RESULT(end_ns), .type = WM_MEMBER_TIME },
     { RESULT(exit_status), .type = WM_MEMBER_KNOWN, .is_whole = true },
@@ -122,6 +128,18 @@ static const struct wm_member result_members[] = {
     { RESULT(cpu_descendants_seconds), .type = WM_MEMBER_KNOWN },
     { RESULT_TEXT(cpu_method) },
     { RESULT_TEXT(cpu_note) },
+    { USAGE(user_seconds) },
+    { USAGE(system_seconds) },
+    { USAGE(voluntary_switches), .is_whole = true },
+    { USAGE(involuntary_switches), .is_whole = true },
+    { USAGE(minor_faults), .is_whole = true },
+    { USAGE(major_faults), .is_whole = true },
+    { USAGE(read_bytes), .is_whole = true },
+    { USAGE(written_bytes), .is_whole = true },
+    { USAGE(storage_read_bytes), .is_whole = true },
+    { USAGE(storage_written_bytes), .is_whole = true },
+    { USAGE_TEXT("usage_note", note) },
+    { USAGE_TEXT("io_note", io_note) },
     { RESULT_TEXT(memory_note) },
     { RESULT_TEXT(survivors_note) },
     { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },

@@ -96,16 +96,29 @@ struct wm_memory_peak {
     struct wm_known low, high;
 };
 
+/* What the kernel counts of processes that have ended: of a command, of its descendants
+ * that were waited for, and of its orphans. Only a command that we started has it. */
+struct wm_usage {
+    struct wm_known user_seconds, system_seconds;
+    struct wm_known voluntary_switches, involuntary_switches;
+    struct wm_known minor_faults, major_faults;
+    struct wm_known read_bytes, written_bytes; /* by system calls, from whatever file */
+    struct wm_known storage_read_bytes, storage_written_bytes; /* of that, by a device */
+    char note[128];    /* why these are lower bounds; empty if they are exact */
+    char io_note[128]; /* why the bytes are not known */
+};
+
 struct wm_result {
     int64_t end_ns; /* CLOCK_MONOTONIC when the target ended or tracking stopped */
     struct wm_known exit_status; /* of one that was not killed */
     int exit_signal;             /* 0: none */
     struct wm_known cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds;
-    char cpu_method[160];     /* how cpu_* were had: "perf task-clock, inherited" */
-    char cpu_note[128];       /* why cpu_* are lower bounds; empty if they are exact */
-    char memory_note[192];    /* what is uncertain about memory; empty if nothing */
-    char survivors_note[256]; /* of what runs on when the target has ended */
-    struct wm_known peak_rss_bytes;       /* the kernel's high-water mark of one process */
+    char cpu_method[160]; /* how cpu_* were had: "perf task-clock, inherited" */
+    char cpu_note[128];   /* why cpu_* are lower bounds; empty if they are exact */
+    struct wm_usage usage;
+    char memory_note[192];          /* what is uncertain about memory; empty if nothing */
+    char survivors_note[256];       /* of what runs on when the target has ended */
+    struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
     struct wm_known peak_rss_bound_bytes; /* no process was larger */
     bool peak_rss_is_main; /* the process of peak_rss_bytes was the main one */
 

@@ -23,6 +23,7 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_file.h"
+#include "source/source_kernel_text.h"
 
 struct wm_launch {
     char *name; /* what the user called the command */
@@ -49,10 +50,14 @@ struct message {
     enum message_kind kind;
     bool was_killed; /* before it could be executed */
     int number;
-    long inherited_kb; /* the high-water mark of memory that the command began with */
+    struct rusage before; /* what the command had used before it was executed */
     int wait_status;
     int64_t ended_ns;
     struct rusage command, children, self;
+    struct rusage all;      /* children, and those that waited to be reaped, too */
+    int io_errno;           /* why `io` is empty */
+    uint64_t launcher_read; /* bytes that are the launcher's own in `io` */
+    char io[256];           /* /proc/self/io, where the kernel adds what the reaped had */
 };
 
 /* What opens the gate, and has the launcher reap: whoever waits takes it. */
@@ -64,8 +69,8 @@ enum { REAP_WAIT_MS = 10000 };
 
 /* What the command says of itself on its way. */
 struct progress {
-    int number;        /* 0 just before the exec, its errno should it fail */
-    long inherited_kb; /* its high-water mark of memory by then */
+    int number;           /* 0 just before the exec, its errno should it fail */
+    struct rusage before; /* what it had used by then */
 };
 
 /* Everything the two new processes need, made ready before the fork. */
@@ -181,15 +186,13 @@ static int execute(const struct plan *plan, int exec_fd)
 _Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
     struct progress progress = { 0 };
-    struct rusage usage = { 0 };
     char byte;
 
     /* Or the tracker died, or thought better of it. */
     if (recv(plan->channel_fd, &byte, sizeof(byte), 0) != sizeof(byte))
         _exit(126);
     restore_signals(plan);
-    getrusage(RUSAGE_SELF, &usage);
-    progress.inherited_kb = usage.ru_maxrss;
+    getrusage(RUSAGE_SELF, &progress.before);
     if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
         _exit(126);
     progress.number = execute(plan, exec_fd);
@@ -203,11 +206,41 @@ static void tell(int channel_fd, const struct message *message)
     send(channel_fd, message, sizeof(*message), MSG_NOSIGNAL);
 }
 
-/* With what the reaped have used by now, and the launcher itself. */
-static void tell_use(int channel_fd, struct message *message)
+static ssize_t read_io(char *text, size_t size)
+{
+    int fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return -1;
+    ssize_t got = read(fd, text, size);
+    close(fd);
+    return got;
+}
+
+/* False: there are no children any more. */
+static bool reap_dead(void)
+{
+    pid_t pid;
+
+    do
+        pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0 || (pid < 0 && errno == EINTR));
+    return pid == 0;
+}
+
+/* With what the reaped have used by now, and the launcher itself. Orphans that ended just
+ * before the command are in the tracker's tree, and so are not among the children. */
+static void tell_use(int channel_fd, struct message *message, uint64_t *launcher_read)
 {
     getrusage(RUSAGE_CHILDREN, &message->children);
+    reap_dead();
+    getrusage(RUSAGE_CHILDREN, &message->all);
     getrusage(RUSAGE_SELF, &message->self);
+    message->launcher_read = *launcher_read;
+    ssize_t length = read_io(message->io, sizeof(message->io) - 1);
+    message->io_errno = length < 0 ? errno : 0;
+    message->io[length > 0 ? length : 0] = '\0';
+    *launcher_read += length > 0 ? (uint64_t)length : 0;
     tell(channel_fd, message);
 }
 
@@ -238,7 +271,7 @@ static void keep_only(int *channel_fd, int *exec_fd)
 }
 
 /* False when the command is gone without having executed anything. */
-static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
+static bool watch_exec(int channel_fd, int exec_fd, struct rusage *ret_before)
 {
     struct message message = { .kind = MESSAGE_EXECUTED, .was_killed = true };
     struct progress progress;
@@ -250,7 +283,7 @@ static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
         if (got == sizeof(progress)) {
             message.was_killed = false;
             message.number = progress.number;
-            *ret_inherited_kb = progress.inherited_kb;
+            *ret_before = progress.before;
         }
     }
     close(exec_fd);
@@ -260,33 +293,31 @@ static bool watch_exec(int channel_fd, int exec_fd, long *ret_inherited_kb)
 
 /* Reaps what the command has left behind, which is ours now. False: the tracker does not
  * wait any more. */
-static bool reap_rest(int channel_fd)
+static bool reap_rest(int channel_fd, uint64_t *launcher_read)
 {
     struct pollfd fds[] = { { .fd = channel_fd, .events = POLLIN },
                             { .fd = -1, .events = POLLIN } };
     struct signalfd_siginfo info;
     sigset_t child;
-    pid_t pid;
 
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     fds[1].fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     for (;;) {
-        do
-            pid = waitpid(-1, NULL, WNOHANG);
-        while (pid > 0 || (pid < 0 && errno == EINTR));
-        if (pid < 0)
+        if (!reap_dead())
             return true;
         if ((poll(fds, 2, -1) < 0 && errno != EINTR) || fds[0].revents)
             return false;
         while (read(fds[1].fd, &info, sizeof(info)) > 0)
-            ;
+            *launcher_read += sizeof(info);
     }
 }
 
-static void reap_until(pid_t command, int channel_fd, bool waits_all, long inherited_kb)
+static void reap_until(pid_t command, int channel_fd, bool waits_all,
+                       const struct rusage *before)
 {
-    struct message message = { .kind = MESSAGE_ENDED, .inherited_kb = inherited_kb };
+    struct message message = { .kind = MESSAGE_ENDED, .before = *before };
+    uint64_t launcher_read = sizeof(struct progress);
     siginfo_t info = { 0 };
     char byte;
 
@@ -311,15 +342,15 @@ static void reap_until(pid_t command, int channel_fd, bool waits_all, long inher
     recv(channel_fd, &byte, 1, MSG_DONTWAIT);
     message.kind = MESSAGE_REAPED;
     wait4(command, &message.wait_status, 0, &message.command);
-    tell_use(channel_fd, &message);
+    tell_use(channel_fd, &message, &launcher_read);
 
     /* Also where nobody waits for them: while the tracker looks for what outlives the
      * command, that is found among our children. */
-    if (!reap_rest(channel_fd) || !waits_all)
+    if (!reap_rest(channel_fd, &launcher_read) || !waits_all)
         return;
     message.kind = MESSAGE_ALL_ENDED;
     message.ended_ns = wm_clock_monotonic_ns();
-    tell_use(channel_fd, &message);
+    tell_use(channel_fd, &message, &launcher_read);
 }
 
 _Noreturn static void be_launcher(struct plan *plan)
@@ -345,9 +376,9 @@ _Noreturn static void be_launcher(struct plan *plan)
 
     int channel_fd = plan->channel_fd, exec_fd = exec_pipe[0];
     keep_only(&channel_fd, &exec_fd);
-    long inherited_kb = 0;
-    if (watch_exec(channel_fd, exec_fd, &inherited_kb))
-        reap_until(command, channel_fd, plan->wanted.waits_all, inherited_kb);
+    struct rusage before = { 0 };
+    if (watch_exec(channel_fd, exec_fd, &before))
+        reap_until(command, channel_fd, plan->wanted.waits_all, &before);
     else
         waitpid(command, NULL, 0);
     _exit(0);
@@ -503,6 +534,58 @@ static double seconds_of(const struct rusage *usage)
            (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
 }
 
+static double seconds_since(struct timeval end, struct timeval begin)
+{
+    double seconds =
+        (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_usec - begin.tv_usec) / 1e6;
+
+    return seconds > 0 ? seconds : 0;
+}
+
+static struct wm_known known(double number)
+{
+    return (struct wm_known) { true, number > 0 ? number : 0 };
+}
+
+/* What is behind that word, less what is not the command's. */
+static struct wm_known bytes_of(const char *io, const char *word, uint64_t ours)
+{
+    size_t count;
+    uint64_t bytes;
+
+    if (wm_parse_status_numbers(io, word, &bytes, 1, &count) < 0 || count != 1)
+        return (struct wm_known) { 0 };
+    return known((double)bytes - (double)ours);
+}
+
+/* The command has written of its progress before it was executed. */
+static void take_io(const struct message *end, struct wm_usage *usage)
+{
+    usage->read_bytes = bytes_of(end->io, "rchar:", end->launcher_read);
+    usage->written_bytes = bytes_of(end->io, "wchar:", sizeof(struct progress));
+    usage->storage_read_bytes = bytes_of(end->io, "read_bytes:", 0);
+    usage->storage_written_bytes = bytes_of(end->io, "write_bytes:", 0);
+    if (!usage->read_bytes.known)
+        snprintf(usage->io_note, sizeof(usage->io_note), "/proc/self/io: %s",
+                 end->io_errno ? wm_errno_text(end->io_errno) : "not understood");
+}
+
+static struct wm_usage usage_of(const struct message *end)
+{
+    const struct rusage *all = &end->all, *before = &end->before;
+    struct wm_usage usage = {
+        .user_seconds = known(seconds_since(all->ru_utime, before->ru_utime)),
+        .system_seconds = known(seconds_since(all->ru_stime, before->ru_stime)),
+        .voluntary_switches = known((double)(all->ru_nvcsw - before->ru_nvcsw)),
+        .involuntary_switches = known((double)(all->ru_nivcsw - before->ru_nivcsw)),
+        .minor_faults = known((double)(all->ru_minflt - before->ru_minflt)),
+        .major_faults = known((double)(all->ru_majflt - before->ru_majflt)),
+    };
+
+    take_io(end, &usage);
+    return usage;
+}
+
 int64_t wm_launch_ended_ns(const struct wm_launch *launch)
 {
     struct message next;
@@ -536,14 +619,14 @@ int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
     ret_end->wait_status = end.wait_status;
     ret_end->children_seconds = seconds_of(&end.children);
     ret_end->launcher_seconds = seconds_of(&end.self);
-    ret_end->usage = end.command;
+    ret_end->usage = usage_of(&end);
 
     /* A high-water mark is inherited through exec, so one that is not above that of
      * before may be no mark of the command's. */
     long largest_kb = end.command.ru_maxrss > end.children.ru_maxrss
                           ? end.command.ru_maxrss
                           : end.children.ru_maxrss; /* adopted ones, too */
-    bool own = largest_kb > end.inherited_kb;
+    bool own = largest_kb > end.before.ru_maxrss;
     ret_end->peak_rss_bound_bytes = (struct wm_known) { true, (double)largest_kb * 1024 };
     ret_end->peak_rss_bytes = ret_end->peak_rss_bound_bytes;
     ret_end->peak_rss_bytes.known = own;

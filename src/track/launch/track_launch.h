@@ -18,6 +18,7 @@
 
 #include "base/base_error.h"
 #include "base/text/base_number.h"
+#include "record/run/record_run.h"
 #include "track/launch/track_batch.h"
 
 struct wm_launch;
@@ -27,8 +28,7 @@ struct wm_launch_end {
     int wait_status;         /* as from wait(2) */
     double children_seconds; /* CPU time of the command and all that were reaped */
     double launcher_seconds; /* of the launcher itself: part of our own cost */
-    struct rusage
-        usage; /* of the command and those of its descendants that were waited for */
+    struct wm_usage usage;   /* of all that were reaped, from the exec of the command on */
     struct wm_known peak_rss_bytes;       /* largest process among them */
     struct wm_known peak_rss_bound_bytes; /* but none was larger than this */
 };

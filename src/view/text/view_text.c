@@ -88,6 +88,12 @@ static bool has_no_cpu_time(const struct wm_report *report)
     return !report->cpu_total.known;
 }
 
+/* What the kernel counts of a command that has ended; -vv says why it is missing. */
+static bool has_no_usage(const struct wm_report *report)
+{
+    return !report->result.usage.user_seconds.known;
+}
+
 static void add_cpu_use(const struct wm_text_view *view, struct wm_detail *detail)
 {
     const struct wm_run *run = &view->report->run;
@@ -155,18 +161,28 @@ static const struct line {
     bool (*is_left_out)(const struct wm_report *report);
     void (*add)(const struct wm_text_view *view, struct wm_detail *detail);
     void (*print_more)(const struct wm_text_view *view);
+    const char *also; /* another figure in the same line, and the words around it */
+    const char *before, *after;
 } lines[] = {
     { "time", .add = add_start },
     { "cpu_time", .add = add_cpu_parts },
-    { "cpu_use", has_no_cpu_time, add_cpu_use, NULL },
+    { "user_time", has_no_usage, .also = "system_time", .before = "system " },
+    { "cpu_use", has_no_cpu_time, .add = add_cpu_use },
     { "memory", .add = add_memory, .print_more = print_memory_parts },
     { "threads", .add = add_processes },
-    { "gpu_memory", wm_line_has_no_gpu, wm_line_add_gpu_memory, NULL },
-    { "gpu_use", wm_line_has_no_gpu, wm_line_add_gpu_use, NULL },
-    { "gpu_energy", wm_line_has_no_gpu, NULL, wm_line_gpus },
+    { "voluntary_switches", has_no_usage, .also = "involuntary_switches",
+      .before = "voluntary, ", .after = " involuntary" },
+    { "minor_faults", has_no_usage, .also = "major_faults", .before = "minor, ",
+      .after = " major" },
+    { "read_bytes", has_no_usage, .also = "storage_read_bytes", .after = " from storage" },
+    { "written_bytes", has_no_usage, .also = "storage_written_bytes",
+      .after = " to storage" },
+    { "gpu_memory", wm_line_has_no_gpu, .add = wm_line_add_gpu_memory },
+    { "gpu_use", wm_line_has_no_gpu, .add = wm_line_add_gpu_use },
+    { "gpu_energy", wm_line_has_no_gpu, .print_more = wm_line_gpus },
     { "cpu_energy", .print_more = wm_line_packages },
-    { "dram_energy", wm_line_has_no_dram, NULL, wm_line_dram },
-    { "energy", wm_line_has_no_energy, NULL, wm_line_whole },
+    { "dram_energy", wm_line_has_no_dram, .print_more = wm_line_dram },
+    { "energy", wm_line_has_no_energy, .print_more = wm_line_whole },
     { "max_temperature", .add = add_temperature },
 };
 
@@ -184,6 +200,21 @@ static void add_joules(const struct wm_found *found, struct wm_detail *detail)
                 wm_view_prefixed(found->value.number / 3600, "Wh").text);
 }
 
+/* Both figures are "at least" so much, or neither: a note says why. */
+static void add_also(const struct wm_text_view *view, const struct line *line,
+                     struct wm_detail *detail)
+{
+    const struct wm_figure_row *row = wm_figure_find(line->also);
+    const struct wm_value value =
+        wm_figure_of(row, WM_REPORT_RUN, view->report, view->report).value;
+
+    if (value.why)
+        wm_line_add(detail, "", "at least");
+    wm_line_add(detail, "; ", "%s%s%s", line->before ? line->before : "",
+                wm_line_figure(&value, row->unit, view->units).text,
+                line->after ? line->after : "");
+}
+
 static void print_line(const struct wm_text_view *view, const struct wm_figure_row *row,
                        const struct line *line)
 {
@@ -199,6 +230,8 @@ static void print_line(const struct wm_text_view *view, const struct wm_figure_r
         add_joules(&found, &detail);
     if (line && line->add)
         line->add(view, &detail);
+    if (line && line->also)
+        add_also(view, line, &detail);
     wm_line_add_origin(&detail, found.origin);
     wm_line_print(view, row->label,
                   row->unit == WM_UNIT_JOULES
