@@ -27,7 +27,7 @@ enum { LOWEST_PRIORITY = 19 };
 #define PLOT(member) offsetof(struct plot_args, member)
 
 /* In the order of enum wm_plot_kind and enum wm_plot_format. */
-#define KINDS "time energy regions caps"
+#define KINDS "time energy regions caps repeats"
 #define FORMATS "svg png pdf mp4 gif"
 
 static const struct cmd_option plot_options[] = {
@@ -48,8 +48,8 @@ static const struct cmd_option plot_options[] = {
     { .name = "kind",
       .slot = PLOT(kind),
       .placeholder = "KIND",
-      .help = "time, energy or regions of recordings (time), or caps of tables of `cap "
-              "profile`",
+      .help = "time, energy, regions or repeats of recordings (time), or caps of tables "
+              "of `cap profile`",
       .words = KINDS },
     { .name = "channels",
       .type = CMD_LIST,
@@ -412,7 +412,9 @@ const struct cmd cmd_plot = {
         "\n"
         "--kind energy shows energy over time, a point for each recording, and arrows from "
         "each to the next. --kind regions has a bar for each region, with the energy that "
-        "it took without the regions inside, or its time where no energy is known.\n"
+        "it took without the regions inside, or its time where no energy is known. --kind "
+        "repeats has a box for each command, and a point for each run, in a panel for each "
+        "metric, of recordings by `run --repeat` or with several runs.\n"
         "\n"
         "A film follows the newest sample: it shows the last 20 seconds of its own time, "
         "with axes that go with them. ffmpeg makes it of the pictures.\n"

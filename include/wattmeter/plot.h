@@ -32,6 +32,7 @@ enum wm_plot_kind {
     WM_PLOT_ENERGY,  /* energy over time: a point for each recording, arrows between them */
     WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
     WM_PLOT_CAPS,    /* energy over time under each cap; inputs: tables (cap_search.h) */
+    WM_PLOT_REPEATS, /* a box for each command and metric, a point for each run */
 };
 
 enum wm_plot_format {

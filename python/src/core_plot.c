@@ -9,7 +9,7 @@
 
 #include "wattmeter/plot.h"
 
-static const char *const kinds[] = { "time", "energy", "regions", "caps", NULL };
+static const char *const kinds[] = { "time", "energy", "regions", "caps", "repeats", NULL };
 static const char *const formats[] = { "svg", "png", "pdf", "mp4", "gif", NULL };
 
 /* The path of a library beside ours; memory of the caller. */

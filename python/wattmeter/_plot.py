@@ -153,7 +153,8 @@ def plot(
                 and recordings
     kind        "time": panels over one time axis; "energy": energy over time, a point for
                 each recording; "regions": a bar for each region; "caps": energy over time
-                by power cap, of CSV tables with cap_w, seconds and joules
+                by power cap, of CSV tables with cap_w, seconds and joules; "repeats": a box
+                for each command and metric, a point for each run
     channels    panels, devices, metrics or columns: ["power", "gpu0"]; None: all panels
     layout      which panels, and where: "power,memory/clocks"
     start, end  seconds since the start of the recording, or "2026-11-21T08:48:21Z"

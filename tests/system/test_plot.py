@@ -159,6 +159,8 @@ def _(folder):
             [f"a={TREE}", f"b={RECORDINGS / 'v2-tree.csv'}", "--channels", "gpu0"],
             [TREE, f"after={RECORDINGS / 'v2-tree.csv'}", "--kind", "energy"],
             [RECORDINGS / "v1-regions.sqlite", "--kind", "regions"],
+            [RECORDINGS / "v1-eight-runs.sqlite", "--kind", "repeats"],
+            [f"a={RECORDINGS / 'v1-eight-runs.sqlite'}", f"b={TREE}", "--kind", "repeats"],
             [RECORDINGS / "v1-three-runs.sqlite", "--run", "0"],
             [RECORDINGS / "v1-killed-in-region.sqlite"],
             [RECORDINGS / "v1-load.aipm"]]):

@@ -273,6 +273,34 @@ unsigned wm_compare_item(const char *name)
     return item;
 }
 
+/* Times, energies, memory, use, and what else there is. */
+static int rank_of(unsigned item)
+{
+    static const int ranks[] = {
+        [WM_UNIT_TIME] = -6, [WM_UNIT_SECONDS] = -5, [WM_UNIT_JOULES] = -4,
+        [WM_UNIT_RAM] = -3,  [WM_UNIT_GPU_RAM] = -2, [WM_UNIT_PERCENT] = -1,
+        [WM_UNIT_COUNT] = 0,
+    };
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+
+    return row ? ranks[row->unit] : 1;
+}
+
+unsigned wm_compare_item_at(unsigned place)
+{
+    unsigned count = wm_compare_items();
+
+    for (unsigned item = 0; item < count; item++) {
+        unsigned before = 0;
+        for (unsigned other = 0; other < count; other++)
+            before += rank_of(other) < rank_of(item) ||
+                      (rank_of(other) == rank_of(item) && other < item);
+        if (before == place)
+            return item;
+    }
+    return count;
+}
+
 const char *wm_compare_item_name(unsigned item)
 {
     if (item < WM_MEASUREMENT_COUNT)

@@ -30,6 +30,9 @@ unsigned wm_compare_items(void);
 /* The number of a name; wm_compare_items() where there is none such. */
 unsigned wm_compare_item(const char *name);
 
+/* The item at that place where people read them: in the order of the report. */
+unsigned wm_compare_item_at(unsigned place);
+
 /* One run of a session. */
 struct wm_compare_run {
     struct wm_block_analysis *analysis; /* with its report, where it is a recording */

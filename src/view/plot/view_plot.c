@@ -89,6 +89,8 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
         return wm_plot_regions(request, canvas, err);
     case WM_PLOT_CAPS:
         return wm_plot_caps(request, canvas, err);
+    case WM_PLOT_REPEATS:
+        return wm_plot_repeats(request, canvas, err);
     default:
         return wm_plot_time(&whole, canvas, &contents->data, &contents->layout, err);
     }

@@ -156,6 +156,8 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
                     struct wm_error *err);
 int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                  struct wm_error *err);
+int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                    struct wm_error *err);
 
 /* WM_EINVAL where the size or the resolution cannot be had; 0 is that of nearly everybody.
  */

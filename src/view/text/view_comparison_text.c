@@ -156,31 +156,6 @@ static void print_interval(const struct text *text, const struct wm_compare_cell
     wm_view_right(text->out, shown, shown[0] || !is_last ? INTERVAL_WIDTH : 0);
 }
 
-/* The order of the report: times, energies, memory, use, and what else there is. */
-static int rank_of(unsigned item)
-{
-    const struct wm_figure_row *row = wm_compare_item_row(item);
-
-    if (!row)
-        return 6;
-    switch (row->unit) {
-    case WM_UNIT_TIME:
-        return 0;
-    case WM_UNIT_SECONDS:
-        return 1;
-    case WM_UNIT_JOULES:
-        return 2;
-    case WM_UNIT_RAM:
-        return 3;
-    case WM_UNIT_GPU_RAM:
-        return 4;
-    default:
-        return 5;
-    }
-}
-
-enum { LAST_RANK = 6 };
-
 /* What is 0 or not known everywhere is left out. */
 static bool find_cells(const struct text *text, size_t group, unsigned item)
 {
@@ -233,12 +208,8 @@ static void print_figure(const struct text *text, size_t group, unsigned item)
 
 static void print_figures(const struct text *text, size_t group)
 {
-    for (int rank = 0; rank <= LAST_RANK; rank++) {
-        for (unsigned item = 0; item < wm_compare_items(); item++) {
-            if (rank_of(item) == rank)
-                print_figure(text, group, item);
-        }
-    }
+    for (unsigned place = 0; place < wm_compare_items(); place++)
+        print_figure(text, group, wm_compare_item_at(place));
 }
 
 /* How wide the columns of a change are. */
