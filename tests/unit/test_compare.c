@@ -20,66 +20,6 @@ static void near(double value, double expected, double tolerance)
         fail_msg("%.12g is not %.12g", value, expected);
 }
 
-/* How many of the values count, of series that can be told by hand. */
-static void test_effective(void **state)
-{
-    static const struct {
-        const char *name;
-        double values[10];
-        size_t count;
-        double effective;
-    } rows[] = {
-        { "one", { 1 }, 1, NAN },
-        { "two", { 1, 2 }, 2, 2 },
-        { "constant", { 3, 3, 3, 3 }, 4, 4 },
-        { "to and fro", { 1, 2, 1, 2, 1, 2 }, 6, 6 },
-        { "a line of three, which may be chance", { 1, 2, 3 }, 3, 3 },
-        /* m2 82.5, steps 9: correlation 1 - 9 / 165 = 0.9454545 */
-        { "a line", { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, 10, 10 * 0.0545455 / 1.9454545 },
-        /* m2 2.5, steps 1: 0.8 */
-        { "a step", { 0, 0, 0, 0, 0, 1, 1, 1, 1, 1 }, 10, 10 * 0.2 / 1.8 },
-        { "missing values", { 1, NAN, 2, NAN, 1, NAN, 2 }, 7, 4 },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct wm_block_stats stats = { 0 };
-        for (size_t v = 0; v < rows[i].count; v++)
-            if (!isnan(rows[i].values[v]))
-                wm_block_stats_add(&stats, rows[i].values[v]);
-        struct wm_known effective = wm_block_figures_of(&stats).of[WM_BLOCK_EFFECTIVE];
-        print_message("  %s\n", rows[i].name);
-        assert_int_equal(!effective.known, isnan(rows[i].effective));
-        if (effective.known)
-            near(effective.number, rows[i].effective, 1e-5);
-    }
-}
-
-/* Stretches between the edges of calls are merged: the steps across them count too. */
-static void test_effective_of_merged(void **state)
-{
-    struct wm_blocks blocks = { 0 };
-    struct wm_block block = { 0 };
-
-    (void)state;
-    assert_int_equal(wm_blocks_reserve(&blocks), WM_OK);
-    for (int i = 0; i < 10; i++) {
-        struct wm_timepoint timepoint = { .when_ns = i, .known = WM_ALL_MEASUREMENTS };
-        if (i % 3 == 0)
-            wm_blocks_open(&blocks, &block);
-        for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
-            timepoint.values[m] = i + 1;
-        wm_blocks_timepoint(&blocks, &timepoint);
-        if (i % 3 == 0)
-            wm_blocks_close(&blocks, &block);
-        assert_int_equal(wm_blocks_reserve(&blocks), WM_OK);
-    }
-    wm_blocks_settle(&blocks);
-    near(blocks.overall[WM_MAIN_RAM].steps, 9, 1e-12);
-    near(block.usage[WM_MAIN_RAM].steps, 27, 1e-12); /* 1, 4, 7, 10 */
-    wm_blocks_release(&blocks);
-}
-
 /* Sessions of blocks without any figures. */
 struct made {
     struct wm_region_usage blocks[4][6];
@@ -677,8 +617,6 @@ static void test_out_of_memory_matching(void **state)
 UNIT(compare)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_effective),
-        cmocka_unit_test(test_effective_of_merged),
         cmocka_unit_test(test_match),
         cmocka_unit_test(test_gpu_tracker_words),
         cmocka_unit_test(test_twice),

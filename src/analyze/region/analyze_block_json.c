@@ -50,15 +50,12 @@ static void put_why(struct writer *writer, const char *path, const char *key,
     wm_json_set(&writer->why, name, json_string(why));
 }
 
-static json_t *json_figures(struct writer *writer, const struct wm_block_figures *figures)
+static json_t *json_figures(const struct wm_block_figures *figures)
 {
     json_t *json = json_object();
 
     for (size_t i = 0; i < WM_BLOCK_STATISTICS; i++)
         put_number(&json, wm_block_figure_names[i], figures->of[i]);
-    if (writer->details)
-        put_number(&json, wm_block_figure_names[WM_BLOCK_EFFECTIVE],
-                   figures->of[WM_BLOCK_EFFECTIVE]);
     return json;
 }
 
@@ -93,7 +90,7 @@ static json_t *json_usage(struct writer *writer, const struct wm_block_figures *
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
         bool lacks = writer->details && wm_block_analysis_lack(writer->results, i);
-        json_t *figures = json_figures(writer, lacks ? &none : &usage[i]);
+        json_t *figures = json_figures(lacks ? &none : &usage[i]);
         enum wm_origin origin = wm_block_analysis_origin(writer->results, i);
         if (writer->details && !lacks && usage[i].of[WM_BLOCK_MEAN].known)
             wm_block_analysis_put_origin(&figures, origin);
@@ -149,17 +146,14 @@ static json_t *json_time(struct writer *writer, const struct wm_region_usage *bl
                          const char *path)
 {
     const struct wm_value *inclusive = &block->inclusive.time;
-    json_t *json = json_figures(writer, &block->time);
+    json_t *json = json_figures(&block->time);
 
     put_number(&json, "total", block->time.of[WM_BLOCK_TOTAL]);
     if (block->calls == 0)
         put_why(writer, path, "compute_time", "no call of it ended");
-    if (block->calls == 1) {
+    if (block->calls == 1)
         put_why(writer, path, "compute_time.std",
                 "a single call has no standard deviation");
-        put_why(writer, path, "compute_time.n_effective",
-                "a single call depends on no other");
-    }
     if (!writer->details)
         return json;
     wm_json_set(&json, "unit", json_string("seconds"));
@@ -453,8 +447,7 @@ static void fill_lack(const struct wm_block_analysis *results, uint64_t timepoin
         if (!wm_block_analysis_lack(results, i) || of[WM_BLOCK_MEAN].known)
             continue;
         of[WM_BLOCK_MIN] = of[WM_BLOCK_MAX] = of[WM_BLOCK_MEAN] = none;
-        of[WM_BLOCK_STD].known = of[WM_BLOCK_EFFECTIVE].known = timepoints > 1;
-        of[WM_BLOCK_EFFECTIVE].number = (double)timepoints;
+        of[WM_BLOCK_STD].known = timepoints > 1;
     }
 }
 

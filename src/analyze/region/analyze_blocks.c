@@ -15,9 +15,6 @@
 
 #include "base/base_array.h"
 
-/* What a normal distribution exceeds 5 times of 100. */
-#define ONE_SIDED_95 1.645
-
 /* Knuth's: the sum of two numbers, and exactly what its rounding lost. */
 static void add_exactly(struct wm_block_stats *stats, double value)
 {
@@ -33,8 +30,6 @@ void wm_block_stats_add(struct wm_block_stats *stats, double value)
     if (stats->count == 0) {
         stats->min = value;
         stats->max = value;
-        stats->first = value;
-        stats->last = value;
     }
     if (value < stats->min)
         stats->min = value;
@@ -42,10 +37,6 @@ void wm_block_stats_add(struct wm_block_stats *stats, double value)
         stats->max = value;
     stats->count++;
     add_exactly(stats, value);
-
-    double step = value - stats->last;
-    stats->steps += step * step;
-    stats->last = value;
 
     double delta = value - stats->mean;
     stats->mean += delta / (double)stats->count;
@@ -58,25 +49,9 @@ double wm_block_stats_sum(const struct wm_block_stats *stats)
 }
 
 const char *const wm_block_figure_names[WM_BLOCK_FIGURES] = {
-    [WM_BLOCK_MIN] = "min",     [WM_BLOCK_MAX] = "max",
-    [WM_BLOCK_MEAN] = "mean",   [WM_BLOCK_STD] = "std",
-    [WM_BLOCK_TOTAL] = "total", [WM_BLOCK_EFFECTIVE] = "n_effective",
+    [WM_BLOCK_MIN] = "min", [WM_BLOCK_MAX] = "max",     [WM_BLOCK_MEAN] = "mean",
+    [WM_BLOCK_STD] = "std", [WM_BLOCK_TOTAL] = "total",
 };
-
-/* Neighbours in time are alike, so it may be far less than there are: what a first-order
- * autoregression of the same lag-one correlation has. */
-static double find_effective(const struct wm_block_stats *stats)
-{
-    double count = (double)stats->count;
-
-    /* Of so few values most correlations are chance: von Neumann's ratio has this standard
-     * deviation where there is none. */
-    double chance = ONE_SIDED_95 * sqrt((count - 2) / (count * count - 1));
-    double correlation = stats->m2 > 0 ? 1 - stats->steps / (2 * stats->m2) : 0;
-    if (correlation <= chance)
-        return count;
-    return count * (1 - correlation) / (1 + correlation);
-}
 
 struct wm_block_figures wm_block_figures_of(const struct wm_block_stats *stats)
 {
@@ -89,7 +64,6 @@ struct wm_block_figures wm_block_figures_of(const struct wm_block_stats *stats)
             [WM_BLOCK_MAX] = { has_values, stats->max },
             [WM_BLOCK_MEAN] = { has_values, has_values ? wm_block_stats_sum(stats) / count : 0 },
             [WM_BLOCK_STD] = { is_series, is_series ? sqrt(fmax(stats->m2, 0) / (count - 1)) : 0 },
-            [WM_BLOCK_EFFECTIVE] = { is_series, is_series ? find_effective(stats) : 0 },
         },
         .count = stats->count,
     };
@@ -111,10 +85,6 @@ static void merge_stats(struct wm_block_stats *into, const struct wm_block_stats
     into->mean += delta * share;
     add_exactly(into, more->sum);
     into->lost += more->lost;
-
-    double step = more->first - into->last;
-    into->steps += more->steps + step * step;
-    into->last = more->last;
     into->count += more->count;
     if (more->min < into->min)
         into->min = more->min;
@@ -251,8 +221,6 @@ void wm_block_add_calls(struct wm_block *block, const struct wm_region_fold *fol
         .mean = mean,
         .m2 = fmax((double)fold->squares / 1e18 - sum * mean, 0),
         .sum = sum,
-        .first = mean, /* neighbours are not known; nobody asks for those of times */
-        .last = mean,
     };
 
     block->calls += fold->calls;

@@ -25,8 +25,6 @@ struct wm_block_stats {
     uint64_t count;
     double min, max, mean, m2;
     double sum, lost;
-    double first, last;
-    double steps; /* sum of the squares from each value to the next */
 };
 
 void wm_block_stats_add(struct wm_block_stats *stats, double value);
@@ -40,8 +38,6 @@ enum wm_block_figure {
     WM_BLOCK_MEAN,
     WM_BLOCK_STD, /* n - 1 */
     WM_BLOCK_TOTAL,
-    WM_BLOCK_EFFECTIVE, /* values that would scatter the mean as much if they did not */
-                        /* depend on each other */
     WM_BLOCK_FIGURES,
     WM_BLOCK_STATISTICS = WM_BLOCK_TOTAL, /* statistics of each series */
 };
