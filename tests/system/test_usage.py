@@ -168,6 +168,22 @@ def _(folder):
     near(r["cpu_time"]["user"] + r["cpu_time"]["system"], truth, 0.05 + CPU_SHARE * truth, "CPU time")  # It cuts off at 10 ms.
 
 
+@case("repeated runs have them, each alone or in a batch")
+def _(folder):
+    command = "--", "head", "-c", 100_000, "/dev/zero"
+    sensors = "--gpu", "none", "--cpu-watts", "1:2"
+    single, batch = (
+        json.loads(wattmeter("run", *sensors, "--json", "-r", 6, *options, *command).stdout)["results"][0]
+        for options in (("--prepare", "true"), ("-w", 1)))
+    assert single["runs_per_repeat"] == 1, single
+    for one in single, batch:
+        assert one["written_bytes_values"] == [100_000] * 6, one["written_bytes_values"]
+        assert one["read_bytes_min"] >= 100_000
+    near(batch["minor_faults_median"], single["minor_faults_median"], FAULTS, "minor faults")
+    near(batch["voluntary_switches_median"], single["voluntary_switches_median"], SWITCHES, "switches")
+    assert single["user"] + single["system"] > 0 and batch["user"] + batch["system"] > 0
+
+
 @case("what was not started has none, and says why")
 def _(folder):
     sleeper = subprocess.Popen(["sleep", "300"])

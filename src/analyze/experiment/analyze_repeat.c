@@ -13,17 +13,38 @@
 /* What is shorter is run in batches. */
 #define BATCH_PERIODS 10
 
+#define SHOWN(key, label, more, unit)                                                      \
+    {                                                                                      \
+        key, label, more, unit, false, false                                               \
+    }
+#define COMPARED(key, label, more, unit)                                                   \
+    {                                                                                      \
+        key, label, more, unit, true, false                                                \
+    }
+#define DETAIL(key, label, unit)                                                           \
+    {                                                                                      \
+        key, label, label, unit, false, true                                               \
+    }
+
 static const struct wm_repeat_kind kinds[] = {
-    [WM_REPEAT_TIME] = { "time", "Time", "time", WM_UNIT_SECONDS, true },
-    [WM_REPEAT_USER] = { "user_time", "User", "user time", WM_UNIT_SECONDS, false },
-    [WM_REPEAT_SYSTEM] = { "system_time", "System", "system time", WM_UNIT_SECONDS, false },
-    [WM_REPEAT_CPU_TIME] = { "cpu_time", "CPU time", "CPU time", WM_UNIT_SECONDS, true },
-    [WM_REPEAT_ENERGY] = { "energy", "Energy", "energy", WM_UNIT_JOULES, true },
-    [WM_REPEAT_CPU_ENERGY] = { "cpu_energy", "CPU energy", "CPU energy", WM_UNIT_JOULES,
-                               false },
-    [WM_REPEAT_GPU_ENERGY] = { "gpu_energy", "GPU energy", "GPU energy", WM_UNIT_JOULES,
-                               false },
-    [WM_REPEAT_MEMORY] = { "memory", "Memory", "memory", WM_UNIT_BYTES, true },
+    [WM_REPEAT_TIME] = COMPARED("time", "Time", "time", WM_UNIT_SECONDS),
+    [WM_REPEAT_USER] = SHOWN("user_time", "User", "user time", WM_UNIT_SECONDS),
+    [WM_REPEAT_SYSTEM] = SHOWN("system_time", "System", "system time", WM_UNIT_SECONDS),
+    [WM_REPEAT_CPU_TIME] = COMPARED("cpu_time", "CPU time", "CPU time", WM_UNIT_SECONDS),
+    [WM_REPEAT_ENERGY] = COMPARED("energy", "Energy", "energy", WM_UNIT_JOULES),
+    [WM_REPEAT_CPU_ENERGY] = DETAIL("cpu_energy", "CPU energy", WM_UNIT_JOULES),
+    [WM_REPEAT_GPU_ENERGY] = DETAIL("gpu_energy", "GPU energy", WM_UNIT_JOULES),
+    [WM_REPEAT_MEMORY] = COMPARED("memory", "Memory", "memory", WM_UNIT_BYTES),
+    [WM_REPEAT_VOLUNTARY] = DETAIL("voluntary_switches", "Vol. switches", WM_UNIT_COUNT),
+    [WM_REPEAT_INVOLUNTARY] =
+        DETAIL("involuntary_switches", "Inv. switches", WM_UNIT_COUNT),
+    [WM_REPEAT_MINOR] = DETAIL("minor_faults", "Minor faults", WM_UNIT_COUNT),
+    [WM_REPEAT_MAJOR] = DETAIL("major_faults", "Major faults", WM_UNIT_COUNT),
+    [WM_REPEAT_READ] = DETAIL("read_bytes", "Read", WM_UNIT_BYTES),
+    [WM_REPEAT_WRITTEN] = DETAIL("written_bytes", "Written", WM_UNIT_BYTES),
+    [WM_REPEAT_STORAGE_READ] = DETAIL("storage_read_bytes", "Storage read", WM_UNIT_BYTES),
+    [WM_REPEAT_STORAGE_WRITTEN] =
+        DETAIL("storage_written_bytes", "Storage write", WM_UNIT_BYTES),
 };
 
 const struct wm_repeat_kind *wm_repeat_kind(enum wm_repeat_metric metric)
@@ -183,22 +204,43 @@ static bool take_figure(struct wm_repeat_one *one, const struct wm_report *repor
     return one->why[metric];
 }
 
+/* What each run of a batch has. */
+static const struct {
+    enum wm_repeat_metric metric;
+    size_t slot;
+} of_run[] = {
+    { WM_REPEAT_USER, offsetof(struct wm_tracker_run, user_s) },
+    { WM_REPEAT_SYSTEM, offsetof(struct wm_tracker_run, system_s) },
+    { WM_REPEAT_VOLUNTARY, offsetof(struct wm_tracker_run, voluntary_switches) },
+    { WM_REPEAT_INVOLUNTARY, offsetof(struct wm_tracker_run, involuntary_switches) },
+    { WM_REPEAT_MINOR, offsetof(struct wm_tracker_run, minor_faults) },
+    { WM_REPEAT_MAJOR, offsetof(struct wm_tracker_run, major_faults) },
+    { WM_REPEAT_TIME, offsetof(struct wm_tracker_run, time_s) },
+};
+
+static double mean_of(const struct wm_repeat_run *run, size_t slot)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < run->batch_count; i++)
+        sum += *(const double *)(const void *)((const char *)&run->batch[i] + slot);
+    return sum / (double)run->batch_count;
+}
+
 /* The figures that each run has. A single one has its time and memory in its report. */
 static void take_runs(const struct wm_repeat_run *run, struct wm_repeat_sample *sample)
 {
-    double time = 0, user = 0, system = 0, memory = 0, runs = (double)run->batch_count;
+    bool is_batch = run->batch_count > 1;
+    double memory = 0;
 
-    for (size_t i = 0; i < run->batch_count; i++) {
-        time += run->batch[i].time_s;
-        user += run->batch[i].user_s;
-        system += run->batch[i].system_s;
-        memory = fmax(memory, run->batch[i].max_memory_bytes);
+    for (size_t i = 0; i < sizeof(of_run) / sizeof(of_run[0]); i++) {
+        if (is_batch || of_run[i].metric != WM_REPEAT_TIME)
+            sample->values[of_run[i].metric] = known(mean_of(run, of_run[i].slot));
     }
-    sample->values[WM_REPEAT_USER] = known(user / runs);
-    sample->values[WM_REPEAT_SYSTEM] = known(system / runs);
-    if (run->batch_count == 1)
+    if (!is_batch)
         return;
-    sample->values[WM_REPEAT_TIME] = known(time / runs);
+    for (size_t i = 0; i < run->batch_count; i++)
+        memory = fmax(memory, run->batch[i].max_memory_bytes);
     sample->values[WM_REPEAT_MEMORY] = (struct wm_known) { memory > 0, memory };
     sample->low[WM_REPEAT_MEMORY].known = sample->high[WM_REPEAT_MEMORY].known = false;
 }

@@ -23,6 +23,14 @@ enum wm_repeat_metric {
     WM_REPEAT_CPU_ENERGY,
     WM_REPEAT_GPU_ENERGY,
     WM_REPEAT_MEMORY,
+    WM_REPEAT_VOLUNTARY,
+    WM_REPEAT_INVOLUNTARY,
+    WM_REPEAT_MINOR,
+    WM_REPEAT_MAJOR,
+    WM_REPEAT_READ,
+    WM_REPEAT_WRITTEN,
+    WM_REPEAT_STORAGE_READ,
+    WM_REPEAT_STORAGE_WRITTEN,
     WM_REPEAT_METRICS,
 };
 
@@ -32,6 +40,7 @@ struct wm_repeat_kind {
     const char *more;  /* "takes 3 % more energy" */
     enum wm_figure_unit unit;
     bool is_compared; /* with the reference */
+    bool is_detail;   /* shown to people who ask for more */
 };
 
 const struct wm_repeat_kind *wm_repeat_kind(enum wm_repeat_metric metric);

@@ -10,10 +10,10 @@
 
 enum { NAME_SIZE = 1024, LABEL_SIZE = 32, LABEL_COLUMNS = 24, BAR_COLUMNS = 12 };
 
-enum { TIME_DIGITS = 4 };
+enum { TIME_DIGITS = 4, COUNT_DIGITS = 4 };
 
 /* Columns of a line of figures. */
-enum { KEY_COLUMNS = 12, VALUE_COLUMNS = 23, RANGE_COLUMNS = 30 };
+enum { KEY_COLUMNS = 14, VALUE_COLUMNS = 21, RANGE_COLUMNS = 30 };
 
 struct text {
     const struct wm_repeat *repeat;
@@ -69,6 +69,8 @@ static struct wm_quantity quantity(enum wm_repeat_metric metric, double value, d
     switch (wm_repeat_kind(metric)->unit) {
     case WM_UNIT_BYTES:
         return wm_view_bytes(value, NULL);
+    case WM_UNIT_COUNT:
+        return wm_view_number(value, COUNT_DIGITS);
     case WM_UNIT_JOULES:
         return wm_view_approximate(value, value > 0 ? off / value : 0, "J");
     default:
@@ -130,7 +132,7 @@ static void print_figure(const struct text *text, const struct wm_repeat_one *on
     fputc('\n', out);
 }
 
-/* "   Mean        202.2 ms ± 0.3 ms      range 201.8 ms to 203.1 ms" */
+/* "   Mean          202.2 ms ± 0.3 ms    range 201.8 ms to 203.1 ms" */
 static void print_mean(const struct text *text, const struct wm_repeat_one *one)
 {
     const struct wm_runs sum = wm_repeat_summary(one, WM_REPEAT_TIME).of;
@@ -172,8 +174,7 @@ static void print_command(const struct text *text, size_t index)
 
     print_head(text, index);
     for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
-        bool is_detail = m == WM_REPEAT_CPU_ENERGY || m == WM_REPEAT_GPU_ENERGY;
-        if (is_detail && text->verbosity == 0)
+        if (wm_repeat_kind(m)->is_detail && text->verbosity == 0)
             continue;
         print_figure(text, one, m);
         if (m == WM_REPEAT_TIME)
