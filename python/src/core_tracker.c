@@ -26,20 +26,24 @@ static void end_tracker(void *handle)
 
 static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "interval",  "gpus",       "cores",    "baseline",
-                             "cpu_watts", "visible_to", "wait_all", "baseline_anyway",
-                             NULL };
+    static char *names[] = {
+        "interval",   "gpus",     "cores",           "baseline", "cpu_watts",
+        "visible_to", "wait_all", "baseline_anyway", "silent",   "wait_for_drivers",
+        NULL
+    };
     struct wm_tracker_options options = { 0 };
     double interval = 0.1, baseline = 0;
-    int wait_all = 0, anyway = 0;
+    int wait_all = 0, anyway = 0, silent = 0, patient = 0;
     struct wm_tracker *tracker;
     struct wm_error err = { 0 };
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzipp:Tracker", names, &interval,
-                                     &options.gpus, &options.expected_cores, &baseline,
-                                     &options.cpu_watts, &options.visible_to, &wait_all,
-                                     &anyway))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzipppp:Tracker", names,
+                                     &interval, &options.gpus, &options.expected_cores,
+                                     &baseline, &options.cpu_watts, &options.visible_to,
+                                     &wait_all, &anyway, &silent, &patient))
         return NULL;
+    options.silent = silent;
+    options.wait_for_drivers = patient;
     options.wait_all = wait_all;
     options.interval_ns = core_ns(interval);
     options.baseline_ns = core_ns(baseline);
@@ -664,7 +668,8 @@ static PyGetSetDef members[] = {
 PyDoc_STRVAR(
     tracker_doc,
     "Tracker(*, interval=0.1, gpus=None, cores=0.0, baseline=0.0, cpu_watts=None, "
-    "visible_to=0, wait_all=False, baseline_anyway=False)\n--\n\n"
+    "visible_to=0, wait_all=False, baseline_anyway=False, silent=False, "
+    "wait_for_drivers=False)\n--\n\n"
     "A run: what a process tree uses, sampled from start to stop.\n\n"
     "interval: seconds between two samples, 0.001 to 3600.\n"
     "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"
@@ -672,6 +677,8 @@ PyDoc_STRVAR(
     "baseline: seconds for which the idle machine is measured before a command starts.\n"
     "baseline_anyway: it counts though the machine was busy for more than 5 % of it.\n"
     "cpu_watts: \"IDLE:MAX\", for the estimate where nothing measures the CPUs.\n"
+    "silent: the standard input, output and error of a command are /dev/null.\n"
+    "wait_for_drivers: the sources of slow ones are waited for.\n"
     "visible_to: the process whose environment decides what \"visible\" means; 0: this.\n\n"
     "It is started once, and after a fork it is the parent's. Arguments out of range\n"
     "raise ValueError.");

@@ -17,6 +17,7 @@ gpus        what the GPUs say of themselves
 doctor      what can be measured on this machine, and why not
 read        a recording as columns
 compare     what differs between runs
+repeat      functions and commands again and again, in turns, and how they compare
 plot        recordings as a figure
 
 Importing it starts nothing and opens nothing.
@@ -37,6 +38,7 @@ __all__ = [
     "power_cap_profiler",
     "read",
     "region",
+    "repeat",
     "reset_power_cap",
     "run",
     "set_power_cap",
@@ -55,6 +57,7 @@ _PLACES = {
     "plot": "_plot",
     "power_cap_profiler": "_cap_profile",
     "read": "_recording",
+    "repeat": "_repeat",
     "reset_power_cap": "_cap",
     "run": "_track",
     "set_power_cap": "_cap",

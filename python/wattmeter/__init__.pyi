@@ -14,6 +14,7 @@ from wattmeter._gpus import gpus as gpus
 from wattmeter._measure import measure as measure
 from wattmeter._plot import plot as plot
 from wattmeter._recording import read as read
+from wattmeter._repeat import repeat as repeat
 from wattmeter._report import Figure as Figure, Report as Report
 from wattmeter._track import run as run, track as track
 
@@ -31,6 +32,7 @@ __all__ = [
     "power_cap_profiler",
     "read",
     "region",
+    "repeat",
     "reset_power_cap",
     "run",
     "set_power_cap",

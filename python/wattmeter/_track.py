@@ -243,7 +243,21 @@ def run(
         "wait_all": wait_all,
         "cpu_watts": cpu_watts,
     }
-    tracker = _tracker(record, mode, experiment, notes, metrics, options)
+    return _run(command, _tracker(record, mode, experiment, notes, metrics, options))
+
+
+def measure_command(
+    command: Iterable[Path],
+    record: Path | None,
+    mode: str,
+    notes: Mapping[str, object] | None,
+    options: dict[str, Any],
+) -> Report:
+    """run() with whatever options the tracker has."""
+    return _run(command, _tracker(record, mode, None, notes, None, options))
+
+
+def _run(command: Iterable[Path], tracker: _core.Tracker) -> Report:
     tracker.start_command(command)
     try:
         while tracker.poll():
