@@ -4,8 +4,12 @@
 #include "analyze/compare/analyze_compare.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of the machine's cores: less is no remark. */
+#define OTHER_LOAD 0.25
 
 static_assert(WM_COMPARE_FIGURES + WM_COMPARE_MOST_FIGURES <= 64,
               "a choice has a bit for each item");
@@ -105,6 +109,40 @@ static int remark_runs(struct wm_compare *compare)
     return status;
 }
 
+/* The cores that other programs kept busy, in the median; NAN: not known. */
+static double cores_of_others(struct wm_compare *compare,
+                              const struct wm_compare_session *session)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < session->count; i++) {
+        const struct wm_report *report = session->runs[i].analysis->report;
+        if (report && report->cpu_system.mean_sum.known &&
+            report->cpu_combined.mean_sum.known)
+            compare->scratch[known++] = (report->cpu_system.mean_sum.number -
+                                         report->cpu_combined.mean_sum.number) /
+                                        100;
+    }
+    return known > 0 ? wm_runs_sum_up(compare->scratch, known).median : NAN;
+}
+
+/* Runs of one file took turns, and had the same of it. */
+static int remark_load(struct wm_compare *compare, const struct wm_compare_session *first,
+                       const struct wm_compare_session *session)
+{
+    const struct wm_known cores = wm_compare_newest(session)->static_data.system_cores;
+    double before = cores_of_others(compare, first);
+    double after = cores_of_others(compare, session);
+
+    if (first->file == session->file || !cores.known ||
+        !(before > OTHER_LOAD * cores.number || after > OTHER_LOAD * cores.number))
+        return WM_OK;
+    return wm_remarks_add(&compare->remarks,
+                          "other programs kept %.1f cores busy during session \"%s\", and "
+                          "%.1f during \"%s\": part of the difference may be theirs",
+                          after, session->name, before, first->name);
+}
+
 /* Of the times of the runs; a slow first one is most often one. */
 static int remark_outliers(struct wm_compare *compare,
                            const struct wm_compare_session *session)
@@ -141,6 +179,8 @@ static int remark_pairs(struct wm_compare *compare)
         status = remark_hardware(compare, first, session);
         if (status == WM_OK)
             status = remark_meters(compare, first, session);
+        if (status == WM_OK)
+            status = remark_load(compare, first, session);
         if (status == WM_OK)
             status = remark_outliers(compare, session);
     }

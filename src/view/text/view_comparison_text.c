@@ -13,7 +13,7 @@
 #include "view/text/view_units.h"
 #include "view/view.h"
 
-enum { LABEL_WIDTH = 16, DETAIL_WIDTH = 38, VALUE_WIDTH = 16, CHANGE_WIDTH = 8 };
+enum { LABEL_WIDTH = 16, DETAIL_WIDTH = 38, VALUE_WIDTH = 16, CHANGE_WIDTH = 10 };
 enum { INTERVAL_WIDTH = 18, FACT_WIDTH = 13 };
 
 /* In the table of regions. */
@@ -31,6 +31,7 @@ struct text {
     FILE *out;
     struct wm_compare_cell *cells;
     size_t reference; /* of the sessions that are printed beside it */
+    int blanks;       /* due before what comes next; none end a line */
 };
 
 static bool is_shown(const struct text *text, size_t session)
@@ -39,14 +40,28 @@ static bool is_shown(const struct text *text, size_t session)
            text->compare->sessions[session].reference == text->reference;
 }
 
-/* Of those that are shown. */
-static bool is_last(const struct text *text, size_t session)
+/* A text in a column of that width, which it ends, or begins. */
+static void put_right(struct text *text, const char *shown, int width)
 {
-    while (++session < text->compare->session_count) {
-        if (is_shown(text, session))
-            return false;
-    }
-    return true;
+    int room = width - wm_view_width(shown);
+
+    text->blanks += room > 0 ? room : 0;
+    if (!shown[0])
+        return;
+    fprintf(text->out, "%*s%s", text->blanks, "", shown);
+    text->blanks = 0;
+}
+
+static void put_left(struct text *text, const char *shown, int width)
+{
+    put_right(text, shown, 0);
+    put_right(text, "", width - wm_view_width(shown));
+}
+
+static void end_line(struct text *text)
+{
+    text->blanks = 0;
+    fputc('\n', text->out);
 }
 
 static struct wm_quantity value_text(const struct wm_compare *compare, unsigned item,
@@ -82,7 +97,7 @@ static const char *const origin_marks[] = {
 #define LACKS_MARK "≥"
 
 /* The value, its uncertainty where that is known, and its origin: "3.21 kJ ±4 %†". */
-static void print_value(const struct text *text, unsigned item,
+static void print_value(struct text *text, unsigned item,
                         const struct wm_compare_cell *cell, int width)
 {
     double ratio = cell->off.known ? cell->off.number / cell->value.number : 0;
@@ -95,8 +110,8 @@ static void print_value(const struct text *text, unsigned item,
                     wm_view_number(100 * fmin(ratio, MOST_RATIO), 2).text);
     if (cell->value.known)
         wm_line_add(&shown, "", "%s", origin_marks[cell->origin]);
-    fputc(' ', text->out);
-    wm_view_right(text->out, shown.text, width - 1);
+    put_right(text, "", 1);
+    put_right(text, shown.text, width - 1);
 }
 
 /* "+1.5", in percent; "from 0". */
@@ -122,19 +137,14 @@ static const char marks[] = {
 };
 
 /* "+10.0 % *" */
-static void print_change(const struct text *text, const struct wm_compare_cell *cell,
-                         bool is_last)
+static void print_change(struct text *text, const struct wm_compare_cell *cell)
 {
     char shown[WM_QUANTITY_SIZE + 4] = "";
 
     if (cell->change.known)
-        snprintf(shown, sizeof(shown), "%s%s", percent_text(cell->change.number).text,
-                 isinf(cell->change.number) ? "" : " %");
-    wm_view_right(text->out, shown, shown[0] || !is_last ? CHANGE_WIDTH : 0);
-    if (cell->change.known)
-        fprintf(text->out, " %c", marks[cell->to.verdict]);
-    else if (!is_last)
-        fputs("  ", text->out);
+        snprintf(shown, sizeof(shown), "%s%s %c", percent_text(cell->change.number).text,
+                 isinf(cell->change.number) ? "" : " %", marks[cell->to.verdict]);
+    put_right(text, shown, CHANGE_WIDTH);
 }
 
 static bool has_tests(const struct text *text)
@@ -143,17 +153,14 @@ static bool has_tests(const struct text *text)
 }
 
 /* "  +8.1 to +11.9 %" */
-static void print_interval(const struct text *text, const struct wm_compare_cell *cell,
-                           bool is_last)
+static void print_interval(struct text *text, const struct wm_compare_cell *cell)
 {
     char shown[2 * WM_QUANTITY_SIZE + 8] = "";
 
-    if (!has_tests(text))
-        return;
     if (cell->to.verdict != WM_RUNS_NOT_TESTED && isfinite(cell->to.high))
         snprintf(shown, sizeof(shown), "%s to %s %%", percent_text(cell->to.low - 1).text,
                  percent_text(cell->to.high - 1).text);
-    wm_view_right(text->out, shown, shown[0] || !is_last ? INTERVAL_WIDTH : 0);
+    put_right(text, shown, has_tests(text) ? INTERVAL_WIDTH : 0);
 }
 
 /* What is 0 or not known everywhere is left out. */
@@ -170,93 +177,70 @@ static bool find_cells(const struct text *text, size_t group, unsigned item)
     return is_known;
 }
 
-/* Measurements have no words of the report, but keys. */
-static void print_label(const struct text *text, unsigned item, int width)
-{
-    const struct wm_figure_row *row = wm_compare_item_row(item);
-    char label[SHOWN_NAME_SIZE];
-
-    if (row && row->label) {
-        snprintf(label, sizeof(label), "  %s", row->label);
-        wm_view_left(text->out, label, width);
-    } else {
-        wm_line_key(text->out, wm_compare_item_name(item), width);
-    }
-}
-
 static int label_width(const struct text *text)
 {
     return text->verbosity > 0 || !text->compare->has_reports ? DETAIL_WIDTH : LABEL_WIDTH;
 }
 
-static void print_figure(const struct text *text, size_t group, unsigned item)
+/* Measurements have no words of the report, but keys. */
+static void print_label(struct text *text, unsigned item)
+{
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+    char label[SHOWN_NAME_SIZE];
+
+    snprintf(label, sizeof(label), "  %s", row && row->label ? row->label : "");
+    if (row && row->label)
+        put_left(text, label, label_width(text));
+    else
+        wm_line_key(text->out, wm_compare_item_name(item), label_width(text));
+}
+
+static void print_figure(struct text *text, size_t group, unsigned item)
 {
     if (!find_cells(text, group, item))
         return;
-    print_label(text, item, label_width(text));
+    print_label(text, item);
     for (size_t i = 0; i < text->compare->session_count; i++) {
         if (!is_shown(text, i))
             continue;
         print_value(text, item, &text->cells[i], VALUE_WIDTH);
         if (i == text->reference)
             continue;
-        print_change(text, &text->cells[i], is_last(text, i) && !has_tests(text));
-        print_interval(text, &text->cells[i], is_last(text, i));
+        print_change(text, &text->cells[i]);
+        print_interval(text, &text->cells[i]);
     }
-    fputc('\n', text->out);
+    end_line(text);
 }
 
-static void print_figures(const struct text *text, size_t group)
+static void print_figures(struct text *text, size_t group)
 {
     for (unsigned place = 0; place < wm_compare_items(); place++)
         print_figure(text, group, wm_compare_item_at(place));
 }
 
-/* How wide the columns of a change are. */
-static int change_width(const struct text *text)
-{
-    return CHANGE_WIDTH + 2 + (has_tests(text) ? INTERVAL_WIDTH : 0);
-}
-
 /* The names of the sessions above their columns, those that are long cut. */
-static void print_names(const struct text *text)
+static void print_names(struct text *text)
 {
+    const int width = VALUE_WIDTH - 1;
     char name[SHOWN_NAME_SIZE];
-    FILE *out = text->out;
 
-    wm_view_left(out, "", label_width(text));
+    put_right(text, "", label_width(text));
     for (size_t i = 0; i < text->compare->session_count; i++) {
-        int width = VALUE_WIDTH - 1;
         if (!is_shown(text, i))
             continue;
         wm_line_clean(name, sizeof(name), text->compare->sessions[i].name);
-        int shown = wm_view_width(name);
-        fprintf(out, "%*s", shown < width ? 1 + width - shown : 1, "");
-        wm_view_cut(out, name, width);
+        int room = width - wm_view_width(name);
+        fprintf(text->out, "%*s", text->blanks + 1 + (room > 0 ? room : 0), "");
+        text->blanks = 0;
+        wm_view_cut(text->out, name, width);
         if (i == text->reference)
             continue;
-        wm_view_right(out, "change", CHANGE_WIDTH);
-        wm_view_right(
-            out, has_tests(text) ? "95 %" : "",
-            is_last(text, i) && !has_tests(text) ? 0 : change_width(text) - CHANGE_WIDTH);
+        put_right(text, "change", CHANGE_WIDTH - 2);
+        put_right(text, "", 2);
+        put_right(text, has_tests(text) ? "95 %" : "",
+                  has_tests(text) ? INTERVAL_WIDTH : 0);
     }
-    fputc('\n', out);
-}
-
-static void print_counts(const struct text *text)
-{
-    char count[32];
-
-    wm_view_left(text->out, "  Runs", label_width(text));
-    for (size_t i = 0; i < text->compare->session_count; i++) {
-        if (!is_shown(text, i))
-            continue;
-        snprintf(count, sizeof(count), "%zu", text->compare->sessions[i].count);
-        wm_view_right(text->out, count, VALUE_WIDTH);
-        if (i != text->reference && !is_last(text, i))
-            wm_view_right(text->out, "", change_width(text));
-    }
-    fputc('\n', text->out);
+    end_line(text);
 }
 
 static uint64_t count_calls(const struct text *text, size_t group, size_t session)
@@ -271,35 +255,55 @@ static uint64_t count_calls(const struct text *text, size_t group, size_t sessio
     return calls;
 }
 
+static uint64_t count_runs(const struct text *text, size_t group, size_t session)
+{
+    (void)group;
+    return text->compare->sessions[session].count;
+}
+
+/* A number of each session. */
+static void print_counts(struct text *text, const char *label,
+                         uint64_t (*count)(const struct text *, size_t, size_t),
+                         size_t group)
+{
+    char shown[32];
+
+    put_left(text, label, label_width(text));
+    for (size_t i = 0; i < text->compare->session_count; i++) {
+        if (!is_shown(text, i))
+            continue;
+        snprintf(shown, sizeof(shown), "%" PRIu64, count(text, group, i));
+        put_right(text, shown, VALUE_WIDTH);
+        if (i != text->reference)
+            put_right(text, "", CHANGE_WIDTH + (has_tests(text) ? INTERVAL_WIDTH : 0));
+    }
+    end_line(text);
+}
+
 static const char *const region_items[] = { "time", "cpu_time", "energy" };
 enum { REGION_ITEMS = sizeof(region_items) / sizeof(region_items[0]) };
 
-static void print_region_row(const struct text *text, size_t group, size_t session,
+static void print_region_row(struct text *text, size_t group, size_t session,
                              const char *label)
 {
     char calls[32] = "-", name[SHOWN_NAME_SIZE];
-    FILE *out = text->out;
 
     wm_line_clean(name, sizeof(name), label);
-    int used = wm_view_cut(out, name, REGION_WIDTH);
+    text->blanks = REGION_WIDTH - wm_view_cut(text->out, name, REGION_WIDTH);
     if (wm_compare_has(text->compare, &text->compare->groups[group], session))
         snprintf(calls, sizeof(calls), "%" PRIu64, count_calls(text, group, session));
-    fprintf(out, "%*s", REGION_WIDTH - used, "");
-    wm_view_right(out, calls, CALLS_WIDTH);
+    put_right(text, calls, CALLS_WIDTH);
     for (size_t i = 0; i < REGION_ITEMS; i++) {
         unsigned item = wm_compare_item(region_items[i]);
         wm_compare_cells(text->compare, group, item, text->cells);
         print_value(text, item, &text->cells[session], CELL_WIDTH);
-        if (session != text->reference)
-            print_change(text, &text->cells[session], i + 1 == REGION_ITEMS);
-        else
-            wm_view_right(out, "", i + 1 < REGION_ITEMS ? CHANGE_WIDTH + 2 : 0);
+        print_change(text, &text->cells[session]);
     }
-    fputc('\n', out);
+    end_line(text);
 }
 
 /* A line for each session; a long name has one of its own. */
-static void print_region(const struct text *text, size_t group)
+static void print_region(struct text *text, size_t group)
 {
     const struct wm_compare *compare = text->compare;
     const char *label = compare->groups[group].label;
@@ -319,42 +323,30 @@ static void print_region(const struct text *text, size_t group)
     }
 }
 
-static void print_regions(const struct text *text)
+static void print_regions(struct text *text)
 {
     if (text->compare->group_count == 0)
         return;
     fputc('\n', text->out);
-    wm_view_left(text->out, "Regions", REGION_WIDTH);
-    wm_view_right(text->out, "calls", CALLS_WIDTH);
+    put_left(text, "Regions", REGION_WIDTH);
+    put_right(text, "calls", CALLS_WIDTH);
     for (size_t i = 0; i < REGION_ITEMS; i++) {
-        const struct wm_figure_row *row = wm_figure_find(region_items[i]);
-        wm_view_right(text->out, row->label, CELL_WIDTH);
-        wm_view_right(text->out, "", i + 1 < REGION_ITEMS ? CHANGE_WIDTH + 2 : 0);
+        put_right(text, wm_figure_find(region_items[i])->label, CELL_WIDTH);
+        put_right(text, "", CHANGE_WIDTH);
     }
-    fputc('\n', text->out);
+    end_line(text);
     for (size_t i = 0; i < text->compare->group_count; i++)
         print_region(text, i);
 }
 
 /* With -v: all figures of a region. */
-static void print_block(const struct text *text, size_t index)
+static void print_block(struct text *text, size_t index)
 {
-    const struct wm_compare *compare = text->compare;
     char name[SHOWN_NAME_SIZE];
 
-    wm_line_clean(name, sizeof(name), compare->groups[index].label);
+    wm_line_clean(name, sizeof(name), text->compare->groups[index].label);
     fprintf(text->out, "\nRegion %s\n", name[0] ? name : "(without a name)");
-    wm_view_left(text->out, "  calls", DETAIL_WIDTH);
-    for (size_t i = 0; i < compare->session_count; i++) {
-        bool has = wm_compare_has(compare, &compare->groups[index], i);
-        if (!is_shown(text, i))
-            continue;
-        snprintf(name, sizeof(name), has ? "%" PRIu64 : "-", count_calls(text, index, i));
-        wm_view_right(text->out, name, VALUE_WIDTH);
-        if (i != text->reference && !is_last(text, i))
-            wm_view_right(text->out, "", change_width(text));
-    }
-    fputc('\n', text->out);
+    print_counts(text, "  Calls", count_calls, index);
     print_figures(text, index);
 }
 
@@ -368,7 +360,7 @@ static bool has_sessions(const struct text *text)
 }
 
 /* A session with those that are compared with it. */
-static void print_sessions(const struct text *text)
+static void print_sessions(struct text *text)
 {
     const struct wm_compare *compare = text->compare;
 
@@ -377,7 +369,7 @@ static void print_sessions(const struct text *text)
         return;
     fputc('\n', text->out);
     print_names(text);
-    print_counts(text);
+    print_counts(text, "  Runs", count_runs, 0);
     print_figures(text, WM_COMPARE_OVERALL);
     if (text->verbosity == 0)
         print_regions(text);
