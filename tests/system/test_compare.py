@@ -17,7 +17,6 @@ from tap import case, wattmeter
 DATA = tap.SOURCE / "tests" / "data" / "gpu_tracker"
 RUNS = tap.SOURCE / "tests" / "data" / "recordings" / "v1-eight-runs.sqlite"
 SEED = (f"A={DATA / 'analysis_a.json'}", f"B={DATA / 'analysis.json'}")
-BUSY = "other programs kept"  # the machine, when these were recorded
 PROGRAM = str(tap.HELPERS / "regions")
 START = 1795247379.25
 MEASUREMENTS = list(json.loads((DATA / "analysis.json").read_text())["overall"])
@@ -27,8 +26,9 @@ SIZES = {"bytes": 1, "megabytes": 1e6, "gigabytes": 1e9}
 def compare(*arguments, status=0, talk=None):
     done = wattmeter("compare", *arguments)
     assert done.returncode == status, done
-    if talk is None:
-        assert done.stderr == "", done.stderr
+    if talk is None:  # the machine may be busy, and was when RUNS were recorded
+        said = [line for line in done.stderr.splitlines() if "other programs kept" not in line]
+        assert not said, said
     else:
         assert talk in done.stderr, done.stderr
     return done.stdout
@@ -204,22 +204,22 @@ def fail_above(folder):
     more = larger(folder, "more", peak=1.2)
     compare(f"a={RUNS}", f"b={slower}", "--fail-above", "5%", status=1,
             talk="b: overall: cpu_time grew by at least 9.0 %, more than 5%\n")
-    compare(f"a={RUNS}", f"b={slower}", "--fail-above", "9.5%", talk=BUSY)
+    compare(f"a={RUNS}", f"b={slower}", "--fail-above", "9.5%")
     compare(f"a={RUNS}", f"b={more}", "--fail-above", "10%", status=1, talk=": memory grew")
-    compare(f"a={slower}", f"b={RUNS}", "--fail-above", "0%", talk=BUSY)
-    compare(f"a={RUNS}", f"b={hardly}", "--fail-above", "0%", talk=BUSY)
-    compare(f"a={RUNS}", f"b={more}", "--fail-above", "5%", "--metric", "cpu_time",
-            talk=BUSY)
+    compare(f"a={slower}", f"b={RUNS}", "--fail-above", "0%")
+    compare(f"a={RUNS}", f"b={hardly}", "--fail-above", "0%")
+    compare(f"a={RUNS}", f"b={more}", "--fail-above", "5%", "--metric", "cpu_time")
     compare(f"a={RUNS}", f"b={slower}", "--fail-above", "5%", "--metric", "time",
             "--metric", "cpu_time", status=1, talk="cpu_time")
-    result = compare_json(f"a={RUNS}", f"b={slower}", talk=BUSY)
+    result = compare_json(f"a={RUNS}", f"b={slower}")
     figure = result["overall"]["cpu_time"]["sessions"]["b"]
     assert figure["verdict"] == "more" and figure["runs"] == 8, figure
     assert figure["low"] < figure["change"] < figure["high"] and not figure["paired"], figure
     near(figure["change"], 0.1, 1e-9)
     assert result["worst"] == {"figure": "b: overall: cpu_time", "at_least": figure["low"]}
-    assert "+10.0 % *" in compare(f"a={RUNS}", f"b={slower}", talk=BUSY)
-    figure = compare_json(f"a={RUNS}", f"b={hardly}", talk=BUSY)["overall"]["cpu_time"]
+    assert "other programs kept 1.5 cores busy" in result["remarks"][0], result["remarks"]
+    assert "+10.0 % *" in compare(f"a={RUNS}", f"b={slower}")
+    figure = compare_json(f"a={RUNS}", f"b={hardly}")["overall"]["cpu_time"]
     assert figure["sessions"]["b"]["verdict"] == "same", figure
 
 
