@@ -78,6 +78,7 @@ tracker.stop()
     assert process.stdout.readline() == "started\n"
     time.sleep(0.3)
     set_counter(counter, 1036)
+    time.sleep(0.5)  # it is seen within the run, not at its end
     process.communicate("\n", timeout=300)
     assert process.returncode == 0
     ((_, cpu, _),) = rows(server, "energy")

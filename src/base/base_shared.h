@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False where not all of it is there. Some sandboxes forbid the kernel to copy: there these
- * are bare copies, and SIGBUS is what it was. */
+/* False where not all of it is there. Some sandboxes forbid the kernel to copy between
+ * processes: /proc/self/mem serves there, and where that is missing, too, a bare copy. */
 bool wm_shared_read(void *to, const volatile void *shared, size_t size);
 bool wm_shared_write(volatile void *shared, const void *from, size_t size);
 

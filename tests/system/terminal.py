@@ -29,7 +29,7 @@ class Terminal:
 
     def tmux(self, *arguments):
         return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True,
-                              text=True, env=tap.environment(TERM="xterm")).stdout
+                              text=True, env=tap.environment(TERM="xterm", LC_ALL="C.UTF-8")).stdout
 
     def type(self, *keys):
         self.tmux("send-keys", *keys)

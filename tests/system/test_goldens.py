@@ -533,8 +533,8 @@ VOLATILE = [(re.compile(pattern), put) for pattern, put in (
      lambda match: re.sub(r"\n {17}", " ", match[0])),
     (r"there is no process \d+", "there is no process PID"),
     (r"(the msr device|no perf events):[^\n\";]*", r"\1: REASON"),
-    (r"(?m)^tracker .*", "tracker HOW"),
-    (r'(?s)("name": "tracker",).*?("read_seconds")', r"\1 HOW \2"),
+    (r"(?m)^tracker .*(\n  .*)*", "tracker HOW"),
+    (r'(?s)("name": "tracker",).*?("read_seconds".*?"advice": )\[.*?\]', r"\1 HOW \2[]"),
 )]
 
 

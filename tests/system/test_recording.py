@@ -33,10 +33,11 @@ def bytes_read(*words):
     """What the command reads, by its own account, which lives until it is reaped."""
     process = subprocess.Popen([tap.WATTMETER, *map(str, words)], env=tap.environment(),
                                stdout=subprocess.DEVNULL)
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    io = Path(f"/proc/{process.pid}/io").read_text()
+    with open(f"/proc/{process.pid}/io") as io:  # a dead process's is root's to open
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        account = io.read()
     assert process.wait() == 0
-    return int(re.search(r"^rchar: (\d+)", io, re.M)[1])
+    return int(re.search(r"^rchar: (\d+)", account, re.M)[1])
 
 
 @case("a list of many runs reads each run once, not all of them for each")

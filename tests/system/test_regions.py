@@ -413,10 +413,15 @@ def _(folder):
     assert "cut its files short" in remarks_of(r), r["remarks"]
 
 
-@case("where the kernel may not copy for the tracker it reads the rings itself")
+@case("where the kernel may not copy for the tracker it reads the rings itself, cut or not")
 def _(folder):
     output = folder / "r.json"
-    done = subprocess.run([tap.HELPERS / "deny", "process_vm", tap.WATTMETER, "run", "--json", "-o", output,
+    deny = tap.HELPERS / "deny", "process_vm"
+    done = subprocess.run([*deny, tap.WATTMETER, "run", "-q", "-i", "20ms", "--", "sh", "-c",
+                           f'{PROGRAM} nested; : >"$WATTMETER_REGIONS/control"; {PROGRAM} nested'],
+                          env=tap.environment(), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done
+    done = subprocess.run([*deny, tap.WATTMETER, "run", "--json", "-o", output,
                            "--record", folder / "r.sqlite", "--", PROGRAM, "threads", "8", "500"],
                           env=tap.environment(), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done

@@ -184,9 +184,11 @@ def any_size(folder):
 
 @case("Ctrl-C is the command's")
 def ctrl_c_is_the_commands(folder):
+    ready = folder / "ready"
     terminal = Watched(folder, "--", "sh", "-c", "trap 'echo got $((40 + 2)); exit 7' INT; "
-                       "while :; do sleep 0.1; done")
+                       f": >{ready}; while :; do sleep 0.1; done")
     terminal.wait_chart()
+    wait_for(ready.exists, "the trap")
     terminal.type("C-c")
     terminal.wait_end(7)
     assert "got 42" in terminal.screen()

@@ -824,7 +824,7 @@ static void test_denied(void **state)
     assert_int_equal(chmod(path, 0), 0);
     start(&fixture, dir);
     search(&fixture);
-    assert_int_equal(limit_of(&fixture, "GPU use of 1 processes"), WM_READING_DENIED);
+    assert_int_equal(limit_of(&fixture, "the GPU use of 1 process may"), WM_READING_DENIED);
     assert_int_equal(fixture.clients.process_count, 1);
     assert_true(kib_of(&fixture, A, 10) == 5);
     stop(&fixture);

@@ -125,7 +125,8 @@ static bool search_path(const char *name, char *candidate, size_t size, int *ret
             continue;
         if (is_executable(candidate, &this_errno))
             return true;
-        if (this_errno != ENOENT && this_errno != ENOTDIR)
+        /* A folder that may not be searched has it not, as for a shell. */
+        if (this_errno != ENOENT && this_errno != ENOTDIR && access(candidate, F_OK) == 0)
             *ret_errno = this_errno;
     }
     return false;
