@@ -188,6 +188,7 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         .baseline_ns = args->baseline_ns,
         .baseline_anyway = args->baseline_anyway,
         .wait_all = args->wait_all,
+        .events = args->events,
         .silent = args->silent,
         .wait_for_drivers = args->wait_for_drivers,
         .visible_to = pid,

@@ -17,8 +17,9 @@ struct measure_args {
     double expected_cores;
     const char *gpus;
     const char *cpu_watts;
-    int64_t baseline_ns; /* these three of `run` alone */
+    int64_t baseline_ns; /* these four of `run` alone */
     bool baseline_anyway;
+    const char *events;
     bool wait_all;
     bool silent, wait_for_drivers; /* of repeated commands */
     struct cmd_list notes;

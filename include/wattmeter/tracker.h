@@ -91,6 +91,10 @@ struct wm_tracker_options {
 
     /* wm_tracker_add_all() waits for slow drivers, as before the first of many runs. */
     bool wait_for_drivers;
+
+    /* What perf is to count of a command and of all that it starts: "cycles,instructions".
+     * A report has a note on what the machine does not count. NULL: nothing. */
+    const char *events;
 };
 
 /* The longest baseline_ns. */

@@ -110,6 +110,12 @@ static struct wm_value region_time(const void *of)
 #define GPU_RAM(path_, member)                                                             \
     ONE(WM_UNIT_GPU_RAM, path_, RUN(member), RUN_ORIGIN(gpu_energy.origin))
 
+#define EVENT(id, name)                                                                    \
+    { .key = name,                                                                         \
+      .unit = WM_UNIT_COUNT,                                                               \
+      .run = { "events." name, NUMBER(WM_FIGURE_EVENT, result.events[WM_EVENT_##id]),      \
+               .only_known = true } },
+
 /* In the order in which JSON and comparisons have them. */
 /* clang-format off */
 static const struct wm_figure_row rows[] = {
@@ -214,6 +220,8 @@ static const struct wm_figure_row rows[] = {
       .run = { "io.storage_read", USAGE(storage_read_bytes) } },
     { .key = "storage_written_bytes", .unit = WM_UNIT_BYTES,
       .run = { "io.storage_written", USAGE(storage_written_bytes) } },
+
+    WM_EVENT_LIST(EVENT)
 
     { .key = "energy", .unit = WM_UNIT_JOULES, .label = "Energy",
       .run = { "energy.total", "uncertainty_percent", .tells_origin = true,
@@ -383,6 +391,15 @@ static struct wm_value usage_of(const struct wm_report *report,
     return (struct wm_value) { known->number, true, note[0] ? note : NULL };
 }
 
+static struct wm_value event_of(const struct wm_report *report,
+                                const struct wm_known *known)
+{
+    if (known->known)
+        return wm_value_known(known->number);
+    return wm_value_missing(report->result.events_note[0] ? report->result.events_note
+                                                          : "it was not counted");
+}
+
 static struct wm_value find_value(const struct wm_figure_place *place,
                                   const struct wm_report *report, const void *of)
 {
@@ -392,6 +409,8 @@ static struct wm_value find_value(const struct wm_figure_place *place,
         return wm_value_missing(no_result);
     if (place->kind == WM_FIGURE_USAGE)
         return usage_of(report, (const void *)((const char *)of + place->number));
+    if (place->kind == WM_FIGURE_EVENT)
+        return event_of(report, (const void *)((const char *)of + place->number));
     return place->kind ? number_at(place, of) : *value_at(of, place->value);
 }
 

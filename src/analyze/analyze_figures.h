@@ -49,6 +49,7 @@ struct wm_figure_place {
         WM_FIGURE_SIZE,
         WM_FIGURE_UINT64,
         WM_FIGURE_USAGE, /* a struct wm_known of the result's struct wm_usage */
+        WM_FIGURE_EVENT, /* one of its events */
     } kind;
     size_t number;
     bool needs_result;

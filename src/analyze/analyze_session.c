@@ -476,6 +476,8 @@ static void build_remarks(struct wm_report_builder *builder)
                       "user and system time, context switches, page faults and bytes are "
                       "at least so much: %s",
                       result->usage.note);
+    if (result->events_note[0])
+        wm_build_remark(builder, "events: %s", result->events_note);
     if (result->memory_note[0])
         wm_build_remark(builder, "memory: %s", result->memory_note);
     if (result->metrics.note[0])

@@ -48,6 +48,10 @@ int wm_tracker_new(const struct wm_tracker_options *options,
         return wm_fail(err, WM_EINVAL, "a baseline of %g s is not between 0 and 1 h",
                        (double)options->baseline_ns / 1e9);
 
+    uint32_t wanted_events;
+    if (wm_events_parse(options->events, &wanted_events, err) < 0)
+        return WM_EINVAL;
+
     struct wm_tracker *tracker = calloc(1, sizeof(*tracker));
     if (!tracker)
         return wm_fail_memory(err, "tracker");
@@ -61,6 +65,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->is_silent = options->silent;
     tracker->waits_for_drivers = options->wait_for_drivers;
     tracker->wants_estimate = options->cpu_watts != NULL;
+    tracker->wanted_events = wanted_events;
     tracker->run.interval_ns = interval_ns;
     tracker->run.expected_cores = options->expected_cores;
     tracker->pid_fd = tracker->end_fd = -1;
@@ -118,6 +123,7 @@ static struct wm_tracker renewed(const struct wm_tracker *tracker)
         .is_renewed = tracker->is_renewed || tracker->state == WM_TRACKER_STOPPED,
         .baseline_anyway = tracker->baseline_anyway,
         .baseline_ns = tracker->baseline_ns,
+        .wanted_events = tracker->wanted_events,
         .run = tracker->run,
         .sources = tracker->sources,
         .pid_fd = -1,

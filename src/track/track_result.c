@@ -156,6 +156,7 @@ int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
 
     wm_tree_count(tracker->tree, &census);
     note_usage(result, &census);
+    wm_events_take(&tracker->events, &wm_events_kernel, result);
     if (wm_tree_is_blind(tracker->tree))
         return WM_OK;
     result->processes_seen = census.seen;

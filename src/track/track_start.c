@@ -29,6 +29,7 @@ void wm_track_forget_target(struct wm_tracker *tracker)
     wm_track_regions_free(tracker->regions);
     wm_account_free(tracker->account);
     wm_launch_free(tracker->launch);
+    wm_events_close(&tracker->events);
     wm_tree_close(tracker->tree);
     if (tracker->pid_fd >= 0)
         close(tracker->pid_fd);
@@ -254,6 +255,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
         return status;
     wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
     wm_account_start_command(tracker->account, tracker->pid, tracker->tree);
+    wm_events_open(&tracker->events, tracker->wanted_events, tracker->pid,
+                   &wm_events_kernel);
 
     /* The machine's counters from just before the start, the processes from
      * just after exec: before, the command's memory is a copy of ours. */

@@ -19,6 +19,7 @@
 #include "source/source_set.h"
 #include "source/tree/source_tree.h"
 #include "track/account/track_account.h"
+#include "track/account/track_events.h"
 #include "track/launch/track_launch.h"
 #include "track/track_regions.h"
 #include "wattmeter/tracker.h"
@@ -55,7 +56,9 @@ struct wm_tracker {
     struct wm_tree *tree;
     struct wm_account *account;
     struct wm_launch *launch; /* of a command only */
-    struct wm_batch *batch;   /* the runs of a command that is run back to back, or NULL */
+    uint32_t wanted_events;   /* of a command, by enum wm_event */
+    struct wm_events events;
+    struct wm_batch *batch; /* the runs of a command that is run back to back, or NULL */
     struct wm_recorder *recorder;
     struct wm_analysis *analysis;
     struct wm_recording *live;        /* the ticks for a view, NULL: nobody has asked */

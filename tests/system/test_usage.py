@@ -184,6 +184,27 @@ def _(folder):
     assert single["user"] + single["system"] > 0 and batch["user"] + batch["system"] > 0
 
 
+@case("an event is counted, or one note says why it is not")
+def _(folder):
+    program = "os.sched_setaffinity(0, os.sched_getaffinity(0)); work(sys.argv[1])"
+    ran = report(tap.sys.executable, "-S", "-c", WORK + program, folder,
+                 options=("--events", "cycles,instructions,cpu-migrations"))
+    counted = ran.get("events", {})
+    notes = [note for note in ran["remarks"] if note.startswith("events: ")]
+    print("#", counted, notes)
+    for name in "cycles", "instructions", "cpu-migrations":
+        assert name in counted or name in notes[0], (counted, notes)
+    assert len(notes) <= 1, notes
+    assert all(counted[name] > 1e6 for name in counted if name != "cpu-migrations"), counted
+    ran = wattmeter("run", "--events", "cycles,nonsense", "--", "true")
+    assert ran.returncode == 2 and ran.stderr.count("\n") == 1, ran
+    assert "events: 'nonsense' is no event: cycles, " in ran.stderr, ran.stderr
+    ran = json.loads(wattmeter("run", "--json", "-r", 2, "--prepare", "true", "--events",
+                               "cycles,instructions,cpu-migrations", "--", "true").stdout)
+    assert ("cycles_values" in ran["results"][0]) == ("cycles" in counted), ran
+    assert len([note for note in ran["notes"] if note.startswith("events: ")]) == len(notes), ran
+
+
 @case("what was not started has none, and says why")
 def _(folder):
     sleeper = subprocess.Popen(["sleep", "300"])

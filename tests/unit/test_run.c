@@ -74,6 +74,8 @@ static void test_result_round_trip(void **state)
                                        .read_bytes = { true, 1e15 },
                                        .note = "some",
                                        .io_note = "none" };
+    result.events[WM_EVENT_INSTRUCTIONS] = (struct wm_known) { true, 123456789012 };
+    snprintf(result.events_note, sizeof(result.events_note), "cycles: none");
     snprintf(result.recording_trouble, sizeof(result.recording_trouble), "x: disk full");
     result.missed_ticks = UINT64_MAX;
     result.lost_ticks = INT64_MAX;
@@ -96,6 +98,9 @@ static void test_result_round_trip(void **state)
     assert_true(again.usage.read_bytes.number == 1e15);
     assert_string_equal(again.usage.note, "some");
     assert_string_equal(again.usage.io_note, "none");
+    assert_false(again.events[WM_EVENT_CYCLES].known);
+    assert_true(again.events[WM_EVENT_INSTRUCTIONS].number == 123456789012);
+    assert_string_equal(again.events_note, "cycles: none");
     assert_string_equal(again.memory_note, result.memory_note);
     assert_string_equal(again.regions_note, result.regions_note);
     assert_string_equal(again.recording_trouble, result.recording_trouble);

@@ -26,6 +26,9 @@
         key, label, label, unit, false, true                                               \
     }
 
+#define EVENT(id, name)                                                                    \
+    [WM_REPEAT_EVENTS + WM_EVENT_##id] = SHOWN(name, name, name, WM_UNIT_COUNT),
+
 static const struct wm_repeat_kind kinds[] = {
     [WM_REPEAT_TIME] = COMPARED("time", "Time", "time", WM_UNIT_SECONDS),
     [WM_REPEAT_USER] = SHOWN("user_time", "User", "user time", WM_UNIT_SECONDS),
@@ -45,7 +48,19 @@ static const struct wm_repeat_kind kinds[] = {
     [WM_REPEAT_STORAGE_READ] = DETAIL("storage_read_bytes", "Storage read", WM_UNIT_BYTES),
     [WM_REPEAT_STORAGE_WRITTEN] =
         DETAIL("storage_written_bytes", "Storage write", WM_UNIT_BYTES),
+    WM_EVENT_LIST(EVENT)
 };
+
+bool wm_repeat_is_left_out(const struct wm_repeat *repeat, enum wm_repeat_metric metric)
+{
+    if (metric < WM_REPEAT_EVENTS)
+        return false;
+    for (size_t i = 0; i < repeat->count; i++) {
+        if (wm_repeat_summary(&repeat->commands[i], metric).of.count > 0)
+            return false;
+    }
+    return true;
+}
 
 const struct wm_repeat_kind *wm_repeat_kind(enum wm_repeat_metric metric)
 {
@@ -275,10 +290,15 @@ static int add_times(struct wm_repeat_one *one, const struct wm_repeat_run *run,
 }
 
 /* Says once of each command that it leaves processes behind, which take turns with the next
- * runs. */
-static bool note_survivors(struct wm_repeat *repeat, struct wm_repeat_one *one,
-                           const struct wm_report *report)
+ * runs; and of all together what perf did not count. */
+static bool note_run(struct wm_repeat *repeat, struct wm_repeat_one *one,
+                     const struct wm_report *report)
 {
+    if (report->result.events_note[0] && !repeat->has_events_note) {
+        repeat->has_events_note = true;
+        if (wm_remarks_add(&repeat->remarks, "events: %s", report->result.events_note) < 0)
+            return false;
+    }
     if (one->has_survivors || !report->result.survivors_note[0])
         return true;
     one->has_survivors = true;
@@ -299,7 +319,7 @@ int wm_repeat_add_run(struct wm_repeat *repeat, size_t command,
         is_taken = take_figure(one, run->report, m, &sample);
     if (run->batch_count > 0)
         take_runs(run, &sample);
-    is_taken = is_taken && note_survivors(repeat, one, run->report);
+    is_taken = is_taken && note_run(repeat, one, run->report);
     for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS && !is_shell; m++) {
         double shell = shell_mean(repeat, m);
         subtract(&sample.values[m], shell);

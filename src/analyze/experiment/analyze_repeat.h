@@ -31,7 +31,8 @@ enum wm_repeat_metric {
     WM_REPEAT_WRITTEN,
     WM_REPEAT_STORAGE_READ,
     WM_REPEAT_STORAGE_WRITTEN,
-    WM_REPEAT_METRICS,
+    WM_REPEAT_EVENTS, /* the first of enum wm_event */
+    WM_REPEAT_METRICS = WM_REPEAT_EVENTS + WM_EVENTS,
 };
 
 struct wm_repeat_kind {
@@ -76,7 +77,11 @@ struct wm_repeat {
     size_t count, room;
     struct wm_repeat_one shell;
     struct wm_remarks remarks;
+    bool has_events_note; /* among the remarks */
 };
+
+/* Of an event, whether no command has it. */
+bool wm_repeat_is_left_out(const struct wm_repeat *repeat, enum wm_repeat_metric metric);
 
 /* The runs of a batch; 1 where they are single ones. */
 size_t wm_repeat_runs(const struct wm_repeat_one *one);

@@ -140,6 +140,7 @@ static const struct wm_member result_members[] = {
     { USAGE(storage_written_bytes), .is_whole = true },
     { USAGE_TEXT("usage_note", note) },
     { USAGE_TEXT("io_note", io_note) },
+    { RESULT_TEXT(events_note) },
     { RESULT_TEXT(memory_note) },
     { RESULT_TEXT(survivors_note) },
     { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },
@@ -166,6 +167,33 @@ static const struct wm_member result_members[] = {
 
 static const struct wm_members results = { result_members, COUNT(result_members),
                                            sizeof(struct wm_result) };
+
+#define EVENT(id, name)                                                                    \
+    { .key = name,                                                                         \
+      .slot = offsetof(struct wm_result, events[WM_EVENT_##id]),                           \
+      .type = WM_MEMBER_KNOWN,                                                             \
+      .is_whole = true },
+
+static const struct wm_member event_members[] = { WM_EVENT_LIST(EVENT) };
+
+#undef EVENT
+
+static const struct wm_members events = { event_members, COUNT(event_members),
+                                          sizeof(struct wm_result) };
+
+const char *wm_event_name(size_t event)
+{
+    return event_members[event].key;
+}
+
+static bool has_events(const struct wm_result *result)
+{
+    for (size_t i = 0; i < WM_EVENTS; i++) {
+        if (result->events[i].known)
+            return true;
+    }
+    return false;
+}
 
 void wm_run_release(struct wm_run *run)
 {
@@ -200,6 +228,8 @@ int wm_result_to_json(const struct wm_result *result, char **ret_text, struct wm
 {
     json_t *object = wm_members_json(&results, result);
 
+    if (has_events(result))
+        wm_json_set(&object, "events", wm_members_json(&events, result));
     if (result->metrics.count > 0 || result->metrics.note[0])
         wm_json_set(&object, "metrics", wm_metrics_json(&result->metrics));
     return print(object, ret_text, err);
@@ -243,6 +273,9 @@ int wm_result_from_json(const char *text, struct wm_result *ret_result,
     if (status < 0)
         return status;
     status = wm_members_read(&results, object, "result", &result, err);
+    if (status == WM_OK && json_object_get(object, "events"))
+        status = wm_members_read(&events, json_object_get(object, "events"), "events",
+                                 &result, err);
     if (status == WM_OK)
         status =
             wm_metrics_from_json(json_object_get(object, "metrics"), &result.metrics, err);

@@ -108,6 +108,31 @@ struct wm_usage {
     char io_note[128]; /* why the bytes are not known */
 };
 
+/* Each event that can be counted, by perf's name for it. */
+#define WM_EVENT_LIST(EVENT)                                                               \
+    EVENT(CYCLES, "cycles")                                                                \
+    EVENT(REF_CYCLES, "ref-cycles")                                                        \
+    EVENT(INSTRUCTIONS, "instructions")                                                    \
+    EVENT(BRANCHES, "branches")                                                            \
+    EVENT(BRANCH_MISSES, "branch-misses")                                                  \
+    EVENT(CACHE_REFERENCES, "cache-references")                                            \
+    EVENT(CACHE_MISSES, "cache-misses")                                                    \
+    EVENT(L1_LOADS, "L1-dcache-loads")                                                     \
+    EVENT(L1_LOAD_MISSES, "L1-dcache-load-misses")                                         \
+    EVENT(LLC_LOADS, "LLC-loads")                                                          \
+    EVENT(LLC_LOAD_MISSES, "LLC-load-misses")                                              \
+    EVENT(DTLB_LOAD_MISSES, "dTLB-load-misses")                                            \
+    EVENT(CPU_MIGRATIONS, "cpu-migrations")
+
+enum wm_event {
+#define EVENT(id, name) WM_EVENT_##id,
+    WM_EVENT_LIST(EVENT)
+#undef EVENT
+        WM_EVENTS,
+};
+
+const char *wm_event_name(size_t event);
+
 struct wm_result {
     int64_t end_ns; /* CLOCK_MONOTONIC when the target ended or tracking stopped */
     struct wm_known exit_status; /* of one that was not killed */
@@ -116,9 +141,11 @@ struct wm_result {
     char cpu_method[160]; /* how cpu_* were had: "perf task-clock, inherited" */
     char cpu_note[128];   /* why cpu_* are lower bounds; empty if they are exact */
     struct wm_usage usage;
-    char memory_note[192];          /* what is uncertain about memory; empty if nothing */
-    char survivors_note[256];       /* of what runs on when the target has ended */
-    struct wm_known peak_rss_bytes; /* the kernel's high-water mark of one process */
+    struct wm_known events[WM_EVENTS];
+    char events_note[256]; /* why some that were asked for are missing, or less certain */
+    char memory_note[192]; /* what is uncertain about memory; empty if nothing */
+    char survivors_note[256];             /* of what runs on when the target has ended */
+    struct wm_known peak_rss_bytes;       /* the kernel's high-water mark of one process */
     struct wm_known peak_rss_bound_bytes; /* no process was larger */
     bool peak_rss_is_main; /* the process of peak_rss_bytes was the main one */
 

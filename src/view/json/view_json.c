@@ -214,6 +214,7 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
     wm_json_figures(&root, WM_REPORT_RUN, report, "context_switches.");
     wm_json_figures(&root, WM_REPORT_RUN, report, "page_faults.");
     wm_json_figures(&root, WM_REPORT_RUN, report, "io.");
+    wm_json_figures(&root, WM_REPORT_RUN, report, "events.");
     wm_json_energy(&root);
     put_gpus(&root);
     wm_json_figures(&root, WM_REPORT_RUN, report, "temperature.");

@@ -93,7 +93,7 @@ static json_t *memory_json(const struct wm_repeat_one *one)
     return array;
 }
 
-static json_t *result_json(const struct wm_repeat_one *one)
+static json_t *result_json(const struct wm_repeat *repeat, const struct wm_repeat_one *one)
 {
     const struct wm_repeat_summary time = wm_repeat_summary(one, WM_REPEAT_TIME);
     const struct wm_repeat_summary user = wm_repeat_summary(one, WM_REPEAT_USER);
@@ -116,8 +116,10 @@ static json_t *result_json(const struct wm_repeat_one *one)
     wm_json_set(&object, "command_line", wm_text_json(one->command));
     wm_json_set(&object, "repeats", json_integer((json_int_t)one->sample_count));
     wm_json_set(&object, "runs_per_repeat", json_integer((json_int_t)wm_repeat_runs(one)));
-    for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++)
-        put_metric(&object, one, m);
+    for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
+        if (!wm_repeat_is_left_out(repeat, m))
+            put_metric(&object, one, m);
+    }
     return object;
 }
 
@@ -166,7 +168,7 @@ json_t *wm_view_repeat_json(const struct wm_repeat *repeat)
 
     for (size_t i = 0; i < repeat->count; i++) {
         if (repeat->commands[i].sample_count > 0)
-            wm_json_add(&results, result_json(&repeat->commands[i]));
+            wm_json_add(&results, result_json(repeat, &repeat->commands[i]));
     }
     for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
         wm_json_add(&notes, wm_text_json(note));

@@ -107,13 +107,16 @@ static void print_figure(const struct text *text, const struct wm_repeat_one *on
 {
     const struct wm_repeat_summary sum = wm_repeat_summary(one, metric);
     double off = sum.has_interval ? (sum.high - sum.low) / 2 : 0;
+    const char *label = wm_repeat_kind(metric)->label;
     char interval[3 * WM_QUANTITY_SIZE];
     FILE *out = text->out;
 
     if (sum.of.count == 0 && (metric != WM_REPEAT_ENERGY || !one->why[metric]))
         return;
     fputs("   ", out);
-    wm_view_left(out, wm_repeat_kind(metric)->label, KEY_COLUMNS);
+    wm_view_left(out, label, KEY_COLUMNS);
+    if (wm_view_width(label) >= KEY_COLUMNS)
+        fputc(' ', out);
     if (sum.of.count == 0) {
         fprintf(out, "n/a (%s)\n", one->why[metric]);
         return;

@@ -97,7 +97,8 @@ static void put_csv_number(bool is_known, double number, FILE *out)
         fputs(text, out);
 }
 
-static void put_csv_row(const struct wm_repeat_one *one, FILE *out)
+static void put_csv_row(const struct wm_repeat *repeat, const struct wm_repeat_one *one,
+                        FILE *out)
 {
     const struct wm_repeat_summary time = wm_repeat_summary(one, WM_REPEAT_TIME);
     const struct wm_repeat_summary user = wm_repeat_summary(one, WM_REPEAT_USER);
@@ -113,6 +114,8 @@ static void put_csv_row(const struct wm_repeat_one *one, FILE *out)
     put_csv_number(true, time.of.max, out);
     for (enum wm_repeat_metric m = WM_REPEAT_CPU_TIME; m < WM_REPEAT_METRICS; m++) {
         const struct wm_repeat_summary sum = wm_repeat_summary(one, m);
+        if (wm_repeat_is_left_out(repeat, m))
+            continue;
         put_csv_number(sum.of.count > 0, sum.of.mean, out);
         put_csv_number(sum.of.count > 1, sum.of.std, out);
         put_csv_number(sum.has_interval, sum.low, out);
@@ -131,7 +134,8 @@ void wm_view_repeat_csv(const struct wm_repeat *repeat, FILE *out)
     fputs("command,mean,stddev,median,user,system,min,max", out);
     for (enum wm_repeat_metric m = WM_REPEAT_CPU_TIME; m < WM_REPEAT_METRICS; m++) {
         const char *key = wm_repeat_kind(m)->key;
-        fprintf(out, ",%s_mean,%s_stddev,%s_low,%s_high", key, key, key, key);
+        if (!wm_repeat_is_left_out(repeat, m))
+            fprintf(out, ",%s_mean,%s_stddev,%s_low,%s_high", key, key, key, key);
     }
     for (size_t i = 0; repeat->count > 0 && repeat->commands[0].parameters[i]; i += 2) {
         fputs(",parameter_", out);
@@ -140,6 +144,6 @@ void wm_view_repeat_csv(const struct wm_repeat *repeat, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < repeat->count; i++) {
         if (repeat->commands[i].sample_count > 0)
-            put_csv_row(&repeat->commands[i], out);
+            put_csv_row(repeat, &repeat->commands[i], out);
     }
 }

@@ -265,6 +265,21 @@ static void print_figures(const struct wm_text_view *view)
     }
 }
 
+/* What perf has counted, where somebody asked for it. */
+static void print_events(const struct wm_text_view *view)
+{
+    const struct wm_result *result = &view->report->result;
+    const char *label = "Events";
+
+    for (size_t i = 0; i < WM_EVENTS; i++) {
+        if (!result->events[i].known)
+            continue;
+        const struct wm_value count = wm_value_known(result->events[i].number);
+        wm_line_print(view, label, wm_line_count(&count).text, wm_event_name(i));
+        label = "";
+    }
+}
+
 /* What else went on, without which the figures above may be misread. */
 static void print_machine(const struct wm_text_view *view)
 {
@@ -505,10 +520,12 @@ void wm_view_text(const struct wm_report *report, const struct wm_units *units, 
     print_exit(&view);
     if (units->verbosity > 0) {
         print_figures(&view);
+        print_events(&view);
         print_machine(&view);
         print_sources(&view);
     } else {
         wm_line_brief(&view);
+        print_events(&view);
     }
     print_notes(&view);
     print_processes(&view);
