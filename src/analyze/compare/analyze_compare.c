@@ -350,6 +350,8 @@ const char *wm_compare_item_name(unsigned item)
 
 bool wm_compare_item_matters(unsigned item)
 {
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+
     switch (item) {
     case WM_MAIN_RAM:
     case WM_DESCENDANTS_RAM:
@@ -359,8 +361,9 @@ bool wm_compare_item_matters(unsigned item)
     case WM_COMBINED_GPU_RAM:
         return true;
     default:
-        return item >= WM_COMPARE_FIGURES &&
-               wm_compare_item_row(item)->unit != WM_UNIT_PERCENT;
+        return row && (row->unit == WM_UNIT_TIME || row->unit == WM_UNIT_SECONDS ||
+                       row->unit == WM_UNIT_JOULES || row->unit == WM_UNIT_RAM ||
+                       row->unit == WM_UNIT_GPU_RAM);
     }
 }
 
