@@ -271,7 +271,7 @@ static void test_claims(void **state)
         { "pairs, skewed", 0, 0.03, SKEWED, 0, 0, 20, true },
         { "pairs, very skewed", 0, 0.1, VERY_SKEWED, 0, 0, 10, true },
         { "pairs, drifting 5 % a minute", 0, 0.03, NORMAL, 0.05, 0, 6, true },
-        { "pairs, drifting 5 % a minute", 0, 0.003, NORMAL, 0.05, 0, 20, true },
+        { "pairs, drifting 5 % a minute", 0, 0.03, NORMAL, 0.05, 0, 20, true },
         { "pairs, first run slow", 0, 0.03, NORMAL, 0, 0.5, 6, true },
         { "pairs, first run slow", 0, 0.03, NORMAL, 0, 0.5, 20, true },
         { "pairs, all of it", 0, 0.03, SKEWED, 0.05, 0.5, 20, true },

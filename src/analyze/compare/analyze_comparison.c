@@ -443,16 +443,14 @@ static int name_sessions(struct wm_comparison *comparison)
 }
 
 /* The commands of one file are compared with the first of them; those of several each with
- * its like in the first file, or with all of that. */
+ * its like in the first file, or with the first there is. */
 static void find_references(struct wm_comparison *comparison)
 {
-    bool is_one = sessions_of(comparison, 0) == 1;
-
     for (size_t i = 0; i < comparison->count; i++) {
         struct wm_compare_session *session = &comparison->sessions[i];
         const char *command = command_of(&session->runs[0]);
-        session->reference = is_one || comparison->file_count == 1 ? 0 : i;
-        for (size_t r = 0; session->file > 0 && !is_one && r < i; r++) {
+        session->reference = session->file == 0 && comparison->file_count > 1 ? i : 0;
+        for (size_t r = 0; session->file > 0 && r < i; r++) {
             const struct wm_compare_session *other = &comparison->sessions[r];
             if (other->file == 0 && strcmp(command_of(&other->runs[0]), command) == 0)
                 session->reference = r;
