@@ -270,16 +270,6 @@ bool wm_compare_has(const struct wm_compare *compare, const struct wm_compare_gr
     return false;
 }
 
-bool wm_compare_is_in_all(const struct wm_compare *compare,
-                          const struct wm_compare_group *group)
-{
-    for (size_t i = 0; i < compare->session_count; i++) {
-        if (!wm_compare_has(compare, group, i))
-            return false;
-    }
-    return true;
-}
-
 const struct wm_figure_row *wm_compare_item_row(unsigned item)
 {
     const struct wm_figure_row *row = NULL;

@@ -99,10 +99,6 @@ bool wm_compare_is_pair(const struct wm_compare_run *one,
 bool wm_compare_has(const struct wm_compare *compare, const struct wm_compare_group *group,
                     size_t session);
 
-/* Whether each session has one. */
-bool wm_compare_is_in_all(const struct wm_compare *compare,
-                          const struct wm_compare_group *group);
-
 /* A figure of one session beside that of its reference. */
 struct wm_compare_cell {
     struct wm_known value; /* the median of its runs */

@@ -213,6 +213,17 @@ static int join_stem(struct wm_compare *compare, struct candidate *candidates, s
     return status;
 }
 
+/* Whether each session has a block of the group. */
+static bool is_in_all(const struct wm_compare *compare,
+                      const struct wm_compare_group *group)
+{
+    for (size_t i = 0; i < compare->session_count; i++) {
+        if (!wm_compare_has(compare, group, i))
+            return false;
+    }
+    return true;
+}
+
 static int join_lines(struct wm_compare *compare, const struct place *firsts,
                       struct candidate *candidates, struct wm_error *err)
 {
@@ -220,7 +231,7 @@ static int join_lines(struct wm_compare *compare, const struct place *firsts,
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->group_count; i++) {
-        if (firsts[i].has_line && !wm_compare_is_in_all(compare, &compare->groups[i]))
+        if (firsts[i].has_line && !is_in_all(compare, &compare->groups[i]))
             candidates[count++] = (struct candidate) { firsts[i], &compare->groups[i] };
     }
     qsort(candidates, count, sizeof(*candidates), by_stem);

@@ -273,7 +273,8 @@ static int load(struct wm_comparison *comparison, const char *name,
     int status = check_pickle(input->tracking, err);
 
     if (status == WM_OK && input->run == WM_ALL_RUNS) {
-        count = count_runs(input->tracking);
+        /* Calls of files are those of one run. */
+        count = input->sub_tracking_count > 0 ? 1 : count_runs(input->tracking);
         one.run = WM_LAST_RUN;
     }
     for (size_t i = 0; i < count && status == WM_OK; i++) {
