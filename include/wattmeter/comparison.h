@@ -54,7 +54,7 @@ WM_API void wm_comparison_free(struct wm_comparison *comparison);
 WM_API int wm_comparison_add(struct wm_comparison *comparison, const char *name,
                              const char *path, struct wm_error *err);
 
-/* In place of a run: all of them. */
+/* In place of a run: all of a file; the newest of a database. */
 #define WM_ALL_RUNS ((size_t)-2)
 
 /* The same with the calls of sub-tracking files, or of one run. */

@@ -123,13 +123,14 @@ static int check_pickle(const char *path, struct wm_error *err)
                    wm_text_path(path));
 }
 
-/* 1 as well of what is no recording. The segments of an AIPowerMeter folder are one. */
+/* 1 as well of what is no recording. The segments of an AIPowerMeter folder are one run; a
+ * database has those of all programs. */
 static size_t count_runs(const char *path)
 {
     struct wm_recording *recording;
     struct stat found;
 
-    if ((stat(path, &found) == 0 && S_ISDIR(found.st_mode)) ||
+    if (wm_recording_is_url(path) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) ||
         wm_recording_open_any(path, WM_LAST_RUN, &recording, NULL) < 0)
         return 1;
     size_t count = wm_recording_run_count(recording);
