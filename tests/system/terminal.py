@@ -28,8 +28,10 @@ class Terminal:
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
 
     def tmux(self, *arguments):
+        # What a shell says, and what it does when a command of its is interrupted, is bash's.
         return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True,
-                              text=True, env=tap.environment(TERM="xterm", LC_ALL="C.UTF-8")).stdout
+                              text=True, env=tap.environment(TERM="xterm", LC_ALL="C.UTF-8",
+                                                  SHELL="/bin/bash")).stdout
 
     def type(self, *keys):
         self.tmux("send-keys", *keys)

@@ -242,7 +242,7 @@ BAD = (
     (("-r", 3, "-L", "=1", "true"), 2, "it is no NAME=a,b,c"),
     (("-r", 3, "-L", "n=9..1", "echo {n}"), 2, "a range has 1 to 1000 numbers"),
     (("-r", 3, "--prepare", "false", "true"), 1, "--prepare: false ended with status 1"),
-    (("-r", 3, "--setup", "no-such-command", "true"), 1, "--setup: no-such-command: No such file"),
+    (("-r", 3, "--setup", "no-such-command", "true"), 1, "--setup: no-such-command: "),
     (("-r", 3, "--prepare", "a", "--prepare", "b", "--vs", "c", "--vs", "d", "true"), 2, "--prepare is given once"),
     (("-r", 3, "--shell", "sh '", "true"), 2, "--shell: sh ': a single quote is not closed"),
     (("-r", 3, "--shell", " ", "true"), 2, "--shell:  : there is no command in it"),
