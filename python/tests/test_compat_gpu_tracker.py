@@ -93,15 +93,17 @@ def test_to_json_has_the_structure_of_the_documents():
     tracker = gput.Tracker(
         ram_unit="megabytes", gpu_ram_unit="megabytes", time_unit="seconds"
     )
+    begun = time.monotonic()
     tracker.start()
     example_function()
     tracker.stop()
+    most = time.monotonic() - begun
     tree = tracker.to_json()
     wanted = json.loads((DATA / "tracker.json").read_text())
     assert keys_of(tree) == keys_of(wanted)
     assert list(tree["max_ram"]) == list(wanted["max_ram"])
     assert tree == asdict(tracker.resource_usage)
-    assert tree["compute_time"]["time"] == pytest.approx(0.15, abs=0.1)
+    assert 0.05 < tree["compute_time"]["time"] <= most
     main = tree["max_ram"]["main"]
     assert main["total_rss"] > main["private_rss"] > 1
     json.dumps(tree, allow_nan=False)
@@ -146,12 +148,16 @@ def test_an_exception_leaves_the_results():
 
 def test_another_process(caplog):
     sleeper = subprocess.Popen(["sleep", "10"])
+    before = time.monotonic()
     with gput.Tracker(process_id=sleeper.pid, sleep_time=0.1, time_unit="seconds") as t:
+        begun = time.monotonic()
         time.sleep(0.2)
+        lived = time.monotonic() - begun
         sleeper.kill()
         sleeper.wait()
+        ended = time.monotonic()
         time.sleep(0.3)
-    assert 0.15 < t.resource_usage.compute_time.time < 0.45
+    assert lived < t.resource_usage.compute_time.time < ended - before
     assert t.resource_usage.cpu_utilization.main_n_threads == 1
 
     with gput.Tracker(process_id=sleeper.pid) as t:

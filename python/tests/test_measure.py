@@ -13,9 +13,10 @@ from wattmeter._report import Figure, total
 
 def test_a_snippet(fake_gpus):
     fake_gpus("constant")
+    begun = time.monotonic()
     with wattmeter.measure() as m:
         time.sleep(0.25)
-    assert m.seconds == pytest.approx(0.25, rel=0.5)
+    assert 0.25 <= m.seconds <= time.monotonic() - begun
     assert m.gpu.origin == "simulated" and float(m.gpu) > 0
     assert m.gpu.low <= m.gpu.value <= m.gpu.high
     assert float(m.energy) >= float(m.gpu)

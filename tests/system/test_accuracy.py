@@ -42,17 +42,16 @@ def _(folder):
     whole = time.monotonic() - begin
     told = tap.json.loads(output.read_text())["compute_time"]
     assert told["unit"] == "seconds"
-    near(told["time"], 1.2, 0.010, "compute time")
-
     # What is left over is our own start and end, and the machine's mood.
-    assert whole - told["time"] < 0.1, whole
+    assert 1.2 <= told["time"] < whole < told["time"] + 5, (told, whole)
 
 
 @case("true has true figures, none of them 0")
 def _(folder):
+    begun = time.monotonic()
     r = report("true")
-    assert 0.0001 < r["compute_time"]["time"] < 0.05, r["compute_time"]
-    assert 0.0001 < r["cpu_time"]["total"] < 0.02, r["cpu_time"]
+    assert 0.0001 < r["compute_time"]["time"] < time.monotonic() - begun, r["compute_time"]
+    assert 0.0001 < r["cpu_time"]["total"] < 0.1, r["cpu_time"]
 
     assert r["max_ram"]["main"]["total_rss"] >= 100e3, r["max_ram"]
     assert r["max_ram"]["combined"]["total_rss"] < 20e6, r["max_ram"]

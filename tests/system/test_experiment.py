@@ -62,10 +62,13 @@ def machine(folder):
 
 
 def run_once(folder, target, env, *options, name="resnet"):
+    """How long it took, seen from outside."""
     metrics = folder / "metrics.jsonl"
+    begun = time.monotonic()
     done = wattmeter("run", "-q", "-i", "20ms", "--experiment", target, "--name", name,
                      "--metrics", metrics, *options, "--", "python3", "-c", WORK, metrics, env=env)
     assert done.returncode == 0 and done.stderr == "", done
+    return time.monotonic() - begun
 
 
 def ask(*words, env=None):
@@ -78,13 +81,13 @@ def figure(verb, target, metric, *options):
     return ask(verb, target, "resnet", metric, *options)
 
 
-def check_figures(target):
-    """What holds wherever the two runs are kept."""
+def check_figures(target, took):
+    """What holds wherever the two runs are kept, which took so long together."""
     for metric, watts in (("energy", WATTS), ("cpu_energy", CPU_WATTS), ("gpu_energy", GPU_WATTS),
                           ("gpu0_energy", GPU_WATTS), ("power", WATTS)):
         total = figure("total", target, metric)
         assert total["unit"] == "J", total
-        assert 3.0 < total["seconds"] < 4.5, total  # and not the pause between the two
+        assert 3.0 < total["seconds"] < took, total  # and not the pause between the two
         near(total["value"], watts * total["seconds"], 0.06 * watts * total["seconds"], metric)
         average = figure("average", target, metric)
         assert average["unit"] == "W", average
@@ -98,8 +101,8 @@ def check_figures(target):
 
     assert figure("max", target, "accuracy")["value"] == 0.8
     mean = figure("average", target, "epoch")
-    near(mean["value"], 2, 0.02)
-    near(mean["seconds"], 2, 0.15)  # twice from the first to the third
+    near(mean["value"], 2, 0.2)
+    assert 2 <= mean["seconds"] + 0.01 < took, mean  # twice from the first to the third
 
 
 @case("two runs in an SQLite file: list, show, totals, averages, parts; as `report` has them")
@@ -107,10 +110,10 @@ def _(folder):
     target = folder / "r.sqlite"
     (folder / "card.json").write_text('{"parameters": 1e6, "macs": 5e9, "passes": 3, "input_size": [1, 3, 8]}')
     with machine(folder) as env:
-        run_once(folder, target, env, "--description", "ours")
+        took = run_once(folder, target, env, "--description", "ours")
         time.sleep(1.2)
-        run_once(folder, target, env, "--model-card", folder / "card.json")
-    check_figures(target)
+        took += run_once(folder, target, env, "--model-card", folder / "card.json")
+    check_figures(target, took)
 
     assert [(e["name"], e["runs"], e["description"]) for e in ask("list", target)["experiments"]] == [
         ("resnet", 2, "ours")]
@@ -148,13 +151,13 @@ def _(folder):
 def _(folder):
     target = f"{folder}/results/"
     with machine(folder) as env:
-        run_once(folder, target, env)
+        took = run_once(folder, target, env)
         time.sleep(1.2)
-        run_once(folder, target, env)
+        took += run_once(folder, target, env)
         done = wattmeter("run", "-q", "-i", "20ms", "--experiment", target, "--name", "other one",
                          "--", "sleep", "0.2", env=env)
         assert done.returncode == 0, done
-    check_figures(target)
+    check_figures(target, took)
     assert [(e["name"], e["runs"]) for e in ask("list", target)["experiments"]] == [
         ("resnet", 2), ("other one", 1)]
     shown = ask("show", target, "resnet")
@@ -183,10 +186,10 @@ def _(folder):
     try:
         target = server.new_database("experiments")
         with machine(folder) as env:
-            run_once(folder, target, env)
+            took = run_once(folder, target, env)
             time.sleep(1.2)
-            run_once(folder, target, env)
-        check_figures(target)
+            took += run_once(folder, target, env)
+        check_figures(target, took)
         assert [(e["name"], e["runs"]) for e in ask("list", target)["experiments"]] == [("resnet", 2)]
         assert server.sql("SELECT name, count(*), max(value) FROM wattmeter.metric"
                           " GROUP BY name ORDER BY name", "experiments") == "accuracy|6|0.8\nepoch|6|3"
@@ -316,7 +319,7 @@ def _(folder):
 @case("a lost GPU and a killed run are told of, and how sure the figures are")
 def _(folder):
     target = folder / "e.sqlite"
-    (folder / "gpus.json").write_text('{"gpus": [{"power": 300, "lost_at": 1.2}]}')
+    (folder / "gpus.json").write_text('{"gpus": [{"power": 300, "lost_at": 5}]}')
     (folder / "empty").mkdir()
     assert "no experiment" in wattmeter("experiment", "list", folder / "empty").stdout
     env = tap.environment(WATTMETER_SYSFS=str(folder / "none"), FAKE_NVML_SCENARIO=str(folder / "gpus.json"),
@@ -329,7 +332,7 @@ def _(folder):
     part = figure("total", target, "gpu_energy", "--from", "0.2")
     assert part["uncertainty_percent"] is None and "whole" in part["why"]["uncertainty_percent"], part
 
-    assert wattmeter(*words, "--", "sleep", "2", env=env).returncode == 0
+    assert wattmeter(*words, "--", "sleep", "6", env=env).returncode == 0
     told = figure("total", target, "gpu_energy")
     assert told["uncertainty_percent"] is None and told["missing_seconds"] > 0.5, told
     shown = wattmeter("experiment", "show", target, "resnet").stdout

@@ -151,7 +151,7 @@ def _(folder):
     for i in range(20):
         r = report("sh", "-c", "exit 3", options=("-i", "1h"))
         assert r["exit"]["status"] == 3 and r["tool"]["ticks"] >= 2, r["exit"]
-        assert 0 < r["compute_time"]["time"] < 1
+        assert 0 < r["compute_time"]["time"] < 60  # and not an hour
 
 
 @case("attach to a process that is not there, or ends at once")
@@ -240,7 +240,7 @@ def _(folder):
                              "sleep", "3")
             assert done.returncode == 1 and name in done.stderr, done
             r = tap.json.loads(output.read_text())
-            near(r["compute_time"]["time"], 3, 0.05)
+            assert 3 <= r["compute_time"]["time"] < 60, r["compute_time"]
             assert "recording" in r and r["recording"]["trouble"], r.get("recording")
             assert len(done.stderr.splitlines()) <= 2, done.stderr
             text = wattmeter("report", disk / name)

@@ -458,7 +458,7 @@ def _(folder):
         done = wattmeter("run", "--json", "-o", output, "-i", "50ms", "--", "sleep", "2.5", env=fake(scenario))
         assert done.returncode == 0, done
         r = tap.json.loads(output.read_text())
-        assert 2.5 <= r["compute_time"]["time"] < 5, r["compute_time"]
+        assert 2.5 <= r["compute_time"]["time"] < 60, r["compute_time"]
         assert r["gpus"], r["sources"]
 
 
