@@ -322,9 +322,9 @@ def _(folder):
 
 @case("a killed guardian is started again, and puts back what the first one knew")
 def _(folder):
-    machine = Machine(folder)
-    session = machine.start("run", "-q", "--cap", "250W", "--", "sleep", "200")
-    wait_for(lambda: machine.get() == 250, "the cap")
+    machine, ready = Machine(folder), folder / "ready"
+    session = machine.start("run", "-q", "--cap", "250W", "--", "sh", "-c", f": >{ready}; exec sleep 200")
+    wait_for(ready.exists, "the command, whose cap is set")
     for _ in range(3):
         # With the process that forks it, which is called the same.
         old = wait_for(lambda: guardians(session.pid), "a guardian")
