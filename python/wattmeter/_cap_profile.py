@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # average do so over one second.
 _SETTLE = 0.2
 _SETTLE_MAX = 2.0
+_ATTEMPTS = 3
 
 
 class CapChoice(NamedTuple):
@@ -99,6 +100,18 @@ def _choice(search: _core.CapSearch, objective: str) -> CapChoice:
     )
 
 
+def _of_one_step(
+    step: Callable[[], Any], wait: Callable[[], Any], window: float, identity: str
+) -> tuple[float, float]:
+    """Seconds and joules. On a busy machine a driver may answer too late for a window."""
+    for _ in range(_ATTEMPTS):
+        with measure(gpus=identity) as taken:
+            steps = _run(step, wait, window)
+        if taken.gpu.value is not None and taken.seconds is not None:
+            return taken.seconds / steps, taken.gpu.value / steps
+    raise _core.Error("ENODEV", f"the GPU's energy is not known: {taken.gpu.why}")
+
+
 def power_cap_profiler(
     step: Callable[[], Any],
     *,
@@ -144,9 +157,5 @@ def power_cap_profiler(
             # The first one also warms the GPU up.
             _run(step, wait, min(_SETTLE * window, _SETTLE_MAX) if begun else window)
             begun = True
-            with measure(gpus=card.identity) as taken:
-                steps = _run(step, wait, window)
-            if taken.gpu.value is None or taken.seconds is None:
-                raise _core.Error("ENODEV", f"the GPU's energy is not known: {taken.gpu.why}")
-            search.add(watts, taken.seconds / steps, taken.gpu.value / steps)
+            search.add(watts, *_of_one_step(step, wait, window, card.identity))
     return _choice(search, objective)

@@ -141,7 +141,8 @@ def repeat(
     subprocess.CalledProcessError where a command fails, and what a function raises; the
     record then has the runs up to it.
     """
-    works: list[Any] = [work, *([vs] if _is_one(vs) else vs)]  # type: ignore[list-item]
+    others: Any = vs
+    works = [work, *([others] if _is_one(others) else others)]
     chosen = _names(works, names)
     if n < 1 or warmup < 0:
         raise ValueError("n is 1 at least, and warmup 0")

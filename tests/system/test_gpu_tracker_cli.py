@@ -761,7 +761,8 @@ def _(folder):
     def track(*words, env=env):
         done = gpu_tracker(folder, "-e", "sleep 0.5", "--st=0.1", "-f", "json", *words, env=env)
         assert done.returncode == 0, done
-        return json.loads(done.stdout.partition("\n")[2]), done.stderr
+        said = re.sub(r"(?m)^WARNING:root:late samples: .*\n", "", done.stderr)
+        return json.loads(done.stdout.partition("\n")[2]), said
 
     simulated = ("WARNING:root:The GPU numbers are SIMULATED: the driver says of 2 of 2 GPUs that "
                  "they are not real.\n")

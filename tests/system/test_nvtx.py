@@ -82,7 +82,7 @@ def _(folder):
     assert calls == expected, calls
     assert names["unfinished"]["unfinished"] == 1
     assert told["stray"] == 0 and told["lost"] == 0 and told["dropped"] == 0, told
-    assert names["decorated"]["time"]["min"] >= 0.002
+    assert names["decorated"]["time"]["min"] >= 0.002, names["decorated"]
     assert names["epoch"]["time"]["total"] >= 0.030
 
 
