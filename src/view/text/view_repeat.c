@@ -186,10 +186,10 @@ static void print_command(const struct text *text, size_t index)
     fputc('\n', text->out);
 }
 
-/* A ratio as a change in percent: 1.1 is "10.0"; or from 2 on as it is. */
-static struct wm_quantity change(double ratio)
+/* A ratio as a change in percent: 1.1 is "10.0"; or as it is. */
+static struct wm_quantity change(double ratio, bool is_times)
 {
-    return ratio >= 2 ? wm_view_number(ratio, 3) : wm_view_fixed(100 * fabs(ratio - 1), 1);
+    return is_times ? wm_view_number(ratio, 3) : wm_view_fixed(100 * fabs(ratio - 1), 1);
 }
 
 /* "B takes 12.3 % less energy than A", "B takes 2.5 times the energy of A". */
@@ -197,11 +197,11 @@ static void print_change(const struct text *text, double ratio, const char *cons
                          const char *what)
 {
     if (ratio >= 2)
-        fprintf(text->out, "%s takes %s times the %s of %s", names[0], change(ratio).text,
-                what, names[1]);
+        fprintf(text->out, "%s takes %s times the %s of %s", names[0],
+                change(ratio, true).text, what, names[1]);
     else
-        fprintf(text->out, "%s takes %s %% %s %s than %s", names[0], change(ratio).text,
-                ratio > 1 ? "more" : "less", what, names[1]);
+        fprintf(text->out, "%s takes %s %% %s %s than %s", names[0],
+                change(ratio, false).text, ratio > 1 ? "more" : "less", what, names[1]);
 }
 
 static void print_difference(const struct text *text, size_t index,
@@ -209,15 +209,15 @@ static void print_difference(const struct text *text, size_t index,
 {
     struct wm_runs_ratio ratio = wm_repeat_ratio(text->repeat, index, metric);
     const char *what = wm_repeat_kind(metric)->more;
-    bool is_up = ratio.ratio > 1;
+    bool is_up = ratio.ratio > 1, is_times = ratio.ratio >= 2;
     FILE *out = text->out;
 
     if (ratio.verdict == WM_RUNS_NOT_TESTED && ratio.ratio <= 0)
         return;
     if (ratio.verdict == WM_RUNS_SAME) {
         fprintf(out, "%s ~ %s in %s (95 %%: %s%s to %s%s %%, %zu pairs)\n", names[0],
-                names[1], what, ratio.low < 1 ? "-" : "+", change(ratio.low).text,
-                ratio.high < 1 ? "-" : "+", change(ratio.high).text, ratio.count);
+                names[1], what, ratio.low < 1 ? "-" : "+", change(ratio.low, false).text,
+                ratio.high < 1 ? "-" : "+", change(ratio.high, false).text, ratio.count);
         return;
     }
     print_change(text, ratio.ratio, names, what);
@@ -225,8 +225,8 @@ static void print_difference(const struct text *text, size_t index,
         fputs(" (not tested)\n", out);
     else
         fprintf(out, " (95 %%: %s to %s, %zu pairs)\n",
-                change(is_up ? ratio.low : ratio.high).text,
-                change(is_up ? ratio.high : ratio.low).text, ratio.count);
+                change(is_up ? ratio.low : ratio.high, is_times).text,
+                change(is_up ? ratio.high : ratio.low, is_times).text, ratio.count);
 }
 
 static void print_differences(const struct text *text)
