@@ -53,6 +53,7 @@ struct wm_recorder {
     struct wm_regions_part waiting;       /* regions that wait to be taken */
     struct wm_regions_part taken;         /* regions that are being written */
     bool stop;
+    bool is_failing; /* the last writing failed */
     int64_t last_ns; /* of the latest tick */
     uint64_t lost_ticks, lost_gaps, lost_regions;
     int64_t cpu_ns;          /* used by the thread */
@@ -236,26 +237,26 @@ static bool is_much(const struct wm_recorder *recorder)
            recorder->gap_count >= recorder->gap_room / 2;
 }
 
-static void wait_for_more(struct wm_recorder *recorder, bool failed)
+static void wait_for_more(struct wm_recorder *recorder)
 {
     int64_t until_ns = wm_clock_monotonic_ns() + BATCH_INTERVAL_NS;
     bool in_time = true;
 
     /* After a failure a full queue is no reason to try again at once. */
-    while (in_time && !recorder->stop && (failed || !is_much(recorder)))
+    while (in_time && !recorder->stop && (recorder->is_failing || !is_much(recorder)))
         in_time = wm_thread_wait(&recorder->wake, &recorder->lock, until_ns);
 }
 
 static void *run_thread(void *argument)
 {
     struct wm_recorder *recorder = argument;
-    bool failed = false, stop = false;
+    bool stop = false;
 
     pthread_mutex_lock(&recorder->lock);
     while (!stop) {
-        wait_for_more(recorder, failed);
+        wait_for_more(recorder);
         stop = recorder->stop;
-        failed = !write_all(recorder);
+        recorder->is_failing = !write_all(recorder);
         recorder->cpu_ns = wm_clock_thread_cpu_ns();
     }
     pthread_mutex_unlock(&recorder->lock);
@@ -379,6 +380,14 @@ bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls)
     size_t waiting = recorder->waiting.call_count;
     pthread_mutex_unlock(&recorder->lock);
     return waiting == 0 || calls <= CALLS_MAX - waiting;
+}
+
+bool wm_recorder_is_failing(struct wm_recorder *recorder)
+{
+    pthread_mutex_lock(&recorder->lock);
+    bool is_failing = recorder->is_failing;
+    pthread_mutex_unlock(&recorder->lock);
+    return is_failing;
 }
 
 bool wm_recorder_has_tick_room(struct wm_recorder *recorder)

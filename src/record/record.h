@@ -58,6 +58,9 @@ bool wm_recorder_has_room(struct wm_recorder *recorder, size_t calls);
 /* The same for a tick, and for a gap of each channel. */
 bool wm_recorder_has_tick_room(struct wm_recorder *recorder);
 
+/* Whether the last attempt to write failed: what is slow is waited for longer. */
+bool wm_recorder_is_failing(struct wm_recorder *recorder);
+
 /* Writes out the queue, stops the thread, and puts what was lost, and why, into
  * `result->recording_trouble`, `result->lost_ticks` and `result->lost_regions`. */
 void wm_recorder_flush(struct wm_recorder *recorder, struct wm_result *result);

@@ -27,10 +27,12 @@ enum { IDLE_TICKS = 128 };
 _Static_assert(IDLE_TICKS < WM_REGIONS_WAITING_LEAST, "the analysis keeps them until then");
 
 /* How long the rings are left alone for a recording that has no room and makes none: a
- * program waits four times as long for room in a full ring before it gives up. At the end
- * nobody waits any more. */
-#define HOLD_NS (500 * WM_NS_PER_MS)
-#define HOLD_AT_END_NS (2 * WM_NS_PER_S)
+ * program waits a third longer for room in a full ring before it gives up. At the end
+ * nobody waits any more, and a disk that is slow is waited for where one that fails is not.
+ */
+#define HOLD_NS (1500 * WM_NS_PER_MS)
+#define HOLD_AT_END_NS (30 * WM_NS_PER_S)
+#define HOLD_FAILING_NS (2 * WM_NS_PER_S)
 #define HOLD_STEP_NS WM_NS_PER_MS
 
 /* The recorder is given the calls that are over at least so often, however long the time
@@ -131,11 +133,13 @@ int wm_track_regions_set_takers(struct wm_track_regions *regions,
 /* Whether the recording has to be waited for, with which draining stops. */
 static bool hold(struct wm_track_regions *regions)
 {
-    int64_t now_ns = wm_clock_monotonic_ns();
+    int64_t now_ns = wm_clock_monotonic_ns(), most_ns = regions->hold_max_ns;
 
     if (regions->held_ns == 0)
         regions->held_ns = now_ns;
-    regions->is_holding = now_ns - regions->held_ns < regions->hold_max_ns;
+    if (most_ns > HOLD_FAILING_NS && wm_recorder_is_failing(regions->recorder))
+        most_ns = HOLD_FAILING_NS;
+    regions->is_holding = now_ns - regions->held_ns < most_ns;
     return regions->is_holding;
 }
 
@@ -263,7 +267,8 @@ static int drain(struct wm_track_regions *regions, bool is_last, int64_t deadlin
     regions->is_holding = false;
     regions->has_more = false;
     wm_region_inbox_fold_all(regions->inbox,
-                             !regions->costs && regions->kept_count > KEPT_MANY);
+                             regions->held_ns != 0 ||
+                                 (!regions->costs && regions->kept_count > KEPT_MANY));
     int status = regions->costs ? hand_out_kept(regions, INT64_MAX) : WM_OK;
     if (status < 0)
         return wm_fail(err, status, "out of memory");

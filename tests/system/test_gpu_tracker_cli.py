@@ -613,13 +613,19 @@ def _(folder):
 
 @case("warnings say what is not known and why, unless they are switched off")
 def _(folder):
-    done = gpu_tracker(folder, "-e", "true", "-f", "json")
-    report = json.loads(done.stdout.partition("\n")[2])
-    assert report["cpu_utilization"]["system"]["max_sum_percent"] is None
+    for _ in range(50):  # until it was too short for the machine's clock of CPU time
+        done = gpu_tracker(folder, "-e", "true", "-f", "json")
+        report = json.loads(done.stdout.partition("\n")[2])
+        assert all(line.startswith("WARNING:root:") for line in done.stderr.splitlines())
+        if report["cpu_utilization"]["system"]["max_sum_percent"] is None:
+            break
     assert "cpu_utilization.system.max_sum_percent and " in done.stderr, done
-    assert all(line.startswith("WARNING:root:") for line in done.stderr.splitlines())
-    done = gpu_tracker(folder, "-e", "true", "--disable-logs")
-    assert "      Max sum percent: n/a\n" in done.stdout and done.stderr == "", done
+    for _ in range(50):
+        done = gpu_tracker(folder, "-e", "true", "--disable-logs")
+        assert done.stderr == "", done
+        if "      Max sum percent: n/a\n" in done.stdout:
+            return
+    raise AssertionError(done)
 
 
 def check_warnings(report, warnings):
