@@ -99,8 +99,9 @@ def _(folder):
     found = answer(card.profile("--max-slowdown", "15", "--window", "500ms", "--probes", "5",
                                 "--json", command=card.command(40)))
     seconds, joules = card.truth(found["choice"]["cap"])
-    assert seconds / card.truth(DEFAULT)[0] < 1.18, found["choice"]
-    assert joules < 1.06 * card.best(0, 0.15), found["choice"]
+    if not tap.SANITIZED:  # whose own work is most of the command's time
+        assert seconds / card.truth(DEFAULT)[0] < 1.18, found["choice"]
+        assert joules < 1.06 * card.best(0, 0.15), found["choice"]
     assert card.is_put_back()
 
 

@@ -478,7 +478,8 @@ def _(folder):
         assert r["regions"]["lost"] == r["regions"]["dropped"] == r["regions"]["stray"] == 0, r["regions"]
         print(f"# {suffix}: {2 * total} calls in {r['compute_time']['time']:.1f} s, {most / 1e6:.1f} MB, "
               f"{r['tool']['cpu_seconds']:.1f} s of CPU time")
-        assert most < 10e6 or tap.SANITIZED, most
+        # 7 to 8 MB, and what may wait for a disk; a record of each call would be 80 MB.
+        assert most < 20e6 or tap.SANITIZED, most
         assert report_of(recording)["regions"] == r["regions"]
 
 
