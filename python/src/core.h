@@ -168,6 +168,9 @@ void core_texts_release(struct core_texts *texts);
 /* A report object around that report, which it takes. */
 PyObject *core_report_new(struct wm_report *report);
 
+/* The one in a report object; NULL and a TypeError where it is something else. */
+const struct wm_report *core_report_of(PyObject *object);
+
 /* A channel as a struct sequence, and those of a recording. */
 PyObject *core_channel_new(const struct wm_channel *channel);
 PyObject *core_channels(const struct wm_recording *recording);
@@ -191,6 +194,7 @@ int core_add_plot(PyObject *module);
 int core_add_gpus(PyObject *module);
 int core_add_recording(PyObject *module);
 int core_add_analysis(PyObject *module);
+int core_add_repeat(PyObject *module);
 int core_add_experiment(PyObject *module);
 int core_add_doctor(PyObject *module);
 int core_add_cap(PyObject *module);

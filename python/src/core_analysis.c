@@ -486,48 +486,6 @@ static PyObject *table_of_runs(PyObject *module, PyObject *args)
     return result;
 }
 
-static PyObject *order_of(const struct wm_repeat *repeat, size_t count, size_t turn)
-{
-    PyObject *list = PyList_New(0);
-    size_t *order = calloc(count, sizeof(*order));
-
-    if (order)
-        wm_repeat_order(repeat, turn, order);
-    else
-        PyErr_NoMemory();
-    for (size_t i = 0; list && order && i < count; i++)
-        if (!core_append(list, PyLong_FromSize_t(order[i])))
-            Py_CLEAR(list);
-    if (!order)
-        Py_CLEAR(list);
-    free(order);
-    return list;
-}
-
-static PyObject *repeat_order(PyObject *self, PyObject *args)
-{
-    const struct wm_repeat_command command = { .command = "" };
-    struct wm_repeat_options options = { 0 };
-    struct wm_repeat *repeat;
-    struct wm_error err = { 0 };
-    unsigned long long seed;
-    Py_ssize_t count, turn;
-    int status = WM_OK;
-
-    (void)self;
-    if (!PyArg_ParseTuple(args, "Knn:repeat_order", &seed, &count, &turn))
-        return NULL;
-    options.seed = seed;
-    if (core_check(wm_repeat_new(&options, &repeat, &err), &err) < 0)
-        return NULL;
-    for (Py_ssize_t i = 0; i < count && status == WM_OK; i++)
-        status = wm_repeat_add_command(repeat, &command, &err);
-    PyObject *result =
-        core_check(status, &err) < 0 ? NULL : order_of(repeat, (size_t)count, (size_t)turn);
-    wm_repeat_free(repeat);
-    return result;
-}
-
 static PyMethodDef functions[] = {
     { "combine_sub_tracking", combine, METH_VARARGS,
       "combine_sub_tracking(paths, target, /)\n--\n\nJoins sub-tracking files of one "
@@ -541,9 +499,6 @@ static PyMethodDef functions[] = {
       "print_csv(paths, run=None, /)\n--\n\nA table of runs as CSV, in SI base units: of "
       "each\n"
       "recording the newest, that of a number, or \"all\"." },
-    { "repeat_order", repeat_order, METH_VARARGS,
-      "repeat_order(seed, commands, turn, /)\n--\n\nThe order of so many commands in a "
-      "turn,\nfrom 0." },
     { NULL, NULL, 0, NULL },
 };
 

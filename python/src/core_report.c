@@ -64,6 +64,14 @@ PyObject *core_report_new(struct wm_report *report)
     return core_object_new(report_type, "report", report, free_report, CORE_MAY_FORK);
 }
 
+const struct wm_report *core_report_of(PyObject *object)
+{
+    if (Py_TYPE(object) == report_type)
+        return report_of(object);
+    PyErr_SetString(PyExc_TypeError, "not a report");
+    return NULL;
+}
+
 PyDoc_STRVAR(from_recording_doc,
              "from_recording(path, run=None)\n--\n\n"
              "The report of run number `run` (from 0; None: the newest) of a recording of\n"

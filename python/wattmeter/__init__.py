@@ -64,19 +64,23 @@ _PLACES = {
     "track": "_track",
 }
 
+_MODULES = frozenset(("compat", "huggingface", "lightning", "live", "torch"))
+
 
 def __getattr__(name):
-    if name not in _PLACES:
+    if name not in _PLACES and name not in _MODULES:
         raise AttributeError(f"module 'wattmeter' has no attribute '{name}'")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"wattmeter.{name}")
     value = getattr(import_module(f"wattmeter.{_PLACES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__():
-    return [*globals(), *_PLACES]
+    return sorted({*globals(), *_PLACES, *_MODULES})
 
 
 def load_ipython_extension(shell):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import random
@@ -13,13 +14,14 @@ import time
 
 from wattmeter import _core
 from wattmeter._compare import Comparison
+from wattmeter._report import Figure
 from wattmeter._track import measure_command, track
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence, Union
 
-    from wattmeter._report import Path
+    from wattmeter._report import Path, Report
 
     Work = Union[Callable[[], object], str, Sequence[Path]]
 
@@ -63,9 +65,9 @@ def _periods(tracking: track) -> float:
 
 
 class _Runs:
-    """What is common to all runs."""
+    """What is common to all runs. Without a path they are not kept."""
 
-    def __init__(self, path: Path, mode: str, options: dict[str, Any]) -> None:
+    def __init__(self, path: Path | None, mode: str, options: dict[str, Any]) -> None:
         self.path, self.mode, self.options = path, mode, options
 
     def _next_mode(self) -> str:
@@ -81,11 +83,14 @@ class _Runs:
         needed = max(PERIODS * _periods(tracking), LEAST_SECONDS)
         return max(1, math.ceil(needed / max(seconds, 1e-9)))
 
-    def call(self, work: Callable[[], object], notes: dict[str, object]) -> None:
+    def call(
+        self, work: Callable[[], object], batch: int, notes: dict[str, object] | None
+    ) -> Report:
         mode = self._next_mode()
-        with track(self.path, mode=mode, notes=notes, **self.options):
-            for _ in range(int(str(notes["repeat.batch"]))):
+        with track(self.path, mode=mode, notes=notes, **self.options) as tracking:
+            for _ in range(batch):
                 work()
+        return tracking.report
 
     def command(self, words: list[Path], notes: dict[str, object] | None) -> None:
         report = measure_command(
@@ -175,4 +180,38 @@ def _run_all(
                 "repeat.seed": seed,
                 "repeat.batch": batches[i],
             }
-            (runs.call if callable(works[i]) else runs.command)(works[i], notes)
+            if callable(works[i]):
+                runs.call(works[i], batches[i], notes)
+            else:
+                runs.command(works[i], notes)
+
+
+def cost_of_call(work: Callable[[], object], n: int) -> dict[str, Figure]:
+    """The "time" and "energy" of a call: the median of n runs after a first one, and its
+    95 % interval, by the statistics of `wattmeter run --repeat`."""
+    runs = _Runs(None, "new", {})
+    batch = runs.batch_of(work)
+    reports = [runs.call(work, batch, None)._core for _ in range(n)]
+    (sums,) = json.loads(_core.repeat_json(_name(work), reports))["results"]
+
+    def figure(key: str, unit: str) -> Figure:
+        median, low, high = (
+            None if (value := sums.get(name)) is None else value / batch
+            for name in (
+                "median" if key == "time" else f"{key}_median",
+                f"{key}_low",
+                f"{key}_high",
+            )
+        )
+        return Figure(
+            key,
+            median,
+            unit,
+            low,
+            high,
+            state="missing" if median is None else "known",
+            origin=sums.get(f"{key}_origin") or "measured",
+            why=sums.get(f"{key}_why"),
+        )
+
+    return {"time": figure("time", "s"), "energy": figure("energy", "J")}
