@@ -1,60 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the blocks of Python in a page of documents, one after the other, with the names
-that pages take for granted. The exit status is 77 where a block needs a package that is not
-there; the others have run then."""
+"""Runs the blocks of Python in a page of documents as they are printed, one after the other,
+beside the recordings that pages take for granted. The exit status is 77 where a block needs a
+package that is not there; those before it have run then."""
 
-import ast
-import asyncio
-import inspect
-import json
-import os
 import pathlib
 import re
 import shutil
 import sys
 import time
-from types import SimpleNamespace
 
 import wattmeter
 
-
-def step(*_):
-    time.sleep(0.01)
-
-
-def train(*_):
-    with wattmeter.region("epoch"):
-        time.sleep(0.05)
-
-
-async def answer():
-    await asyncio.sleep(0.01)
-
-
-def model(_):
-    return SimpleNamespace(backward=step)
-
-
-NAMES = {
-    "accuracy": 0.9,
-    "answer": answer,
-    "batches": [1, 2, 3],
-    "data": [1, 2, 3],
-    "epoch": 1,
-    "example_function": step,
-    "json": json,
-    "load": step,
-    "model": model,
-    "optimizer": SimpleNamespace(step=step),
-    "out": sys.stdout,
-    "pid": os.getpid(),
-    "step": step,
-    "time": time,
-    "torch": SimpleNamespace(cuda=SimpleNamespace(synchronize=step)),
-    "train": train,
-    "wattmeter": wattmeter,
-    "work": step,
-}
+NAMES = {"__name__": "__main__"}
 
 
 def run_cell(block, name):
@@ -65,15 +22,13 @@ def run_cell(block, name):
 
 
 def run_block(block, name):
-    code = compile(block, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-    result = eval(code, NAMES)
-    if inspect.iscoroutine(result):
-        asyncio.run(result)
+    exec(compile(block, name, "exec"), NAMES)
 
 
 def write_files():
     with wattmeter.track("a.sqlite", interval=0.01):
-        train()
+        with wattmeter.region("epoch"):
+            time.sleep(0.05)
     shutil.copy("a.sqlite", "b.sqlite")
     wattmeter.read("a.sqlite").export("run.csv")
     pathlib.Path("table.csv").write_text(wattmeter._core.print_csv(["a.sqlite"]))
@@ -92,7 +47,7 @@ def main(page):
             if error.name.startswith("wattmeter"):
                 raise
             print(f"block {number}: {error}", file=sys.stderr)
-            status = 77
+            return 77  # those that follow stand on it
         except wattmeter.Error as error:
             if "apt install" not in str(error):
                 raise

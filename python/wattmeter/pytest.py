@@ -168,7 +168,7 @@ def energy(request: pytest.FixtureRequest) -> Callable[..., Cost]:
     return measure
 
 
-@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)  # type: ignore[untyped-decorator, unused-ignore]
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     budget, test = _budget_of(pyfuncitem), pyfuncitem.obj
     if budget:
@@ -181,7 +181,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
         pyfuncitem.obj = test
 
 
-@pytest.hookimpl(hookwrapper=True)
+@pytest.hookimpl(hookwrapper=True)  # type: ignore[untyped-decorator, unused-ignore]
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     names = getattr(item, "fixturenames", ())
     if not item.config.getoption("--wattmeter") or _budget_of(item) or "energy" in names:

@@ -224,7 +224,8 @@ def _(folder):
 def _(folder):
     output = folder / "r.json"
     done = wattmeter("run", "--json", "-o", output, "-i", "100ms", "--", "sh", "-c",
-                     f'(sleep 0.3; rm -rf "$WATTMETER_REGIONS") & exec {PROGRAM} repeats 1200 5')
+                     f'(until [ -e "$WATTMETER_REGIONS/0" ]; do sleep 0.01; done; sleep 1; rm -rf "$WATTMETER_REGIONS") & '
+                     f"exec {PROGRAM} repeats 1200 5")
     assert done.returncode == 0, done.stderr
     made, r = int(done.stdout.split()[-1]), tap.json.loads(output.read_text())
     assert calls(r)["around", "step"] == made, (calls(r), made)
