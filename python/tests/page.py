@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the blocks of Python in a page of documents as they are printed, one after the other,
 beside the recordings that pages take for granted. The exit status is 77 where a block needs a
-package that is not there; those before it have run then."""
+package that is not there; those that do without it have run then."""
 
 import pathlib
 import re
@@ -47,7 +47,10 @@ def main(page):
             if error.name.startswith("wattmeter"):
                 raise
             print(f"block {number}: {error}", file=sys.stderr)
-            return 77  # those that follow stand on it
+            status = 77
+        except NameError:
+            if status == 0:  # otherwise a block that was left out has it
+                raise
         except wattmeter.Error as error:
             if "apt install" not in str(error):
                 raise

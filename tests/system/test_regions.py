@@ -223,9 +223,9 @@ def _(folder):
 @case("the inbox's files are removed: what has a ring goes on, and the report says so")
 def _(folder):
     output = folder / "r.json"
+    remove = 'until [ -e "$WATTMETER_REGIONS/0" ]; do sleep 0.01; done; sleep 1; rm -rf "$WATTMETER_REGIONS"'
     done = wattmeter("run", "--json", "-o", output, "-i", "100ms", "--", "sh", "-c",
-                     f'(until [ -e "$WATTMETER_REGIONS/0" ]; do sleep 0.01; done; sleep 1; rm -rf "$WATTMETER_REGIONS") & '
-                     f"exec {PROGRAM} repeats 1200 5")
+                     f"({remove}) & exec {PROGRAM} repeats 1200 5")
     assert done.returncode == 0, done.stderr
     made, r = int(done.stdout.split()[-1]), tap.json.loads(output.read_text())
     assert calls(r)["around", "step"] == made, (calls(r), made)
