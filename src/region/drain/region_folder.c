@@ -190,12 +190,13 @@ static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 /* Open for writing too: so it never is at its end, and never without a reader. */
 int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err)
 {
-    if (mkfifoat(dirfd(folder->dir), WM_WAKE_FILE, 0600) < 0)
-        return errno == ENOENT ? wm_fail(err, WM_EIO, "somebody removed %s", folder->path)
-                               : wm_fail_errno(err, folder->path);
-    folder->wake_fd = openat(dirfd(folder->dir), WM_WAKE_FILE,
-                             O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    return folder->wake_fd < 0 ? wm_fail_errno(err, folder->path) : WM_OK;
+    if (mkfifoat(dirfd(folder->dir), WM_WAKE_FILE, 0600) == 0)
+        folder->wake_fd = openat(dirfd(folder->dir), WM_WAKE_FILE,
+                                 O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (folder->wake_fd >= 0)
+        return WM_OK;
+    return errno == ENOENT ? wm_fail(err, WM_EIO, "somebody removed %s", folder->path)
+                           : wm_fail_errno(err, folder->path);
 }
 
 int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
