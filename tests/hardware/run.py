@@ -4,7 +4,7 @@
 sensors are renewed, what each call of NVML costs, whose memory is whose. No setting
 is changed. Run by hand, with the GPUs at rest; docs/hardware.md explains the tables.
 
-    python3 tests/hardware/run.py [--only info,run,sensor,cost,memory] [--markdown FILE]
+    python3 tests/hardware/run.py [--only info,run,sensor,cost,memory,training] [--markdown FILE]
 
 Without a GPU it is skipped (status 77)."""
 
@@ -22,7 +22,7 @@ import smi
 import tables
 import tap
 
-PARTS = ("info", "run", "sensor", "cost", "memory")
+PARTS = ("info", "run", "sensor", "cost", "memory", "training")
 
 
 def skip(why):
