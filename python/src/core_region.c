@@ -169,6 +169,12 @@ static PyObject *region_call(PyObject *self, PyObject *args, PyObject *keywords)
     return in_python("decorate", self, function);
 }
 
+static PyObject *region_reduce(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_BuildValue("O(N)", Py_TYPE(self), core_text(((struct region *)self)->text));
+}
+
 static PyObject *region_name(PyObject *self, void *unused)
 {
     (void)unused;
@@ -183,6 +189,8 @@ static PyMethodDef region_methods[] = {
       "__aenter__($self, /)\n--\n\nOpens it for this task." },
     { "__aexit__", region_exit_async, METH_VARARGS,
       "__aexit__($self, *exception)\n--\n\nCloses what this task opened last." },
+    { "__reduce__", region_reduce, METH_NOARGS,
+      "__reduce__($self, /)\n--\n\nA region of the same name." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -202,7 +210,8 @@ PyDoc_STRVAR(
     "Regions lie in those that the thread has open. `async with`, and a decorated async\n"
     "function or generator, make one that lies in no other, from its start to its end\n"
     "whatever else runs in between, as an await belongs to its own task. An object may\n"
-    "be entered any number of times, also inside itself and by several threads at once.\n"
+    "be entered any number of times, also inside itself and by several threads at once,\n"
+    "copied and pickled.\n"
     "While nobody measures it does nothing. It never fails once it is made: a name that\n"
     "is no str is a TypeError, one with a NUL a ValueError.");
 
@@ -359,11 +368,24 @@ static PyObject *function_bind(PyObject *self, PyObject *object, PyObject *type)
     return PyObject_CallFunctionObjArgs(method_type, self, object, NULL);
 }
 
-/* By name, as functions are pickled. */
+/* By name, as functions are pickled; cloudpickle pickles by value what other processes do
+ * not find by name. */
 static PyObject *function_reduce(PyObject *self, PyObject *unused)
 {
+    const struct function *function = (struct function *)self;
+    PyObject *by_value =
+        function->layers.train ? NULL : in_python("is_by_value", self, NULL);
+
     (void)unused;
-    return PyObject_GetAttrString(self, "__qualname__");
+    if (!by_value && PyErr_Occurred())
+        return NULL;
+    Py_XDECREF(by_value);
+    if (by_value != Py_True)
+        return PyObject_GetAttrString(self, "__qualname__");
+    PyObject *region =
+        PyObject_CallFunction((PyObject *)region_type, "N", core_text(function->text));
+    return Py_BuildValue("O(NO)O", Py_TYPE(self), region, function->function,
+                         function->attributes ? function->attributes : Py_None);
 }
 
 static PyObject *function_repr(PyObject *self)
@@ -401,7 +423,8 @@ static PyObject *function_class(PyObject *self, void *unused)
 }
 
 static PyMethodDef function_methods[] = {
-    { "__reduce__", function_reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nIts name." },
+    { "__reduce__", function_reduce, METH_NOARGS,
+      "__reduce__($self, /)\n--\n\nIts name, or its region and its function." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -7,6 +7,7 @@ that is started and stopped by itself, and lies in no other.
 
 from __future__ import annotations
 
+import sys
 from contextvars import ContextVar
 from functools import partial, update_wrapper
 
@@ -60,6 +61,20 @@ def decorate(region: region, function: Any) -> Any:
     else:
         wrapper = region_function(region, function)
     return update_wrapper(wrapper, function)
+
+
+def is_by_value(function: Any) -> bool:
+    """Whether cloudpickle asks for a function that other processes do not find by its
+    name. Only the caller's module tells which pickler asks."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__") == "pickle":
+        frame = frame.f_back
+    if "cloudpickle" not in str(frame.f_globals.get("__name__")):
+        return False
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return function.__module__ == "__main__" or found is not function
 
 
 def _coroutine(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
