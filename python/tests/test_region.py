@@ -87,6 +87,51 @@ def test_a_decorated_function_is_the_function():
         plain()
 
 
+def test_region_objects_are_copied_and_pickled():
+    for name in ("x", "ä€😀", "caf\udce9"):
+        region = wattmeter.region(name)
+        for same in (copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))):
+            assert type(same(region)) is type(region) and same(region).name == name
+
+
+def test_cloudpickle_takes_functions_along_that_others_do_not_find(python):
+    """As the workers of joblib, Ray and Dask get them; pickle finds them by name."""
+    pytest.importorskip("cloudpickle")
+    done = python("""
+        import pickle, subprocess, sys
+        import cloudpickle, wattmeter
+
+        @wattmeter.region("factorial")
+        def factorial(n):
+            return n * factorial(n - 1) if n > 1 else 1
+        factorial.note = "mine"
+
+        def make(factor):
+            @wattmeter.region("local")
+            def local(n): return n * factor
+            return local
+
+        class Model:
+            @wattmeter.region("method")
+            def method(self, n): return n + 1
+
+        assert pickle.loads(pickle.dumps(factorial)) is factorial
+        read = (
+            "import pickle, sys, wattmeter\\n"
+            "factorial, local, model = pickle.loads(sys.stdin.buffer.read())\\n"
+            "with wattmeter.track() as t:\\n"
+            "    print(factorial(5), factorial.note, factorial.__name__, local(3),"
+            " model.method(1))\\n"
+            "print({r.name: r.calls for r in t.report.regions})\\n"
+        )
+        subprocess.run([sys.executable, "-c", read], check=True,
+                       input=cloudpickle.dumps((factorial, make(7), Model())))
+        """)
+    values, regions = done.stdout.splitlines()
+    assert values == "120 mine factorial 21 2"
+    assert eval(regions) == {"factorial": 5, "local": 1, "method": 1}
+
+
 def test_methods_are_bound():
     model = Model()
     assert model.method(1, y=2) == (model, 3)
