@@ -511,8 +511,9 @@ class Event:
 is_capturing = False
 torch.cuda.Event = Event
 torch.cuda.is_current_stream_capturing = lambda: is_capturing
+torch._C._cuda_getCurrentRawStream = lambda index: 1000 + index
 torch.cuda.current_stream = lambda device: f"stream of {device}"
-implementation.gpu_of = lambda module: "cuda:0"
+implementation.gpu_of = lambda module: torch.device("cuda", 0)
 
 class Wait(torch.nn.Linear):
     def __init__(self, seconds):

@@ -16,15 +16,15 @@ from wattmeter._torch_modules import torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Deque
+    from typing import Any, Callable, Deque
 
     from wattmeter._report import Report
     from wattmeter._track import track
 
 CAPTURED = "its work was captured in a CUDA graph, where events cannot tell"
 
-# How many spans are looked at when one is added; more than one, so that none pile up.
-_LOOKS = 4
+# How many spans are added between two looks at which are over: a look costs as much as they.
+_BETWEEN_LOOKS = 32
 
 
 class Times:
@@ -113,6 +113,12 @@ class Clock:
         self.device = device
         self._energy = energy
         self._free: list[Any] = []
+        # Of the current one only its handle is asked for at each call: an object of it and
+        # of its device takes longer than all the rest.
+        self._handle: Callable[[int], int] = torch._C._cuda_getCurrentRawStream
+        self._is_capturing: Callable[[], bool] = torch.cuda.is_current_stream_capturing
+        self._streams: dict[int, Any] = {}
+        self._look_at = _BETWEEN_LOOKS
         self._spans: Deque[tuple[Any, Any, Times, Times | None, bool]] = deque()
         self._read_ones: Deque[tuple[float, float, Times, Times | None]] = deque()
         self._base = self.now()
@@ -121,13 +127,17 @@ class Clock:
 
     def now(self) -> Any:
         """An event in the GPU's current stream; None: it would become part of a graph."""
-        if torch.cuda.is_current_stream_capturing():
+        if self._is_capturing():
             return None
         try:
             event = self._free.pop()
         except IndexError:  # asking before would be of no use: other threads take them, too
             event = torch.cuda.Event(enable_timing=True)
-        event.record(torch.cuda.current_stream(self.device))
+        handle = self._handle(self.device.index)
+        stream = self._streams.get(handle)
+        if stream is None:
+            stream = self._streams[handle] = torch.cuda.current_stream(self.device)
+        event.record(stream)
         return event
 
     def add(
@@ -138,13 +148,12 @@ class Clock:
             times.is_captured = True
             return
         self._spans.append((begin, end, times, outer, back))
-        if not self._energy.lock.acquire(blocking=False):
-            return  # another thread is at it
+        if len(self._spans) < self._look_at or not self._energy.lock.acquire(blocking=False):
+            return  # or another thread is at it
         try:
-            for _ in range(_LOOKS):
-                if not self._spans or not self._spans[0][1].query():
-                    break
+            while self._spans and self._spans[0][1].query():
                 self._read()
+            self._look_at = len(self._spans) + _BETWEEN_LOOKS
             self._settle(self._energy.look())
         finally:
             self._energy.lock.release()
