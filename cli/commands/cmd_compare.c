@@ -10,7 +10,7 @@
 
 struct compare_args {
     struct output_args output; /* its style: the verbosity alone */
-    const char *statistic, *format, *fail_above;
+    const char *statistic, *format, *fail_above, *threshold;
     struct cmd_list metrics, regions, runs;
     struct cmd_list sessions;
 };
@@ -35,6 +35,10 @@ static const struct cmd_option compare_options[] = {
       .slot = COMPARE(metrics),
       .placeholder = "NAME",
       .help = "with --fail-above: this alone (cpu_time, energy, ...); may be repeated" },
+    { .name = "threshold",
+      .slot = COMPARE(threshold),
+      .placeholder = "P%",
+      .help = "treat smaller differences as none (1%)" },
     { .letter = 'v',
       .name = "verbose",
       .type = CMD_TIMES,
@@ -97,7 +101,7 @@ static int find_format(struct request *request)
 }
 
 /* A bare 0.05 could be meant as 5 %, so the sign has to be there. */
-static int find_threshold(struct request *request)
+static int find_limit(struct request *request)
 {
     const char *word = request->args->fail_above;
     double percent;
@@ -125,6 +129,18 @@ static int watch(const struct request *request, struct wm_comparison *comparison
         if (wm_comparison_watch(comparison, metrics->words[i], &err) < 0)
             return output_misused("compare", request->io, "--metric: %s", err.text);
     }
+    return CMD_DONE;
+}
+
+static int set_threshold(const struct request *request, struct wm_comparison *comparison)
+{
+    const char *word = request->args->threshold;
+    struct wm_error err;
+    double percent;
+
+    if (word && (!cmd_parse_percent(word, &percent) ||
+                 wm_comparison_set_threshold(comparison, percent / 100, &err) < 0))
+        return misuse(request, "--threshold", word, "is no percentage, such as 1%");
     return CMD_DONE;
 }
 
@@ -285,6 +301,8 @@ static int compare(const struct request *request, struct wm_comparison *comparis
 
     int code = watch(request, comparison);
     if (code == CMD_DONE)
+        code = set_threshold(request, comparison);
+    if (code == CMD_DONE)
         code = add_sessions(request, comparison);
     if (code != CMD_DONE)
         return code;
@@ -311,7 +329,7 @@ static int run_compare(const void *opaque, const struct cmd_streams *io)
 
     int code = find_format(&request);
     if (code == CMD_DONE)
-        code = find_threshold(&request);
+        code = find_limit(&request);
     if (code == CMD_DONE)
         code = check_names(&request, "--regions", &args->regions);
     if (code == CMD_DONE)

@@ -71,6 +71,11 @@ WM_API size_t wm_comparison_session_count(const struct wm_comparison *comparison
 WM_API int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
                                struct wm_error *err);
 
+/* A smaller difference counts as none; a ratio, 0.01 unless it is called. WM_EINVAL unless
+ * it is from 0 to 1. Before wm_comparison_run(). */
+WM_API int wm_comparison_set_threshold(struct wm_comparison *comparison, double threshold,
+                                       struct wm_error *err);
+
 /* `statistic` is min, max, mean, std, or total, which gpu_tracker's formats do not have.
  * They match blocks by gpu_tracker's rules, and it is WM_EINVAL where the blocks do not;
  * in ours a block may be in some of the sessions only. */

@@ -223,6 +223,19 @@ def fail_above(folder):
     assert figure["sessions"]["b"]["verdict"] == "same", figure
 
 
+@case("--threshold: a smaller difference is none")
+def threshold(folder):
+    slower = larger(folder, "slower", cpu_=1.1)
+    sessions = f"a={RUNS}", f"b={slower}"
+    for percent, verdict, sign in ("8%", "more", "*"), ("12%", "same", "~"):
+        figure = compare_json(*sessions, "--threshold", percent)["overall"]["cpu_time"]
+        assert figure["sessions"]["b"]["verdict"] == verdict, (percent, figure)
+        text = compare(*sessions, "--threshold", percent)
+        assert f"+10.0 % {sign}" in text and f"below {percent[:-1]} %" in text, text
+    for wrong in "5", "-1%", "101%", "x":
+        compare(*sessions, "--threshold", wrong, status=2, talk=f"'{wrong}' is no percentage, such as 1%")
+
+
 @case("--fail-above: what cannot be tested is no failure of what is measured")
 def untested(folder):
     needs = "--fail-above needs 6 runs or more of each session, as 'wattmeter run -r 10"

@@ -222,8 +222,9 @@ int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
     if (!compare)
         return wm_fail_memory(err, "comparison");
 
-    *compare =
-        (struct wm_compare) { .statistic = statistic, .as_gpu_tracker = as_gpu_tracker };
+    *compare = (struct wm_compare) { .statistic = statistic,
+                                     .as_gpu_tracker = as_gpu_tracker,
+                                     .threshold = 0.01 };
     int status = take_sessions(compare, sessions, count);
     if (status == WM_OK)
         status = as_gpu_tracker ? wm_compare_match_gpu_tracker(compare, err)

@@ -59,6 +59,7 @@ struct wm_compare {
     struct wm_compare_session *sessions; /* but for the array they are borrowed */
     size_t session_count, run_count;
     enum wm_block_figure statistic;
+    double threshold;    /* a smaller difference counts as none; a ratio */
     bool as_gpu_tracker; /* which has 0 where no GPU was measured, and the newest runs */
     bool has_reports;    /* of all runs */
     struct wm_compare_group *groups;
@@ -69,8 +70,9 @@ struct wm_compare {
 };
 
 /* Blocks that belong together have one name, or names that differ by the number of the line
- * after their last colon. `as_gpu_tracker`: by gpu_tracker's rules and in its words, which
- * is WM_EINVAL where sessions have different blocks. */
+ * after their last colon. A difference counts from 1 % on. `as_gpu_tracker`: by
+ * gpu_tracker's rules and in its words, which is WM_EINVAL where sessions have different
+ * blocks. */
 int wm_compare_new(const struct wm_compare_session *sessions, size_t count,
                    enum wm_block_figure statistic, bool as_gpu_tracker,
                    struct wm_compare **ret_compare, struct wm_error *err);

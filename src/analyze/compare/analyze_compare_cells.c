@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A smaller difference counts as none. */
-#define THRESHOLD 0.01
-
 /* What two sessions have in common is that of their newest runs. */
 const struct wm_block_analysis *wm_compare_newest(const struct wm_compare_session *session)
 {
@@ -189,7 +186,7 @@ static void test(const struct wm_compare *compare,
 {
     const struct wm_runs_test how = {
         .tests = compare->tests[!wm_compare_item_is_main(compare, item)],
-        .threshold = THRESHOLD,
+        .threshold = compare->threshold,
     };
     double *const scratch = compare->scratch, *const own = scratch + compare->run_count;
     double *room[] = { own + compare->run_count, own + 2 * compare->run_count };

@@ -26,7 +26,8 @@ struct wm_comparison {
 
     struct wm_compare *compare;
     enum wm_comparison_format format;
-    uint64_t watched; /* a bit, 1 << item, for each; 0: all that matter */
+    struct wm_known threshold; /* where it was set */
+    uint64_t watched;          /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
     char *worst_figure, *untested;
 };
@@ -377,6 +378,15 @@ int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
                    known);
 }
 
+int wm_comparison_set_threshold(struct wm_comparison *comparison, double threshold,
+                                struct wm_error *err)
+{
+    if (!(threshold >= 0 && threshold <= 1))
+        return wm_fail(err, WM_EINVAL, "a threshold is a ratio from 0 to 1");
+    comparison->threshold = (struct wm_known) { true, threshold };
+    return WM_OK;
+}
+
 /* "after: my-code-block: time", less what is NULL; the caller's. */
 static char *join_words(const char *session, const char *label, const char *item)
 {
@@ -475,6 +485,8 @@ int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
     if (status == WM_OK)
         status = wm_compare_new(comparison->sessions, comparison->count, chosen,
                                 as_gpu_tracker, &comparison->compare, err);
+    if (status == WM_OK && comparison->threshold.known)
+        comparison->compare->threshold = comparison->threshold.number;
     if (status == WM_OK && name_worst(comparison) < 0)
         status = wm_fail_memory(err, "comparison");
     if (status < 0)

@@ -424,7 +424,9 @@ static void print_facts(const struct text *text)
         return;
     wm_view_left(text->out, "Changes", FACT_WIDTH);
     if (has_tests(text))
-        fputs("* more than chance (95 %), ~ not, or below 1 %, ? not tested\n", text->out);
+        fprintf(text->out,
+                "* more than chance (95 %%), ~ not, or below %.3g %%, ? not tested\n",
+                100 * text->compare->threshold);
     else if (statistic == WM_BLOCK_MEAN || statistic == WM_BLOCK_TOTAL)
         fputs("? not tested, needs 6 runs each: wattmeter run -r 10 --record FILE\n",
               text->out);
