@@ -127,6 +127,17 @@ def test_hugging_face(torch, no_gpus, tmp_path):
     pytest.importorskip("accelerate")
     from wattmeter.huggingface import EnergyCallback
 
+    has_short_name = hasattr(transformers.TrainingArguments, "eval_strategy")
+    strategy = "eval_strategy" if has_short_name else "evaluation_strategy"
+
+    class Reporter(transformers.TrainerCallback):
+        """What report_to names comes before the user's callbacks, as this one."""
+
+        seen = []
+
+        def on_log(self, args, state, control, logs=None, **keywords):
+            self.seen.append("energy_J" in logs)
+
     config = transformers.GPT2Config(n_layer=1, n_head=1, n_embd=8, vocab_size=16)
     arguments = transformers.TrainingArguments(
         str(tmp_path / "out"),
@@ -137,6 +148,7 @@ def test_hugging_face(torch, no_gpus, tmp_path):
         save_strategy="no",
         use_cpu=True,
         disable_tqdm=True,
+        **{strategy: "epoch"},
     )
     ids = torch.arange(8)
     energy = patient(EnergyCallback, tmp_path)
@@ -144,11 +156,13 @@ def test_hugging_face(torch, no_gpus, tmp_path):
         transformers.GPT2LMHeadModel(config),
         arguments,
         train_dataset=[{"input_ids": ids, "labels": ids}] * 6,
-        callbacks=[energy],
+        eval_dataset=[{"input_ids": ids, "labels": ids}] * 2,
+        callbacks=[Reporter, energy],
     )
     trainer.train()
     regions = {r.name: r.calls for r in energy.report.regions}
-    assert regions == {"epoch": 2, "step": 6}
+    assert regions == {"epoch": 2, "step": 6, "validation": 2}
+    assert Reporter.seen and all(Reporter.seen)
     lines = trainer.state.log_history
     logged = [line["energy_J"] for line in lines if "energy_J" in line]
     assert logged and logged == sorted(logged)
@@ -176,6 +190,9 @@ def test_lightning(torch, no_gpus, tmp_path):
                 raise KeyError("mine")
             return self.layer(batch).sum()
 
+        def validation_step(self, batch, number):
+            self.layer(batch)
+
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), 0.1)
 
@@ -195,9 +212,9 @@ def test_lightning(torch, no_gpus, tmp_path):
     data = torch.utils.data.DataLoader(torch.ones(6, 4), batch_size=2)
     energy = patient(EnergyCallback, tmp_path)
     one = trainer(energy)
-    one.fit(Module(), data)
+    one.fit(Module(), data, data)
     regions = {r.name: r.calls for r in energy.report.regions}
-    assert regions == {"epoch": 2, "step": 6}
+    assert regions == {"epoch": 2, "step": 6, "validation": 2}
     assert 0 < one.callback_metrics["energy_J"] <= energy.report.energy.value * 1.0001
 
     failed = EnergyCallback(interval=0.01)

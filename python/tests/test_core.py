@@ -298,7 +298,7 @@ def test_the_command(build):
     assert done.returncode == 0 and wattmeter.__version__ in done.stdout
 
 
-def test_a_notebook(tmp_path, monkeypatch):
+def test_a_notebook(tmp_path, monkeypatch, capsys):
     pytest.importorskip("IPython")
     from IPython.testing.globalipapp import start_ipython
 
@@ -311,9 +311,24 @@ def test_a_notebook(tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         shell.run_cell_magic("wattmeter", "-o failed", "1 / 0")
     assert shell.user_ns["failed"].time.value > 0
-    shell.run_cell_magic("wattmeter", "--nonsense", "y = 1")
-    assert "y" not in shell.user_ns
+    capsys.readouterr()
+    for cell in "1 / 0", "1 +":
+        assert not shell.run_cell(f"%%wattmeter\n{cell}").success
+        out = capsys.readouterr().out
+        assert out.count("Error: ") == 1 and "<Report: " in out, out
+    shell.run_line_magic("wattmeter", "y = 2 + 2")
+    assert shell.user_ns["y"] == 4 and "<Report: " in capsys.readouterr().out
     from IPython.core.error import UsageError
 
+    for line, why in (
+        ("--nonsense", "unrecognized arguments: --nonsense\nusage: %%wattmeter"),
+        ("-i fast", "invalid float value: 'fast'"),
+        ('-o "cost', "No closing quotation"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            shell.run_cell_magic("wattmeter", line, "z = 1")
+    assert "z" not in shell.user_ns
+    with pytest.raises(UsageError, match="needs a statement"):
+        shell.run_line_magic("wattmeter", "")
     with pytest.raises(UsageError, match="an await of its own"):
         shell.run_cell_magic("wattmeter", "", "import asyncio\nawait asyncio.sleep(0)")

@@ -47,59 +47,76 @@ def report_as_html(report: Report) -> str:
     return html + "".join(f"<p>{escape(remark)}</p>" for remark in report.remarks)
 
 
-def _parse(line: str) -> Any:
+def _parser() -> Any:
+    """That of %%wattmeter, which raises where argparse would end the program."""
     import argparse
-    import shlex
 
-    parser = argparse.ArgumentParser(
-        prog="%%wattmeter", description="Shows what the cell costs.", add_help=False
-    )
+    from IPython.core.error import UsageError
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> Any:
+            raise UsageError(f"{message}\n{self.format_usage()}".rstrip())
+
+    parser = Parser(prog="%%wattmeter", add_help=False)
     parser.add_argument("-i", "--interval", type=float, default=0.1, metavar="SECONDS")
     parser.add_argument("-r", "--record", metavar="FILE")
     parser.add_argument("--overwrite", action="store_true")
     parser.add_argument("--gpu", metavar="GPUS")
-    parser.add_argument(
-        "-o", "--output", metavar="NAME", help="a variable for the report"
-    )
-    return parser.parse_args(shlex.split(line))
+    parser.add_argument("-o", "--output", metavar="NAME")
+    return parser
+
+
+def _run_cell(shell: Any, cell: str) -> Any:
+    """Its result. What it raises is shown by whom it is raised to, once."""
+    shell._showtraceback = lambda *_: None
+    try:
+        return shell.run_cell(cell)
+    finally:
+        del shell._showtraceback
 
 
 def load(shell: Any) -> None:
-    """Gives the shell %%wattmeter, which shows what a cell costs:
+    """Gives the shell %%wattmeter and %wattmeter, which show what a cell or a statement
+    costs."""
 
-    %%wattmeter [-i SECONDS] [-r FILE [--overwrite]] [--gpu GPUS] [-o NAME]
-    """
-
-    def wattmeter(line: str, cell: str) -> None:
-        """Shows what the cell costs.
+    def wattmeter(line: str, cell: str | None = None) -> None:
+        """Shows what the cell, or the statement on the line, costs.
 
         %%wattmeter [-i SECONDS] [-r FILE [--overwrite]] [--gpu GPUS] [-o NAME]
+        %wattmeter STATEMENT
 
-        NAME is a variable that gets the report. What the cell raises is raised again,
-        after the report.
+        NAME is a variable that gets the report. What the cell raises is shown, and ends a
+        notebook that is run as a whole, after the report.
         """
+        import shlex
+
         from IPython.core.error import UsageError
         from IPython.display import display
         from wattmeter import track
 
+        if cell is None:
+            line, cell = "", line
+            if not cell.strip():
+                raise UsageError("%wattmeter needs a statement, as in %wattmeter f()")
         if shell.should_run_async(cell, transformed_cell=shell.transform_cell(cell)):
             raise UsageError(
                 "a cell with an await of its own cannot have %%wattmeter: put "
                 "'with wattmeter.track() as t:' around it, and t.report on the last line"
             )
         try:
-            options = _parse(line)
-        except SystemExit:  # argparse has said why
-            return
+            words = shlex.split(line)
+        except ValueError as error:
+            raise UsageError(f"{line}: {error}") from None
+        options = _parser().parse_args(words)
         mode = "overwrite" if options.overwrite else "new"
         with track(
             options.record, mode=mode, interval=options.interval, gpus=options.gpu
         ) as tracking:
-            result = shell.run_cell(cell)
+            result = _run_cell(shell, cell)
         if options.output:
             shell.user_ns[options.output] = tracking.report
         display(tracking.report)
         # Otherwise a notebook that is run as a whole would go on after it.
         result.raise_error()
 
-    shell.register_magic_function(wattmeter, "cell", "wattmeter")
+    shell.register_magic_function(wattmeter, "line_cell", "wattmeter")

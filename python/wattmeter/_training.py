@@ -26,7 +26,7 @@ def of_rank(path: Path | None, rank: int) -> Path | None:
 
 
 class Training:
-    """A run of a training, its epochs and steps as regions.
+    """A run of a training, its epochs, steps and validations as regions.
 
     record, options   as wattmeter.track() has them
     report            the wattmeter.Report; while it runs, of what has been sampled so far

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 from wattmeter._training import Training
@@ -23,9 +24,20 @@ if TYPE_CHECKING:
 _TrainerCallback: Any = import_module("transformers").TrainerCallback
 
 
+def _go_ahead(callback: Any, caller: Any) -> None:
+    """Before the reporters, which are called in the order of the handler's list, and behind
+    the one that decides what comes after a step. The handler, which nobody gives to a
+    callback, is what calls."""
+    callbacks = getattr(caller, "callbacks", None)
+    if isinstance(callbacks, list) and callback in callbacks[1:]:
+        callbacks.remove(callback)
+        flow = type(callbacks[0]).__name__ == "DefaultFlowCallback"
+        callbacks.insert(1 if flow else 0, callback)
+
+
 class EnergyCallback(_TrainerCallback):  # type: ignore[misc]
-    """Measures a training; its epochs and steps are regions, and `energy_J`, the joules so
-    far, is in each line that is logged.
+    """Measures a training; its epochs, steps and validations are regions, and `energy_J`,
+    the joules so far, is in each line that is logged.
 
     record, options   as wattmeter.track() has them; with several ranks each has a file of
                       its own, "run-rank1.sqlite"
@@ -40,6 +52,7 @@ class EnergyCallback(_TrainerCallback):  # type: ignore[misc]
         return self._training.report
 
     def on_train_begin(self, args: Any, *_: Any, **keywords: Any) -> None:
+        _go_ahead(self, sys._getframe(1).f_locals.get("self"))
         self._training.begin(args.process_index, args.world_size)
 
     def on_train_end(self, *_: Any, **keywords: Any) -> None:
@@ -48,14 +61,27 @@ class EnergyCallback(_TrainerCallback):  # type: ignore[misc]
     def on_epoch_begin(self, *_: Any, **keywords: Any) -> None:
         self._training.enter("epoch")
 
-    def on_epoch_end(self, *_: Any, **keywords: Any) -> None:
+    def on_epoch_end(
+        self, args: Any = None, state: Any = None, control: Any = None, **_: Any
+    ) -> None:
         self._training.leave("epoch")
+        self._validate(control)
 
     def on_step_begin(self, *_: Any, **keywords: Any) -> None:
         self._training.enter("step")
 
-    def on_step_end(self, *_: Any, **keywords: Any) -> None:
+    def on_step_end(
+        self, args: Any = None, state: Any = None, control: Any = None, **_: Any
+    ) -> None:
         self._training.leave("step")
+        self._validate(control)
+
+    def _validate(self, control: Any) -> None:
+        if getattr(control, "should_evaluate", False):
+            self._training.enter("validation")
+
+    def on_evaluate(self, *_: Any, **keywords: Any) -> None:
+        self._training.leave("validation")
 
     def on_log(
         self, args: Any, state: Any, control: Any, logs: Any = None, **keywords: Any

@@ -35,8 +35,8 @@ _Callback: Any = _import().Callback
 
 
 class EnergyCallback(_Callback):  # type: ignore[misc]
-    """Measures a training; its epochs and steps are regions, and `energy_J`, the joules so
-    far, is logged with what the module logs and at the end of each epoch.
+    """Measures a training; its epochs, steps and validations are regions, and `energy_J`,
+    the joules so far, is logged with what the module logs and at the end of each epoch.
 
     record, options   as wattmeter.track() has them; with several ranks each has a file of
                       its own, "run-rank1.sqlite"
@@ -75,6 +75,12 @@ class EnergyCallback(_Callback):  # type: ignore[misc]
         every = trainer.log_every_n_steps
         if every and trainer.global_step % every == 0:
             self._log(module)
+
+    def on_validation_start(self, trainer: Any, module: Any) -> None:
+        self._training.enter("validation")
+
+    def on_validation_end(self, trainer: Any, module: Any) -> None:
+        self._training.leave("validation")
 
     def _log(self, module: Any) -> None:
         figures = self._training.figures()
