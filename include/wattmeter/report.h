@@ -183,6 +183,13 @@ WM_API int wm_report_figure_at(const struct wm_report *report,
                                const struct wm_report_part *part, size_t index,
                                struct wm_report_figure *ret_figure);
 
+/* A figure as people read it, in as many digits as its range leaves, into `text`: "2.54 kJ
+ * ± 2.5 %", "about 3 mJ (0 J to 8 mJ) (estimated)", "n/a (no permission)". What has no room
+ * is left out; the room that all of it needs, with the NUL, is returned. Only its unit,
+ * state, value, range, origin and `why` are looked at. */
+WM_API size_t wm_report_figure_text(const struct wm_report_figure *figure, char *text,
+                                    size_t size);
+
 enum wm_report_end {
     WM_REPORT_END_UNKNOWN, /* it was not seen, or the recording ends before it */
     WM_REPORT_EXITED,

@@ -32,9 +32,10 @@ static PyObject *number_if(bool is_there, double number)
     return PyFloat_FromDouble(number);
 }
 
+static const char *const states[] = { "missing", "known", "at least", NULL };
+
 static PyObject *figure_new(const struct wm_report_figure *figure)
 {
-    static const char *const states[] = { "missing", "known", "at least" };
     struct core_struct fill = core_struct_begin(figure_type);
 
     core_struct_add(&fill, core_text(figure->key));
@@ -186,6 +187,38 @@ static PyObject *report_figure(PyObject *self, PyObject *args, PyObject *keyword
     if (wm_report_figure(report_of(self), &part, key, &figure) < 0)
         return PyErr_Format(PyExc_KeyError, "%s", key);
     return figure_new(&figure);
+}
+
+static PyObject *figure_text(PyObject *unused, PyObject *args)
+{
+    struct wm_report_figure figure = { .key = "" };
+    const char *state, *origin;
+    PyObject *value, *low, *high;
+    char text[512];
+
+    (void)unused;
+    if (!PyArg_ParseTuple(args, "OsOOssz:figure_text", &value, &figure.unit, &low, &high,
+                          &state, &origin, &figure.why))
+        return NULL;
+    int state_number = core_choice(state, states, "state of a figure");
+    int origin_number =
+        state_number < 0 ? -1 : core_choice(origin, core_origins, "origin of a figure");
+    if (origin_number < 0)
+        return NULL;
+    figure.state =
+        value == Py_None ? WM_REPORT_MISSING : (enum wm_report_state)state_number;
+    figure.origin = (enum wm_origin)origin_number;
+    figure.has_range = low != Py_None && high != Py_None;
+    if (value != Py_None)
+        figure.value = PyFloat_AsDouble(value);
+    if (figure.has_range && !PyErr_Occurred())
+        figure.low = PyFloat_AsDouble(low);
+    if (figure.has_range && !PyErr_Occurred())
+        figure.high = PyFloat_AsDouble(high);
+    if (PyErr_Occurred())
+        return NULL;
+    wm_report_figure_text(&figure, text, sizeof(text));
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
 PyDoc_STRVAR(figures_doc, "figures($self, kind='run', index=0, share='inclusive')\n--\n\n"
@@ -602,8 +635,18 @@ static PyType_Spec spec = {
     .slots = slots,
 };
 
+static PyMethodDef functions[] = {
+    { "figure_text", figure_text, METH_VARARGS,
+      "figure_text(value, unit, low, high, state, origin, why, /)\n--\n\n"
+      "A figure as people read it, in as many digits as its range leaves: \"2.54 kJ ± 2.5 "
+      "%\"." },
+    { NULL, NULL, 0, NULL },
+};
+
 int core_add_report(PyObject *module)
 {
+    if (PyModule_AddFunctions(module, functions) < 0)
+        return -1;
     figure_type = core_add_struct(module, &figure_desc);
     report_type = core_add_type(module, &spec);
     return figure_type && report_type ? 0 : -1;

@@ -59,9 +59,10 @@ def test_a_step(card):
     seconds, joules = truth(choice.cap)
     best = min(t * e for t, e in map(truth, range(100, 301)))
     print(json.dumps([choice.cap, choice.is_gain, seconds * joules / best, choice.saving[0],
-                      1 - joules / truth(300)[1], str(choice), choice.csv.count("\\n")]))
+                      1 - joules / truth(300)[1], str(choice), choice.csv.count("\\n"), repr(choice)]))
     """, str(card.settings)))
-    cap, is_gain, over_best, saving, real_saving, text, lines = found
+    cap, is_gain, over_best, saving, real_saving, text, lines, shown = found
+    assert shown.startswith(f"<CapChoice: {cap:g} W, better than") and len(shown) < 100
     assert LOWEST <= cap <= DEFAULT and is_gain
     assert over_best < 1.05
     assert saving == pytest.approx(real_saving, abs=0.06)

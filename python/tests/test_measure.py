@@ -213,3 +213,32 @@ def test_sums_of_figures(figures, less, options, expected):
     assert total("sum", "J", figures, less, **options) == Figure(
         "sum", expected[0], "J", *expected[1:]
     )
+
+
+def test_figures_calculate_with_their_units_and_ranges():
+    ten, five, much = joules(10, 1), joules(5, 1), joules(2543.2)
+    assert (ten + five, ten - five) == (joules(15, 2), joules(5, 2))
+    assert sum([ten, five]) == ten + five and ten / 4 == joules(2.5, 0.25)
+    assert 2 * five == five * 2 == joules(10, 2)
+    assert five < ten and ten >= 10 and five <= 5.0 and ten > 9 and round(much, -1) == 2540
+    assert [str(one) for one in (ten, five, much)] == ["10.0 J ± 10 %", "5.0 J ± 20 %", "2.54 kJ"]
+    assert str(joules(3.913, 2, origin="estimated")) == "about 4 J ± 51 % (estimated)"
+    assert (ten - GONE).value is None and (ten - GONE).why == GONE.why
+
+
+def test_figures_that_do_not_go_together():
+    ten, seconds = joules(10), Figure("time", 2.0, "s")
+    assert ten and joules(0) and not GONE
+    for wrong in (
+        lambda: ten + seconds,
+        lambda: ten < seconds,
+        lambda: ten + 1,
+        lambda: ten * ten,
+        lambda: ten / ten,
+    ):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(ValueError, match=GONE.why):
+        GONE > 1
+    with pytest.raises(ValueError, match="negative"):
+        ten * -1

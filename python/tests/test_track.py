@@ -3,6 +3,7 @@
 exceptions and at the end of the interpreter."""
 
 import gc
+import html
 import os
 import signal
 import subprocess
@@ -40,7 +41,7 @@ def test_a_run_has_figures_with_what_is_known_of_them():
     assert "Time" in str(report) and str(report) == report.to_text()
     assert report.to_dict()["compute_time"]["time"] == float(report.time)
     assert len(report.to_text(verbosity=2)) > len(str(report))
-    assert "<table>" in report._repr_html_()
+    assert report._repr_html_() == f"<pre>{html.escape(str(report))}</pre>"
     assert report.sources["nvml"][0] is False
 
 

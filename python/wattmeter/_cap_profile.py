@@ -45,6 +45,11 @@ class CapChoice(NamedTuple):
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        found = "better than the default limit" if self.is_gain else "the default limit"
+        saved, slower = self.saving[0], self.slowdown[0]
+        return f"<CapChoice: {self.cap:g} W, {found}; {saved:+.1%} energy saved, {slower:+.1%} time>"
+
 
 class _Gpu:
     """The GPU that is capped, for as long as a `with` block takes."""

@@ -27,6 +27,17 @@ version: str
 def axis_of_time(oldest: float, newest: float, /) -> Tuple[float, float]: ...
 def axis_of_values(least: float, greatest: float, /) -> Tuple[float, float]: ...
 
+def figure_text(
+    value: Optional[float],
+    unit: str,
+    low: Optional[float],
+    high: Optional[float],
+    state: str,
+    origin: str,
+    why: Optional[str],
+    /,
+) -> str: ...
+
 _PlotInput = Tuple[Optional[str], _Path, Optional[int]]
 
 def plot(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What notebooks have: reports as HTML, and %%wattmeter."""
+"""What notebooks have: texts as HTML, %wattmeter and %%wattmeter."""
 
 from __future__ import annotations
 
@@ -7,44 +7,11 @@ from html import escape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
-
-    from wattmeter._report import Report
-
-# What most people want of a report, in this order.
-_ROWS = (
-    ("Time", "time"),
-    ("CPU time", "cpu_time"),
-    ("Memory", "memory"),
-    ("GPU memory", "gpu_memory"),
-    ("Energy", "energy"),
-    ("CPU energy", "cpu_energy"),
-    ("GPU energy", "gpu_energy"),
-)
-_STYLE = 'style="text-align:left"'
+    from typing import Any
 
 
 def as_html(text: str) -> str:
     return f"<pre>{escape(text)}</pre>"
-
-
-def _cells(*texts: object, tag: str = "td") -> str:
-    cells = (f"<{tag} {_STYLE}>{escape(str(text))}</{tag}>" for text in texts)
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _table(rows: Iterable[str]) -> str:
-    return f"<table>{''.join(rows)}</table>"
-
-
-def report_as_html(report: Report) -> str:
-    rows = [_cells(label, report[key]) for label, key in _ROWS]
-    html = _table(rows)
-    if len(report.regions):
-        lines = [_cells("Region", "Calls", "Time", "Energy", tag="th")]
-        lines += [_cells(r.name, r.calls, r.time, r.energy) for r in report.regions]
-        html += _table(lines)
-    return html + "".join(f"<p>{escape(remark)}</p>" for remark in report.remarks)
 
 
 def _parser() -> Any:

@@ -14,32 +14,6 @@ if TYPE_CHECKING:
 
     Path = Union[str, PathLike[str]]
 
-# By unit: what it is scaled by for people, the largest first.
-_SCALES = {
-    "J": ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1, "J"), (1e-3, "mJ"), (1e-6, "µJ")),
-    "W": ((1e6, "MW"), (1e3, "kW"), (1, "W"), (1e-3, "mW")),
-    "B": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")),
-    "Hz": ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz"), (1, "Hz")),
-    "s": ((3600, "h"), (60, "min"), (1, "s"), (1e-3, "ms"), (1e-6, "µs")),
-}
-_UNITS = {"percent": " %", "celsius": " °C", "ratio": "", "count": ""}
-
-
-def scaled(value: float, unit: str) -> str:
-    """A number with its unit, as people write it: "12.3 kJ"."""
-    if unit == "count" and value == int(value):
-        return str(int(value))
-    if unit not in _SCALES:
-        return f"{value:.4g}{_UNITS.get(unit, ' ' + unit)}"
-    for scale, name in _SCALES[unit]:
-        if abs(value) >= scale:
-            break
-    else:
-        scale, name = (1, unit) if value == 0 else (scale, name)
-    number = value / scale
-    return f"{number:.0f} {name}" if abs(number) >= 1000 else f"{number:.4g} {name}"
-
-
 class Figure:
     """A number with what is known of it.
 
@@ -51,7 +25,11 @@ class Figure:
     origin  "measured", "estimated" or "simulated"
     why     why it is missing, or what there is to say of it; None: nothing
 
-    float() gives the value, and raises ValueError with the reason where it is missing.
+    A figure that is missing is false, every other one is true, also 0. float() and comparing
+    raise ValueError with the reason where it is missing. Figures of one unit are compared by
+    value, added and subtracted, and a figure is multiplied and divided by a number that is
+    not negative; TypeError: of another unit. The range of a sum is as wide as all errors
+    together, and a sum with a missing one is missing.
     """
 
     __slots__ = ("key", "value", "unit", "low", "high", "state", "origin", "why")
@@ -101,18 +79,76 @@ class Figure:
             raise ValueError(
                 f"{self.key} is missing: {self.why or 'no reason is known'}"
             )
-        return self.value
+        return float(self.value)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(float(self), digits)
+
+    def __bool__(self) -> bool:
+        return self.value is not None
 
     def __str__(self) -> str:
-        if self.value is None:
-            return f"n/a ({self.why})" if self.why else "n/a"
-        text = scaled(self.value, self.unit)
-        if self.state == "at least":
-            text = "at least " + text
-        if self.uncertainty and self.value:
-            percent = 100 * self.uncertainty / abs(self.value)
-            text += f" ± {percent:.0f} %" if percent >= 10 else f" ± {percent:.2g} %"
-        return text if self.origin == "measured" else f"{text} ({self.origin})"
+        return _core.figure_text(
+            self.value,
+            self.unit,
+            self.low,
+            self.high,
+            self.state,
+            self.origin,
+            self.why,
+        )
+
+    def _same(self, other: Figure | float) -> float:
+        """The other value, if it can be set beside this one."""
+        if isinstance(other, Figure) and other.unit != self.unit:
+            raise TypeError(f"{self.key} is in {self.unit}, {other.key} in {other.unit}")
+        return float(other)
+
+    def __lt__(self, other: Figure | float) -> bool:
+        return float(self) < self._same(other)
+
+    def __le__(self, other: Figure | float) -> bool:
+        return float(self) <= self._same(other)
+
+    def __gt__(self, other: Figure | float) -> bool:
+        return float(self) > self._same(other)
+
+    def __ge__(self, other: Figure | float) -> bool:
+        return float(self) >= self._same(other)
+
+    def __add__(self, other: Figure) -> Figure:
+        return self._total(other, [self, other], [])
+
+    def __radd__(self, other: object) -> Figure:
+        """sum() begins with 0."""
+        return self if other == 0 and not isinstance(other, Figure) else NotImplemented
+
+    def __sub__(self, other: Figure) -> Figure:
+        return self._total(other, [self], [other])
+
+    def _total(self, other: Figure, more: list[Figure], less: list[Figure]) -> Figure:
+        if not isinstance(other, Figure):
+            return NotImplemented
+        self._same(other)
+        return total(self.key, self.unit, more, less)
+
+    def __mul__(self, factor: float) -> Figure:
+        if isinstance(factor, Figure):
+            return NotImplemented
+        if factor < 0:
+            raise ValueError(f"{self.key} is multiplied by {factor}, which is negative")
+        value, low, high = (
+            None if number is None else number * factor
+            for number in (self.value, self.low, self.high)
+        )
+        return Figure(
+            self.key, value, self.unit, low, high, self.state, self.origin, self.why
+        )
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> Figure:
+        return NotImplemented if isinstance(divisor, Figure) else self * (1 / divisor)
 
     def __format__(self, spec: str) -> str:
         """As a float's; of a missing one "n/a", in the same width."""
@@ -436,6 +472,6 @@ class Report(_Part):
         return f"<Report: {self.time}, {self.energy}>"
 
     def _repr_html_(self) -> str:
-        from wattmeter._notebook import report_as_html
+        from wattmeter._notebook import as_html
 
-        return report_as_html(self)
+        return as_html(str(self))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from wattmeter._report import Figure, scaled, total
+from wattmeter._report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -370,18 +370,12 @@ class Table(Records):
 
 
 def _time(figure: Figure) -> str:
-    return "-" if figure.value is None else scaled(figure.value, "s")
+    return "-" if figure.value is None else str(Figure("time", figure.value, "s"))
 
 
 def exact_text(figure: Figure) -> str:
     """With its uncertainty, and as reports have it: nothing where that is larger."""
-    if figure.value is None:
-        return "-"
     error = figure.uncertainty
-    if error is not None and error > abs(figure.value):
+    if figure.value is None or (error is not None and error > abs(figure.value)):
         return "-"
-    text = scaled(figure.value, figure.unit)
-    if not error or not figure.value:
-        return text
-    percent = 100 * error / abs(figure.value)
-    return f"{text} ± {percent:.0f} %" if percent >= 10 else f"{text} ± {percent:.2g} %"
+    return str(Figure(figure.key, figure.value, figure.unit, figure.low, figure.high))

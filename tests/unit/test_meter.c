@@ -469,7 +469,8 @@ static void test_sensor_that_sees_a_part(void **state)
           "{\"shape\": \"step\", \"points\": [[0, 0.5], [1.5, 1]]}", 0.5, 10 },
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0, late = 0; i < ARRAY_LEN(cases); i++) {
+        double begun_s = now_s();
         char json[300];
         print_message("  %s\n", cases[i].name);
         snprintf(json, sizeof(json),
@@ -483,8 +484,14 @@ static void test_sensor_that_sees_a_part(void **state)
         stop(meter, id);
         /* By now its counter is known to work. */
         id = start(meter, NULL);
+        bool is_late = now_s() - begun_s > 0.5;
         sleep_s(1.6);
         struct wm_meter_reading cost = stop(meter, id);
+        if (is_late && late++ < 50) { /* the step lies elsewhere in what is measured */
+            check_close(meter, 0);
+            i--;
+            continue;
+        }
         assert_int_equal(cost.gpu.state, WM_READING_OK);
         assert_int_equal(cost.gpu.method, WM_METER_COUNTER);
         double ratio = cost.gpu.uncertainty / cost.gpu.joules;

@@ -229,6 +229,49 @@ static void test_styles(void **state)
     }
 }
 
+static void test_figures(void **state)
+{
+    static const struct {
+        struct wm_report_figure figure;
+        const char *text;
+    } rows[] = {
+        { { .unit = "J", .value = 2543.2, .has_range = true, .low = 2480, .high = 2606 },
+          "2.54 kJ ± 2.5 %" },
+        { { .unit = "J", .value = 3.913, .has_range = true, .low = 1.9, .high = 5.9 },
+          "about 4 J ± 51 %" },
+        { { .unit = "J", .value = 0.003, .has_range = true, .high = 0.008 },
+          "about 3 mJ (0 J to 8 mJ)" },
+        { { .unit = "J", .has_range = true, .low = 0, .high = 0 }, "0 J" },
+        { { .unit = "J", .value = 5, .state = WM_REPORT_AT_LEAST, .why = "cut" },
+          "at least 5.00 J" },
+        { { .unit = "W", .value = 12, .origin = WM_ESTIMATED }, "12.0 W (estimated)" },
+        { { .unit = "W", .value = 12, .origin = WM_SIMULATED }, "12.0 W (simulated)" },
+        { { .unit = "s", .value = 12.3456 }, "12.35 s" },
+        { { .unit = "B", .value = 171.9e6 }, "172 MB" },
+        { { .unit = "count", .value = 1234567 }, "1234567" },
+        { { .unit = "count", .value = 2.5 }, "2.50" },
+        { { .unit = "percent", .value = 47.123 }, "47.1 %" },
+        { { .unit = "ratio", .value = 0.5 }, "0.500" },
+        { { .unit = "celsius", .value = 49 }, "49.0 °C" },
+        { { .unit = "J", .value = NAN }, "n/a" },
+        { { .unit = "J", .state = WM_REPORT_MISSING, .why = "no driver" },
+          "n/a (no driver)" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct wm_report_figure figure = rows[i].figure;
+        char text[64], cut[4];
+        if (figure.state == WM_REPORT_MISSING && !figure.why)
+            figure.state = WM_REPORT_KNOWN;
+        size_t size = wm_report_figure_text(&figure, text, sizeof(text));
+        assert_string_equal(text, rows[i].text);
+        assert_int_equal(size, strlen(text) + 1);
+        assert_int_equal(wm_report_figure_text(&figure, cut, sizeof(cut)), size);
+        assert_memory_equal(cut, text, sizeof(cut) - 1);
+    }
+}
+
 /* Only where such a locale is installed can this fail. */
 static void test_locale(void **state)
 {
@@ -248,7 +291,7 @@ UNIT(units)
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_fixed),
         cmocka_unit_test(test_bytes),    cmocka_unit_test(test_durations),
         cmocka_unit_test(test_prefixed), cmocka_unit_test(test_styles),
-        cmocka_unit_test(test_locale),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_locale),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
