@@ -98,10 +98,14 @@ class Figure:
             self.why,
         )
 
+    def _check_unit(self, other: Figure) -> None:
+        if other.unit != self.unit:
+            raise TypeError(f"{self.key} is in {self.unit}, {other.key} in {other.unit}")
+
     def _same(self, other: Figure | float) -> float:
         """The other value, if it can be set beside this one."""
-        if isinstance(other, Figure) and other.unit != self.unit:
-            raise TypeError(f"{self.key} is in {self.unit}, {other.key} in {other.unit}")
+        if isinstance(other, Figure):
+            self._check_unit(other)
         return float(other)
 
     def __lt__(self, other: Figure | float) -> bool:
@@ -129,7 +133,7 @@ class Figure:
     def _total(self, other: Figure, more: list[Figure], less: list[Figure]) -> Figure:
         if not isinstance(other, Figure):
             return NotImplemented
-        self._same(other)
+        self._check_unit(other)
         return total(self.key, self.unit, more, less)
 
     def __mul__(self, factor: float) -> Figure:
