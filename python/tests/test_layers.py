@@ -484,7 +484,7 @@ def test_joules_follow_the_sensor(machine):
 # A GPU whose events are passed when they are recorded, and on which all parameters are.
 FAKE_CUDA = """
 import sys, threading, time, torch, wattmeter.torch
-import wattmeter._torch_layers as implementation
+import wattmeter._torch.layers as implementation
 
 class Event:
     made = 0

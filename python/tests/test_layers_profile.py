@@ -10,8 +10,8 @@ import random
 
 import pytest
 
-from wattmeter import _replay
-from wattmeter._replay import FIRST, Replays, interval
+from wattmeter._torch import replay
+from wattmeter._torch.replay import FIRST, Replays, interval
 
 
 class Machine:
@@ -264,7 +264,7 @@ def are_same(one, other):
 @pytest.fixture
 def quick(no_gpus, monkeypatch):
     """Blocks are as short as they can be, and there is time enough."""
-    monkeypatch.setattr(_replay, "_FIRST_PART", 0)
+    monkeypatch.setattr(replay, "_FIRST_PART", 0)
     return functools.partial(profile, uncertainty=0.9)
 
 
@@ -338,7 +338,7 @@ def test_a_transformer(quick):
 def test_joules_of_a_simulated_gpu(quick, fake_gpus, monkeypatch):
     """Its power is constant: the joules are those of the time."""
     fake_gpus("constant")
-    monkeypatch.setattr(_replay, "FIRST", 3)
+    monkeypatch.setattr(replay, "FIRST", 3)
     p = quick(nn.Linear(8, 8), torch.ones(4, 8))
     for row in [*p, p.network]:
         assert row.energy.origin == "simulated"

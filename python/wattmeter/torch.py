@@ -17,11 +17,11 @@ __all__ = ["layers", "profile"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from wattmeter._torch_layers import layers
-    from wattmeter._torch_profile import profile
+    from wattmeter._torch.layers import layers
+    from wattmeter._torch.profile import profile
 
 # Imported when they are first asked for, as they need PyTorch.
-_PLACES = {"layers": "_torch_layers", "profile": "_torch_profile"}
+_PLACES = {"layers": "_torch.layers", "profile": "_torch.profile"}
 
 
 def __getattr__(name: str) -> object:

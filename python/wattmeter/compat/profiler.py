@@ -18,8 +18,8 @@ import copy
 
 from wattmeter._cap import reset_power_cap, set_power_cap
 from wattmeter._cap_profile import power_cap_profiler as _profile
-from wattmeter._torch_modules import torch
-from wattmeter._torch_profile import State
+from wattmeter._torch.modules import torch
+from wattmeter._torch.profile import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -308,7 +308,7 @@ def _model_card(model: Any, input_size: Optional[Sequence[int]]) -> Dict[str, An
         return dict(model)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
-        from wattmeter._torch_flops import card_of
+        from wattmeter._torch.flops import card_of
 
         card = card_of(model, input_size)
     else:

@@ -23,8 +23,8 @@ from collections import OrderedDict
 
 from wattmeter._core import region, region_function, region_start, region_stop
 from wattmeter._report import Figure, Region, Report, total
-from wattmeter._torch_device import Clock, Energy, Times, gpu_of
-from wattmeter._torch_modules import Layer, Row, Table, layers_of, tensors, torch
+from wattmeter._torch.device import Clock, Energy, Times, gpu_of
+from wattmeter._torch.modules import Layer, Row, Table, layers_of, tensors, torch
 from wattmeter._track import track
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from wattmeter._torch_modules import torch
-from wattmeter._torch_profile import State
+from wattmeter._torch.modules import torch
+from wattmeter._torch.profile import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections import deque
 from threading import Lock
 
 from wattmeter._report import Figure
-from wattmeter._torch_modules import torch
+from wattmeter._torch.modules import torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from wattmeter import _core
 from wattmeter._gpus import check_words
 from wattmeter._measure import _figure
-from wattmeter._replay import Piece, Replays, interval
 from wattmeter._report import Figure, total
-from wattmeter._torch_modules import Layer, Records, exact_text, layers_of, tensors, torch
+from wattmeter._torch.modules import Layer, Records, exact_text, layers_of, tensors, torch
+from wattmeter._torch.replay import Piece, Replays, interval
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
