@@ -50,9 +50,9 @@ def test_a_test_fails_where_the_interval_lies_above_its_limit(session, machine):
         """)
     assert status == 1 and "2 failed, 1 passed" in out, out
     assert line_of(out, "test_cheap").count("ok: at most") == 2
-    assert re.search(r"energy of a call: .* J.*\), 6 runs; at most 5 J wanted", out), out
-    assert re.search(r"time of a call: .* ms\), 7 runs; at most 10 ms wanted", out), out
-    assert "above: at most 10 ms" in line_of(out, "test_seconds")
+    assert re.search(r"energy of a call: .* J.*\), 6 runs; at most 5.00 J wanted", out), out
+    assert re.search(r"time of a call: .* ms\), 7 runs; at most 10.00 ms wanted", out), out
+    assert "above: at most 10.00 ms" in line_of(out, "test_seconds")
 
 
 def test_how_often_a_test_runs(session):
@@ -99,7 +99,7 @@ def test_the_fixture_measures_a_function(session):
             energy(work, 1_000_000, step=1, max_seconds=1e-6)
         """)
     assert status == 1 and "1 failed, 1 passed" in out, out
-    assert "8 runs" in line_of(out, "test_cost") and "at most 1 µs wanted" in out
+    assert "8 runs" in line_of(out, "test_cost") and "at most 1.000 µs wanted" in out
 
 
 def test_every_test_by_an_option(session):

@@ -15,7 +15,7 @@ def wait_for(condition, what, seconds=120):
         if result:
             return result
         time.sleep(0.01)
-    raise AssertionError(f"waited {seconds} s for {what}")
+    raise AssertionError(f"waited {seconds} s for {what() if callable(what) else what}")
 
 
 class Terminal:
@@ -25,13 +25,17 @@ class Terminal:
         if not shutil.which("tmux"):
             raise tap.Skip("tmux is not installed")
         self.socket = str(folder / "tmux")
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
+        done = self.ask("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
+        assert done.returncode == 0, done
 
-    def tmux(self, *arguments):
+    def ask(self, *arguments):
         # What a shell says, and what it does when a command of its is interrupted, is bash's.
         return subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True,
                               text=True, env=tap.environment(TERM="xterm", LC_ALL="C.UTF-8",
-                                                  SHELL="/bin/bash")).stdout
+                                                  SHELL="/bin/bash"))
+
+    def tmux(self, *arguments):
+        return self.ask(*arguments).stdout
 
     def type(self, *keys):
         self.tmux("send-keys", *keys)
@@ -43,7 +47,7 @@ class Terminal:
         return self.tmux("capture-pane", "-p")
 
     def wait(self, text):
-        wait_for(lambda: text in self.screen(), f"'{text}' on the screen:\n{self.screen()}")
+        wait_for(lambda: text in self.screen(), lambda: f"'{text}' on the screen:\n{self.screen()}")
 
     def close(self):
         self.tmux("kill-server")

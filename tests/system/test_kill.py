@@ -312,7 +312,7 @@ def wait_for_prompt(terminal, is_alone=False):
     def is_there():
         screen = terminal.screen().strip()
         return screen == "$" if is_alone else screen.endswith(("$", "#"))
-    wait_for(is_there, "the prompt")
+    wait_for(is_there, lambda: f"the prompt: {terminal.ask('capture-pane', '-p')}")
 
 
 @case("Ctrl-C in a shell's loop ends the loop", tries=3)
