@@ -247,6 +247,24 @@ static PyObject *comparison_watch(PyObject *self, PyObject *args)
                       : NULL;
 }
 
+PyDoc_STRVAR(threshold_doc,
+             "threshold($self, ratio, /)\n--\n\n"
+             "A smaller difference counts as none, before run(). ValueError: not 0 to 1.");
+
+static PyObject *comparison_threshold(PyObject *self, PyObject *args)
+{
+    struct wm_error err = { 0 };
+    double ratio;
+
+    if (!PyArg_ParseTuple(args, "d:threshold", &ratio))
+        return NULL;
+    struct wm_comparison *comparison = core_object_enter(self);
+    return comparison
+               ? core_object_return(
+                     self, wm_comparison_set_threshold(comparison, ratio, &err), &err)
+               : NULL;
+}
+
 PyDoc_STRVAR(
     run_doc,
     "run($self, statistic='mean', format='text')\n--\n\n"
@@ -330,6 +348,7 @@ static PyObject *comparison_remarks(PyObject *self, void *unused)
 static PyMethodDef comparison_methods[] = {
     { "add", comparison_add, METH_VARARGS, add_doc },
     { "add_session", CORE_KEYWORDS(comparison_add_session), add_session_doc },
+    { "threshold", comparison_threshold, METH_VARARGS, threshold_doc },
     { "watch", comparison_watch, METH_VARARGS, watch_doc },
     { "run", CORE_KEYWORDS(comparison_run), run_doc },
     { "print", comparison_print, METH_NOARGS,

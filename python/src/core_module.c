@@ -28,15 +28,36 @@ const char *core_status_name(int status)
     }
 }
 
+/* What is one of the interpreter's errors as well. */
+static struct kind {
+    const char *status, *name, *doc;
+    PyObject **base, *type;
+} kinds[] = {
+    { "ENOENT", "wattmeter.NotFoundError", "An Error, and a FileNotFoundError.",
+      &PyExc_FileNotFoundError, NULL },
+    { "EEXIST", "wattmeter.ExistsError", "An Error, and a FileExistsError.",
+      &PyExc_FileExistsError, NULL },
+    { "EACCES", "wattmeter.AccessError", "An Error, and a PermissionError.",
+      &PyExc_PermissionError, NULL },
+};
+
+static PyObject *type_of(const char *status)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].status, status) == 0)
+            return kinds[i].type;
+    return error_type;
+}
+
 static void fail_with_status(const char *name, const char *text)
 {
-    PyObject *message = core_text(text);
+    PyObject *type = type_of(name), *message = core_text(text);
     PyObject *exception =
-        message ? PyObject_CallFunctionObjArgs(error_type, message, NULL) : NULL;
+        message ? PyObject_CallFunctionObjArgs(type, message, NULL) : NULL;
     PyObject *status = exception ? PyUnicode_FromString(name) : NULL;
 
     if (status && PyObject_SetAttrString(exception, "status", status) == 0)
-        PyErr_SetObject(error_type, exception);
+        PyErr_SetObject(type, exception);
     Py_XDECREF(status);
     Py_XDECREF(exception);
     Py_XDECREF(message);
@@ -97,13 +118,16 @@ PyTypeObject *core_add_struct(PyObject *module, PyStructSequence_Desc *desc)
     return type;
 }
 
-PyDoc_STRVAR(error_doc,
-             "What the library could not do; its text says what failed, where and why.\n\n"
-             "`status` is for programs: \"ENODEV\" (this machine does not have it),\n"
-             "\"EACCES\" (it is there, but not for this user), \"EIO\" (it would not\n"
-             "answer), \"EFORMAT\" (what it answered cannot be read), \"ENOENT\" (no such\n"
-             "file, command or process), \"EEXIST\" (it is there already), \"ECANCELED\".\n"
-             "Wrong arguments are a ValueError, a lack of memory is a MemoryError.");
+PyDoc_STRVAR(
+    error_doc,
+    "What the library could not do; its text says what failed, where and why.\n\n"
+    "`status` is for programs: \"ENODEV\" (this machine does not have it),\n"
+    "\"EACCES\" (it is there, but not for this user), \"EIO\" (it would not\n"
+    "answer), \"EFORMAT\" (what it answered cannot be read), \"ENOENT\" (no such\n"
+    "file, command or process), \"EEXIST\" (it is there already), \"ECANCELED\". "
+    "\"ENOENT\", \"EEXIST\" and\n"
+    "\"EACCES\" are a FileNotFoundError, a FileExistsError, a PermissionError, too.\n"
+    "Wrong arguments are a ValueError, a lack of memory is a MemoryError.");
 
 static int add_error(PyObject *module)
 {
@@ -116,7 +140,20 @@ static int add_error(PyObject *module)
     if (!error_type)
         return -1;
     Py_INCREF(error_type);
-    return PyModule_AddObject(module, "Error", error_type);
+    if (PyModule_AddObject(module, "Error", error_type) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct kind *kind = &kinds[i];
+        PyObject *bases = PyTuple_Pack(2, error_type, *kind->base);
+        kind->type =
+            bases ? PyErr_NewExceptionWithDoc(kind->name, kind->doc, bases, NULL) : NULL;
+        Py_XDECREF(bases);
+        Py_XINCREF(kind->type);
+        if (!kind->type ||
+            PyModule_AddObject(module, strrchr(kind->name, '.') + 1, kind->type) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static PyObject *axis(PyObject *args, const char *format,

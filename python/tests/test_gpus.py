@@ -24,6 +24,9 @@ def test_values_are_attributes(fake_gpus):
     gpus.refresh()
     gpus.refresh(["power"])
     assert [gpu.index for gpu in gpus] == [0, 1]
+    for one in 1, [1], ("1",), "1", range(1, 2):
+        assert [gpu.index for gpu in wattmeter.gpus(one)] == [1]
+    assert len(wattmeter.gpus([])) == 0 and len(wattmeter.gpus([1, 0])) == 2
 
 
 def test_a_missing_value_is_none_and_says_why(fake_gpus):

@@ -75,13 +75,17 @@ def test_export_and_compare(data, tmp_path):
     wattmeter.read(source).export(tmp_path / "copy.csv")
     with pytest.raises(wattmeter.Error) as caught:
         wattmeter.read(source).export(tmp_path / "copy.csv")
-    assert caught.value.status == "EEXIST"
+    assert caught.value.status == "EEXIST" and isinstance(caught.value, FileExistsError)
     result = wattmeter.compare({"a": source, "b": tmp_path / "copy.csv"})
     assert result.worst == 0 and result.worst_figure is None
     assert "Runs " in str(result) and result.untested == "b" and "<pre>" in result._repr_html_()
     assert result.to_dict()["statistic"] == "mean"
-    watched = wattmeter.compare({"a": source, "b": source}, "total", watch=["cpu_time"])
+    watched = wattmeter.compare({"a": source, "b": source}, statistic="total", watch=["cpu_time"])
     assert watched.worst == 0
+    paths = wattmeter.compare(source, tmp_path / "copy.csv").to_dict()
+    assert paths["overall"].keys() == result.to_dict()["overall"].keys()
+    read = wattmeter.compare(wattmeter.read(source), tmp_path / "copy.csv")
+    assert read.to_dict() == paths and str(source) in str(paths)
 
 
 def test_runs_of_a_recording_are_repeats(data):
@@ -96,13 +100,21 @@ def test_runs_of_a_recording_are_repeats(data):
 def test_what_cannot_be_compared(data):
     source = data / "recordings" / "v1.sqlite"
     with pytest.raises(ValueError):
-        wattmeter.compare({"a": source, "b": source}, "median")
+        wattmeter.compare({"a": source, "b": source}, statistic="median")
     with pytest.raises(ValueError):
         wattmeter.compare({"a": source, "b": source}, watch=["nonsense"])
     with pytest.raises(wattmeter.Error):
         wattmeter.compare({"a": source, "b": "nonexistent.sqlite"})
-    with pytest.raises(TypeError, match="a dict of names and recordings"):
+    with pytest.raises(FileNotFoundError, match="nonexistent"):
+        wattmeter.compare(source, "nonexistent.sqlite")
+    with pytest.raises(TypeError):
         wattmeter.compare([source])
+    with pytest.raises(TypeError, match="either a dict"):
+        wattmeter.compare({"a": source}, source)
+    with pytest.raises(ValueError, match="twice"):
+        wattmeter.compare(source, source)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        wattmeter.compare({"a": source, "b": source}, threshold=5)
     with pytest.raises(TypeError, match="not one text"):
         wattmeter.compare({"a": source}, watch="time")
 

@@ -23,11 +23,15 @@ plot        recordings as a figure
 Importing it starts nothing and opens nothing.
 """
 
-from wattmeter._core import Error, region, version as __version__
+from wattmeter._core import AccessError, Error, ExistsError, NotFoundError
+from wattmeter._core import region, version as __version__
 
 __all__ = [
+    "AccessError",
     "Error",
+    "ExistsError",
     "Figure",
+    "NotFoundError",
     "Report",
     "cap",
     "compare",

@@ -8,7 +8,13 @@ from wattmeter._cap import (
 )
 from wattmeter._cap_profile import power_cap_profiler as power_cap_profiler
 from wattmeter._compare import compare as compare
-from wattmeter._core import Error as Error, region as region
+from wattmeter._core import (
+    AccessError as AccessError,
+    Error as Error,
+    ExistsError as ExistsError,
+    NotFoundError as NotFoundError,
+    region as region,
+)
 from wattmeter._doctor import doctor as doctor
 from wattmeter._gpus import gpus as gpus
 from wattmeter._measure import measure as measure
@@ -20,8 +26,11 @@ from wattmeter._track import run as run, track as track
 
 __version__: str
 __all__ = [
+    "AccessError",
     "Error",
+    "ExistsError",
     "Figure",
+    "NotFoundError",
     "Report",
     "cap",
     "compare",

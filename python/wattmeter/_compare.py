@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+
 from wattmeter import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping
+    from typing import Any, Iterable
 
     from wattmeter._report import Path
 
@@ -54,30 +57,44 @@ class Comparison:
 
 
 def compare(
-    runs: Mapping[str, Path], statistic: str = "mean", *, watch: Iterable[str] = ()
+    runs: Mapping[str, Path] | Path,
+    *others: Path,
+    statistic: str = "mean",
+    watch: Iterable[str] = (),
+    threshold: float = 0.01,
 ) -> Comparison:
     """Compares sessions with the first of them, as a whole and region by region.
 
+        wattmeter.compare("a.sqlite", "b.sqlite")
         wattmeter.compare({"before": "a.sqlite", "after": "b.sqlite"})
 
-    runs        a dict of names and recordings, tracking files, or analyses in JSON. All runs
-                of a recording are its repeats; one that repeat() or `run --repeat` made of
-                several commands is a session of each
+    runs, others    recordings (what read() gives, too), tracking files, or analyses in JSON;
+                or a dict of them by the names that they are to have. All runs of a recording
+                are its repeats; one that repeat() or `run --repeat` made of several commands
+                is a session of each
     statistic   of what is within a run: "min", "max", "mean", "std" or "total"
     watch       metrics in which alone `worst` is looked for: ["cpu_time"]
+    threshold   a smaller difference counts as none; a ratio
 
     A difference is tested where both sessions have 6 runs or more, against what the runs of
     each differ by.
 
-    Raises ValueError for a metric or a statistic that is not known, Error where a file
-    cannot be read.
+    Raises ValueError for a metric, a statistic or a threshold that is none, Error where a
+    file cannot be read.
     """
-    if not hasattr(runs, "items"):
-        raise TypeError("the runs must be a dict of names and recordings")
     if isinstance(watch, str):
         raise TypeError("metrics to watch must be a list, not one text")
+    if isinstance(runs, Mapping):
+        if others:
+            raise TypeError("either a dict of names and recordings, or recordings")
+        named = dict(runs)
+    else:
+        named = {os.fspath(path): path for path in (runs, *others)}
+        if len(named) <= len(others):
+            raise ValueError("a recording is there twice: give names, in a dict")
     core = _core.Comparison()
-    for name, path in runs.items():
+    core.threshold(threshold)
+    for name, path in named.items():
         core.add(name, path)
     for metric in watch:
         core.watch(metric)

@@ -7,16 +7,24 @@ from wattmeter import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, Iterator
+    from typing import Any, Dict, Iterable, Iterator, Sequence, Union
 
     Values = Dict[str, _core.GpuValue]
+    Choice = Union[str, int, Sequence[Union[str, int]], None]
 
 
-def check_words(gpus: object) -> None:
-    """TypeError for what is no choice of GPUs."""
-    if gpus is not None and not isinstance(gpus, str):
-        kind = type(gpus).__name__
-        raise TypeError(f"gpus must be a text such as '0,1' or 'visible', not {kind}")
+def words_of(gpus: Choice) -> str | None:
+    """A choice of GPUs as the library has it: "0,1" of [0, 1]. TypeError: it is none."""
+    if gpus is None or isinstance(gpus, str):
+        return gpus
+    ones = gpus if isinstance(gpus, (list, tuple, range)) else [gpus]
+    for one in ones:
+        if not isinstance(one, (int, str)) or isinstance(one, bool):
+            kind = type(one).__name__
+            raise TypeError(
+                f"gpus must be numbers and words such as [0, 1] or 'visible', not {kind}"
+            )
+    return ",".join(map(str, ones)) or "none"
 
 
 class _Group:
@@ -101,9 +109,8 @@ class Gpu(_Fields):
 class Gpus:
     """The chosen GPUs, in a list-like object; str() is a block for each."""
 
-    def __init__(self, words: str | None = None) -> None:
-        check_words(words)
-        self._words = words
+    def __init__(self, gpus: Choice = None) -> None:
+        self._words = words_of(gpus)
         self._open()
 
     def _open(self) -> None:
@@ -152,10 +159,10 @@ class Gpus:
         return as_html(repr(self))
 
 
-def gpus(words: str | None = None) -> Gpus:
-    """The GPUs that `words` chooses: "visible", "0,GPU-7c1f" and so on; None: all. A
+def gpus(gpus: Choice = None) -> Gpus:
+    """The GPUs that are chosen: "visible", "0,GPU-7c1f", [0, 1] and so on; None: all. A
     machine without one has none, and `.why` says where they were looked for.
 
     Raises ValueError for a wrong choice, with a list of what there is.
     """
-    return Gpus(words)
+    return Gpus(gpus)

@@ -7,12 +7,14 @@ import os
 from threading import Lock
 
 from wattmeter import _core
-from wattmeter._gpus import check_words
+from wattmeter._gpus import words_of
 from wattmeter._report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from wattmeter._gpus import Choice
 
 # The devices stay open from one snippet to the next, as a training step is short; those
 # of a parent are not a child's.
@@ -56,7 +58,7 @@ class measure:
             step()
         print(m.seconds, m.energy, m.gpu)
 
-    gpus        which GPUs, "visible", "0,GPU-7c1f" and so on; None: all
+    gpus        which GPUs, "visible", "0,GPU-7c1f", [0, 1] and so on; None: all
     estimate    what nothing measures of CPUs and memory is estimated, and says so
     cpu_watts   "IDLE:MAX" of all CPUs for that
 
@@ -72,12 +74,11 @@ class measure:
     def __init__(
         self,
         *,
-        gpus: str | None = None,
+        gpus: Choice = None,
         estimate: bool = True,
         cpu_watts: str | None = None,
     ) -> None:
-        check_words(gpus)
-        self._options = (gpus, bool(estimate), cpu_watts)
+        self._options = (words_of(gpus), bool(estimate), cpu_watts)
         self._number: int | None = None
         self._pid = 0
         self.seconds: float | None = None

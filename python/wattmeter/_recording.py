@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 from wattmeter import _core
 from wattmeter._report import Report
 
@@ -153,6 +155,9 @@ class Recording:
     def __len__(self) -> int:
         """How many samples there are."""
         return len(self._times)
+
+    def __fspath__(self) -> str:
+        return os.fspath(self._path)
 
     def __repr__(self) -> str:
         return f"<Recording {self._path}: {len(self)} samples of {len(self._columns)} columns>"

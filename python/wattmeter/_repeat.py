@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence, Union
 
+    from wattmeter._gpus import Choice
     from wattmeter._report import Path, Report
 
     Work = Union[Callable[[], object], str, Sequence[Path]]
@@ -115,7 +116,7 @@ def repeat(
     record: Path | None = None,
     mode: str = "new",
     interval: float = 0.1,
-    gpus: str | None = None,
+    gpus: Choice = None,
     cpu_watts: str | None = None,
 ) -> Comparison:
     """Runs a function or a command n times, others in turns with it, and compares them.

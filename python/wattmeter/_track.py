@@ -7,13 +7,14 @@ import os
 import sys
 
 from wattmeter import _core
-from wattmeter._gpus import check_words
+from wattmeter._gpus import words_of
 from wattmeter._report import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable, Mapping
 
+    from wattmeter._gpus import Choice
     from wattmeter._report import Path
 
 
@@ -25,7 +26,7 @@ def _tracker(
     metrics: Path | None,
     options: dict[str, Any],
 ) -> _core.Tracker:
-    check_words(options["gpus"])
+    options = {**options, "gpus": words_of(options["gpus"])}
     if notes is not None and not hasattr(notes, "items"):
         raise TypeError(f"notes must be a dict, not {type(notes).__name__}")
     tracker = _core.Tracker(**options)
@@ -56,7 +57,7 @@ class track:
     record      a file (.sqlite, .csv) or postgresql://... that gets the samples
     mode        of a file that is there: "new" (Error "EEXIST"), "overwrite", "append"
     interval    seconds between two samples, 0.001 to 3600
-    gpus        which GPUs, "visible", "0,GPU-7c1f" and so on; None: all
+    gpus        which GPUs, "visible", "0,GPU-7c1f", [0, 1] and so on; None: all
     pid         another process that runs already
     cores       how many cores are 100 % of the hardware's CPU use; None: all
     cpu_watts   "IDLE:MAX" of the CPUs, where nothing measures them
@@ -77,7 +78,7 @@ class track:
         *,
         mode: str = "new",
         interval: float = 0.1,
-        gpus: str | None = None,
+        gpus: Choice = None,
         pid: int | None = None,
         cores: float | None = None,
         cpu_watts: str | None = None,
@@ -212,7 +213,7 @@ def run(
     *,
     mode: str = "new",
     interval: float = 0.1,
-    gpus: str | None = None,
+    gpus: Choice = None,
     cores: float | None = None,
     baseline: float = 0.0,
     baseline_anyway: bool = False,

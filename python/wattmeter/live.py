@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable
 
+    from wattmeter._gpus import Choice
     from wattmeter._plot import Recordings
     from wattmeter._report import Path, Report
 
@@ -297,7 +298,7 @@ def plot(
     refresh: float = 0.2,
     window: float = 20.0,
     seconds: float | None = None,
-    gpus: str | None = None,
+    gpus: Choice = None,
     pid: int | None = None,
     figure: Any = None,
     block: bool | None = None,

@@ -89,8 +89,9 @@ def _(folder):
 def _(folder):
     mark = f"wmtest{os.getpid()}"
     tracker = start("run", "-q", "--", "sh", "-c", f": {mark}; sleep 20 & wait")
+    # The launcher has the tracker's words, and so has its child until it is the command.
     command = wait_for(lambda: [p for p in tap.has_processes(f": {mark}; sleep")
-                                if p != tracker.pid and is_alive(p)], "the command")
+                                if is_alive(p) and name_of(p) == "sh"], "the command")
     launchers = [int(p) for p in os.listdir("/proc") if p.isdigit() and is_launcher_of(p, tracker.pid)]
     assert len(launchers) == 1, launchers
     tracker.kill()
@@ -98,6 +99,14 @@ def _(folder):
     assert is_alive(launchers[0])
     os.kill(command[-1], signal.SIGKILL)
     wait_for(lambda: not is_alive(launchers[0]), "the launcher's end")
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return None
 
 
 def is_launcher_of(pid, tracker):

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 
 from wattmeter import _core
-from wattmeter._gpus import check_words
+from wattmeter._gpus import words_of
 from wattmeter._measure import _figure
 from wattmeter._report import Figure, total
 from wattmeter._torch.modules import Layer, Records, exact_text, layers_of, tensors, torch
@@ -24,6 +24,8 @@ from wattmeter._torch.replay import Piece, Replays, interval
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Union
+
+    from wattmeter._gpus import Choice
 
     Backward = Union[bool, Callable[[Any], Any]]
 
@@ -233,13 +235,13 @@ class _Joules:
                 others are not; the same parts are in each sum
     """
 
-    def __init__(self, gpus: str | None) -> None:
-        check_words(gpus)
-        self._meter = _core.Meter(gpus=gpus)
-        self.period = self.resolution = self._find_period(gpus)
+    def __init__(self, gpus: Choice) -> None:
+        words = words_of(gpus)
+        self._meter = _core.Meter(gpus=words)
+        self.period = self.resolution = self._find_period(words)
         if self.period >= 0.02:
             self.resolution = self.period / 10
-            self._meter = _core.Meter(gpus=gpus, interval=self.resolution)
+            self._meter = _core.Meter(gpus=words, interval=self.resolution)
         self.figure: Figure | None = None
         self._whole = self._meter.start()
         self._since = self._meter.start()
@@ -490,7 +492,7 @@ def profile(
     seconds: float = 60.0,
     backward: Backward = False,
     *,
-    gpus: str | None = None,
+    gpus: Choice = None,
 ) -> Profile:
     """The joules and the time of each layer of a network, as exactly as is asked for.
 
@@ -503,7 +505,7 @@ def profile(
     seconds     when to end at the latest, be the intervals as narrow or not
     backward    True: the backward passes, too, with the sum of the outputs as the loss;
                 or a function that makes a loss of what the model gives
-    gpus        which GPUs are measured, "visible", "0,GPU-7c1f" and so on; None: all
+    gpus        which GPUs are measured, "visible", [0, 1] and so on; None: all
 
     Each layer is replayed with what it was called with in one pass of the model. Joules are
     all that the sensors measured meanwhile, of the whole machine. The model is as it was
