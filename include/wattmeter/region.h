@@ -43,10 +43,22 @@ WM_API void wm_region_begin(const char *name);
 /* Closes the one that this thread opened last. One too many is counted and reported. */
 WM_API void wm_region_end(void);
 
+/* Closes the one that this thread opened last with this pointer, wherever on its stack it
+ * is; those inside it stay open. If none is open, that is counted and reported. For
+ * languages whose blocks may end in another order, as those of generators do. */
+WM_API void wm_region_end_of(const char *name);
+
 /* Opens a region that lies in no other and may be closed by any thread of this process, in
  * any order: a request that is under way, say. The number is never 0. */
 WM_API uint64_t wm_region_start(const char *name);
 WM_API void wm_region_stop(uint64_t region);
+
+/* As `parent`: the innermost region that this thread has open by wm_region_begin(). */
+#define WM_REGION_INNERMOST UINT64_MAX
+
+/* As wm_region_start(), inside the region of that number, which this process has started.
+ * If that is over, or `parent` is 0, it lies in no other. */
+WM_API uint64_t wm_region_start_in(const char *name, uint64_t parent);
 
 /* Whether anybody listens. For programs that would have to compute a name. */
 WM_API bool wm_region_is_on(void);

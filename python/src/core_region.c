@@ -14,6 +14,16 @@
 static PyTypeObject *region_type, *function_type;
 static PyObject *method_type, *plain_function_type; /* of the interpreter */
 
+/* asyncio's function for the loop that runs in this thread. NULL: nobody has asyncio. */
+static PyObject *running_loop;
+static PyObject *asyncio_name, *modules;
+
+/* What _region.py hands in: its calls that are open in contexts, and functions. */
+static struct {
+    PyObject *open; /* a dict */
+    PyObject *innermost, *enter, *exit, *leave;
+} contexts;
+
 /* A region with a name. */
 struct region {
     PyObject_HEAD PyObject *name; /* bytes */
@@ -78,12 +88,93 @@ static void begin_region(const char *name)
     restore(saved);
 }
 
-static void end_region(void)
+static void end_region(const char *name)
 {
     PyThreadState *saved = release();
 
-    wm_region_end();
+    wm_region_end_of(name);
     restore(saved);
+}
+
+static PyObject *find_running_loop(void)
+{
+    PyObject *asyncio = PyDict_GetItemWithError(modules, asyncio_name);
+    PyObject *found = asyncio ? PyObject_GetAttrString(asyncio, "_get_running_loop") : NULL;
+
+    PyErr_Clear(); /* it may be half imported */
+    return found;
+}
+
+/* Whether a function says None; -1: it raised. */
+static int is_none(PyObject *function)
+{
+    PyObject *result = PyObject_CallObject(function, NULL);
+    int is_none = result ? result == Py_None : -1;
+
+    Py_XDECREF(result);
+    return is_none;
+}
+
+/* Whether the code that runs is that of a coroutine or an asynchronous generator, which
+ * waits in the middle of its blocks. -1: an exception. */
+static int may_await(void)
+{
+    enum { COROUTINE = 0x80, ASYNC_GENERATOR = 0x200 };
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    PyObject *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
+    PyObject *flags = code ? PyObject_GetAttrString(code, "co_flags") : NULL;
+    long bits = flags ? PyLong_AsLong(flags) : 0;
+
+    Py_XDECREF(code);
+    Py_XDECREF(flags);
+    return PyErr_Occurred() ? -1 : (bits & (COROUTINE | ASYNC_GENERATOR)) != 0;
+}
+
+/* Whether a region lies in one of this context: of the task, or of what has started it or
+ * this thread. -1: an exception. */
+static int is_in_context(void)
+{
+    if (!contexts.open || PyDict_Size(contexts.open) == 0)
+        return 0;
+    int is_free = is_none(contexts.innermost);
+    return is_free < 0 ? -1 : !is_free;
+}
+
+/* Whether a block is one of this context: while its task waits others run in the thread.
+ * -1: an exception. */
+static int is_block_of_context(void)
+{
+    int is_in = is_in_context();
+
+    if (is_in != 0)
+        return is_in;
+    if (!running_loop)
+        running_loop = find_running_loop();
+    int is_free = running_loop ? is_none(running_loop) : 1;
+    return is_free == 0 ? may_await() : is_free < 0 ? -1 : 0;
+}
+
+/* What needs a context, a coroutine or a generator is in Python. */
+static PyObject *import_python(void)
+{
+    return PyImport_ImportModule("wattmeter._region");
+}
+
+/* Opens a call of this context: `region` NULL: its name says all, and exit_call() ends it.
+ * NULL: an exception. */
+static PyObject *enter_call(PyObject *region, const char *text)
+{
+    PyObject *module = contexts.enter ? NULL : import_python();
+
+    Py_XDECREF(module);
+    if (!contexts.enter)
+        return NULL;
+    PyObject *name = core_text(text);
+    PyObject *call = name ? PyObject_CallFunctionObjArgs(
+                                contexts.enter, region ? region : Py_None, name, NULL)
+                          : NULL;
+    Py_XDECREF(name);
+    return call;
 }
 
 static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -119,24 +210,47 @@ static void region_dealloc(PyObject *self)
 
 static PyObject *region_enter(PyObject *self, PyObject *unused)
 {
+    const char *text = ((struct region *)self)->text;
+    int is_by_context = wm_region_is_on() ? is_block_of_context() : 0;
+
     (void)unused;
-    begin_region(((struct region *)self)->text);
+    if (is_by_context == 0)
+        begin_region(text);
+    PyObject *call = is_by_context > 0 ? enter_call(self, text) : NULL;
+    Py_XDECREF(call);
+    if (is_by_context != 0 && !call)
+        return NULL;
     Py_INCREF(self);
     return self;
 }
 
+/* True or False: whether it is one of a context, which is over now; NULL: an exception. */
+static PyObject *leave_context(PyObject *self)
+{
+    bool is_any_open = contexts.open && PyDict_Size(contexts.open) > 0;
+    int is_by_context = is_any_open ? is_block_of_context() : 0;
+
+    if (is_by_context <= 0)
+        return is_by_context < 0 ? NULL : PyBool_FromLong(false);
+    return PyObject_CallFunctionObjArgs(contexts.leave, self, NULL);
+}
+
 static PyObject *region_exit(PyObject *self, PyObject *args)
 {
-    (void)self;
+    PyObject *is_left = leave_context(self);
+
     (void)args;
-    end_region();
+    if (!is_left)
+        return NULL;
+    if (is_left != Py_True)
+        end_region(((struct region *)self)->text);
+    Py_DECREF(is_left);
     Py_RETURN_NONE;
 }
 
-/* What needs a coroutine or a generator is in Python. */
 static PyObject *in_python(const char *function, PyObject *self, PyObject *argument)
 {
-    PyObject *module = PyImport_ImportModule("wattmeter._region");
+    PyObject *module = import_python();
 
     if (!module)
         return NULL;
@@ -184,11 +298,12 @@ static PyObject *region_name(PyObject *self, void *unused)
 static PyMethodDef region_methods[] = {
     { "__enter__", region_enter, METH_NOARGS, "__enter__($self, /)\n--\n\nOpens it." },
     { "__exit__", region_exit, METH_VARARGS,
-      "__exit__($self, *exception)\n--\n\nCloses what this thread opened last." },
+      "__exit__($self, *exception)\n--\n\nCloses what this task or thread opened last by "
+      "it." },
     { "__aenter__", region_enter_async, METH_NOARGS,
       "__aenter__($self, /)\n--\n\nOpens it for this task." },
     { "__aexit__", region_exit_async, METH_VARARGS,
-      "__aexit__($self, *exception)\n--\n\nCloses what this task opened last." },
+      "__aexit__($self, *exception)\n--\n\nCloses what this task opened last by it." },
     { "__reduce__", region_reduce, METH_NOARGS,
       "__reduce__($self, /)\n--\n\nA region of the same name." },
     { NULL, NULL, 0, NULL },
@@ -207,11 +322,11 @@ PyDoc_STRVAR(
     "        train()\n\n"
     "    @wattmeter.region(\"batch\")\n"
     "    def step(): ...\n\n"
-    "Regions lie in those that the thread has open. `async with`, and a decorated async\n"
-    "function or generator, make one that lies in no other, from its start to its end\n"
-    "whatever else runs in between, as an await belongs to its own task. An object may\n"
-    "be entered any number of times, also inside itself and by several threads at once,\n"
-    "copied and pickled.\n"
+    "Regions lie in those that their thread has open, those of asyncio's tasks in those\n"
+    "that their task has open, or what has started it. A region ends itself, whatever was\n"
+    "opened since. An object may be entered any number of times, also inside itself and "
+    "by\n"
+    "several threads and tasks at once, copied and pickled.\n"
     "While nobody measures it does nothing. It never fails once it is made: a name that\n"
     "is no str is a TypeError, one with a NUL a ValueError.");
 
@@ -303,12 +418,38 @@ static void function_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+/* As a call of this context. What fails first is what the caller gets. */
+static PyObject *call_in_context(const char *name, PyObject *function, PyObject *args,
+                                 PyObject *keywords)
+{
+    PyObject *type, *value, *traceback, *call = enter_call(NULL, name);
+
+    if (!call)
+        return NULL;
+    PyObject *result = PyObject_Call(function, args, keywords);
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *done = PyObject_CallFunctionObjArgs(contexts.exit, call, NULL);
+    if (!done)
+        Py_CLEAR(result);
+    if (type) {
+        PyErr_Clear();
+        PyErr_Restore(type, value, traceback);
+    }
+    Py_XDECREF(done);
+    Py_DECREF(call);
+    return result;
+}
+
 static PyObject *call_within(const char *name, PyObject *function, PyObject *args,
                              PyObject *keywords)
 {
+    int is_by_context = wm_region_is_on() ? is_in_context() : 0;
+
+    if (is_by_context != 0)
+        return is_by_context < 0 ? NULL : call_in_context(name, function, args, keywords);
     begin_region(name);
     PyObject *result = PyObject_Call(function, args, keywords);
-    end_region();
+    end_region(name);
     return result;
 }
 
@@ -483,21 +624,33 @@ static PyObject *begin(PyObject *module, PyObject *name)
 
 static PyObject *end(PyObject *module, PyObject *unused)
 {
+    PyThreadState *saved = release();
+
     (void)module;
     (void)unused;
-    end_region();
+    wm_region_end();
+    restore(saved);
     Py_RETURN_NONE;
 }
 
-static PyObject *start(PyObject *module, PyObject *name)
+static PyObject *start(PyObject *module, PyObject *args)
 {
-    PyObject *bytes = encode(name);
+    PyObject *name, *around = NULL;
+    uint64_t parent = 0;
 
     (void)module;
+    if (!PyArg_ParseTuple(args, "O|O:region_start", &name, &around))
+        return NULL;
+    if (around)
+        parent =
+            around == Py_None ? WM_REGION_INNERMOST : PyLong_AsUnsignedLongLong(around);
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *bytes = encode(name);
     if (!bytes)
         return NULL;
     PyThreadState *saved = release();
-    uint64_t id = wm_region_start(PyBytes_AsString(bytes));
+    uint64_t id = wm_region_start_in(PyBytes_AsString(bytes), parent);
     restore(saved);
     Py_DECREF(bytes);
     return PyLong_FromUnsignedLongLong(id);
@@ -516,6 +669,23 @@ static PyObject *stop(PyObject *module, PyObject *id)
     Py_RETURN_NONE;
 }
 
+static PyObject *set_contexts(PyObject *module, PyObject *args)
+{
+    PyObject *open, *innermost, *enter_function, *exit_function, *leave;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!OOOO:region_set_contexts", &PyDict_Type, &open,
+                          &innermost, &enter_function, &exit_function, &leave))
+        return NULL;
+    Py_INCREF(args); /* which holds them */
+    contexts.open = open;
+    contexts.innermost = innermost;
+    contexts.enter = enter_function;
+    contexts.exit = exit_function;
+    contexts.leave = leave;
+    Py_RETURN_NONE;
+}
+
 static PyObject *is_on(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -529,10 +699,16 @@ static PyMethodDef functions[] = {
       "open." },
     { "region_end", end, METH_NOARGS,
       "region_end()\n--\n\nCloses the one that this thread opened last." },
-    { "region_start", start, METH_O,
-      "region_start(name, /)\n--\n\nOpens a region that lies in no other; its number is "
-      "for\n"
-      "region_stop(), which any thread may call, in any order." },
+    { "region_start", start, METH_VARARGS,
+      "region_start(name, parent=0, /)\n--\n\nOpens a region inside that of a number, or "
+      "in "
+      "no\n"
+      "other; None: inside what the thread has open. Its own number is for region_stop(),\n"
+      "which any thread may call, in any order." },
+    { "region_set_contexts", set_contexts, METH_VARARGS,
+      "region_set_contexts(open, innermost, enter, exit, leave, /)\n--\n\nTakes what "
+      "_region.py\n"
+      "knows of contexts." },
     { "region_stop", stop, METH_O,
       "region_stop(number, /)\n--\n\nCloses what region_start() opened." },
     { "region_is_on", is_on, METH_NOARGS,
@@ -550,6 +726,10 @@ int core_add_region(PyObject *module)
     plain_function_type = PyObject_GetAttrString(types, "FunctionType");
     Py_DECREF(types);
     if (!method_type || !plain_function_type)
+        return -1;
+    asyncio_name = PyUnicode_InternFromString("asyncio");
+    modules = PyImport_GetModuleDict();
+    if (!asyncio_name)
         return -1;
     region_type = core_add_type(module, &region_spec);
     function_type = core_add_type(module, &function_spec);

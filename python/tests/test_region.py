@@ -2,6 +2,7 @@
 """region: context manager and decorator, on functions of every kind."""
 
 import asyncio
+import contextvars
 import copy
 import inspect
 import pickle
@@ -205,6 +206,165 @@ def test_tasks_do_not_mix():
         await asyncio.gather(task(region, 0.02), task(region, 0.01), coroutine(0.03))
 
     assert calls(lambda: asyncio.run(main())) == {"task": (4, 0), "coroutine": (1, 0)}
+
+
+def tree(report):
+    """(path, calls, unfinished) of the regions."""
+    found = {}
+    paths = report.to_dict()["regions"]["by_path"]
+    names = []
+    for path in paths:
+        parent = path["parent"]
+        names.append((f"{names[parent]} > " if parent is not None else "") + path["name"])
+        found[names[-1]] = (path["calls"], path["unfinished"])
+    return found
+
+
+def test_plain_with_keeps_the_times_of_tasks_apart():
+    """Each is open from before its step to after it, by the clock of the test."""
+    least, most = {}, {}
+
+    async def work(name, before, after):
+        start = time.perf_counter()
+        with wattmeter.region(name):
+            entered = time.perf_counter()
+            before.set()
+            await after.wait()
+            least[name] = time.perf_counter() - entered
+        most[name] = time.perf_counter() - start
+
+    async def main():
+        inside, go, end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        first = asyncio.ensure_future(work("first", inside, go))
+        await inside.wait()
+        await asyncio.sleep(0.02)
+        second = asyncio.ensure_future(work("second", go, end))
+        await first
+        await asyncio.sleep(0.05)
+        end.set()
+        await second
+
+    with wattmeter.track() as t:
+        asyncio.run(main())
+    for name in ("first", "second"):
+        assert least[name] <= t.report.regions[name].time.value <= most[name]
+    assert t.report.stray_ends.value == 0 and list(tree(t.report)) == ["first", "second"]
+
+
+def test_regions_of_tasks_nest_by_context():
+    @wattmeter.region("step")
+    def step():
+        with wattmeter.region("inner"):
+            pass
+
+    @wattmeter.region("fetch")
+    async def fetch():
+        await asyncio.sleep(0)
+        step()
+
+    @wattmeter.region("rows")
+    async def rows():
+        for row in range(2):
+            await asyncio.sleep(0)
+            yield row
+
+    async def handler(name):
+        with wattmeter.region(name):
+            await asyncio.gather(fetch(), fetch())
+            async with wattmeter.region("db"):
+                async for _ in rows():
+                    with wattmeter.region("row"):
+                        await asyncio.sleep(0)
+                await asyncio.get_running_loop().run_in_executor(
+                    None, contextvars.copy_context().run, step
+                )
+
+    async def main():
+        step()
+        await asyncio.gather(handler("a"), handler("b"))
+
+    with wattmeter.track() as t:
+        with wattmeter.region("main"):
+            asyncio.run(main())
+    expected = {"main": (1, 0), "main > step": (1, 0), "main > step > inner": (1, 0)}
+    for name in ("main > a", "main > b"):
+        expected.update({
+            name: (1, 0),
+            f"{name} > fetch": (2, 0),
+            f"{name} > fetch > step": (2, 0),
+            f"{name} > fetch > step > inner": (2, 0),
+            f"{name} > db": (1, 0),
+            f"{name} > db > rows": (1, 0),
+            f"{name} > db > row": (2, 0),
+            f"{name} > db > step": (1, 0),
+            f"{name} > db > step > inner": (1, 0),
+        })
+    assert tree(t.report) == expected and t.report.stray_ends.value == 0
+
+
+def test_a_region_ends_itself():
+    """In generators that are consumed in turns, and where stacks are closed late."""
+
+    def steps(name):
+        with wattmeter.region(name):
+            yield
+
+    def action():
+        first, second = steps("first"), steps("second")
+        next(first)
+        next(second)
+        assert next(first, None) is None
+        with wattmeter.region("after"):
+            pass
+        assert next(second, None) is None
+
+    with wattmeter.track() as t:
+        action()
+    assert tree(t.report) == {
+        "first": (1, 0), "first > second": (1, 0), "first > second > after": (1, 0)
+    }
+    assert t.report.stray_ends.value == 0
+
+
+def test_contexts_of_what_ends_elsewhere():
+    """An asynchronous generator is closed by the loop; tasks are cancelled; a task goes on
+    when the region is over that it was started in."""
+
+    async def endless():
+        with wattmeter.region("endless"):
+            while True:
+                yield
+
+    async def late(over):
+        await over.wait()
+        with wattmeter.region("late"):
+            await asyncio.sleep(0)
+
+    async def main():
+        over = asyncio.Event()
+        with wattmeter.region("request"):
+            task = asyncio.ensure_future(late(over))
+            await asyncio.sleep(0)
+        over.set()
+        await task
+        lost = endless()
+        await lost.__anext__()
+
+        async def wait():
+            with wattmeter.region("cancelled"):
+                await asyncio.sleep(1000)
+
+        waiting = asyncio.ensure_future(wait())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    with wattmeter.track() as t:
+        asyncio.run(main())
+    regions = {r.name: (r.calls, r.unfinished) for r in t.report.regions}
+    assert regions == {name: (1, 0) for name in ("request", "late", "endless", "cancelled")}
+    assert "late" in tree(t.report) and t.report.stray_ends.value == 0
 
 
 def test_an_async_generator_takes_what_is_sent_and_thrown():

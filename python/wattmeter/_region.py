@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of `region` needs coroutines and generators.
+"""What of `region` needs contexts, coroutines and generators.
 
-Between two steps of such a function its thread does other things, so its region is one
-that is started and stopped by itself, and lies in no other.
+Between two steps of a task its thread runs others, so the stack of the thread says nothing
+of it. Its regions are started and stopped by their numbers, each inside the innermost of
+its context (contextvars), which the tasks that it starts inherit.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ import sys
 from contextvars import ContextVar
 from functools import partial, update_wrapper
 
-from wattmeter._core import region_function, region_start, region_stop
+from wattmeter._core import (
+    region_function,
+    region_set_contexts,
+    region_start,
+    region_stop,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,24 +29,83 @@ GENERATOR = 0x20
 COROUTINE = 0x80
 ASYNC_GENERATOR = 0x200
 
-# Of each task: what it has open by `async with`, as (region, number).
-_open: ContextVar[tuple[tuple[region, int], ...]] = ContextVar(
-    "wattmeter._region._open", default=()
+
+class _Call:
+    """One of a context, by `region` or, where that is None, of a function."""
+
+    __slots__ = ("region", "number", "around")
+
+    def __init__(self, region: region | None, name: str, around: _Call | None) -> None:
+        self.region = region
+        self.around = around
+        self.number = region_start(name, around.number if around else None)
+
+
+_open: dict[_Call, None] = {}  # in the order of their starts
+_innermost: ContextVar[_Call | None] = ContextVar(
+    "wattmeter._region._innermost", default=None
 )
 
 
+def _find_open(call: _Call | None) -> _Call | None:
+    while call is not None and call not in _open:
+        call = call.around
+    return call
+
+
+def _find_innermost() -> _Call | None:
+    call = _find_open(_innermost.get())
+    if call is not None:
+        call.around = _find_open(call.around)  # those that are over are kept no longer
+    return call
+
+
+def _open_call(region: region | None, name: str) -> _Call:
+    call = _Call(region, name, _find_innermost())
+    _open[call] = None
+    return call
+
+
+def _close_call(call: _Call) -> None:
+    if call in _open:
+        del _open[call]
+        region_stop(call.number)
+
+
+def _enter(region: region | None, name: str) -> _Call:
+    call = _open_call(region, name)
+    _innermost.set(call)
+    return call
+
+
+def _exit(call: _Call) -> None:
+    _close_call(call)
+    _innermost.set(_find_innermost())
+
+
+def _leave(region: region) -> bool:
+    """Ends what this context, or else another one, has entered last by it, as an
+    asynchronous generator is closed in another one. False: none has."""
+    call = _find_innermost()
+    while call is not None and call.region is not region:
+        call = _find_open(call.around)
+    if call is None:
+        call = next((one for one in reversed(list(_open)) if one.region is region), None)
+    if call is not None:
+        _exit(call)
+    return call is not None
+
+
+region_set_contexts(_open, _innermost.get, _enter, _exit, _leave)
+
+
 async def enter(region: region) -> region:
-    _open.set(_open.get() + ((region, region_start(region.name)),))
+    _enter(region, region.name)
     return region
 
 
 async def leave(region: region) -> None:
-    entries = _open.get()
-    for i in range(len(entries) - 1, -1, -1):
-        if entries[i][0] is region:
-            region_stop(entries[i][1])
-            _open.set(entries[:i] + entries[i + 1 :])
-            break
+    _leave(region)
 
 
 def decorate(region: region, function: Any) -> Any:
@@ -79,29 +144,31 @@ def is_by_value(function: Any) -> bool:
 
 def _coroutine(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        number = region_start(name)
+        call = _enter(None, name)
         try:
             return await function(*args, **kwargs)
         finally:
-            region_stop(number)
+            _exit(call)
 
     return wrapper
 
 
+# The steps of a generator run in the context of who takes them, whose regions do not lie in
+# the generator's.
 def _generator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        number = region_start(name)
+        call = _open_call(None, name)
         try:
             return (yield from function(*args, **kwargs))
         finally:
-            region_stop(number)
+            _close_call(call)
 
     return wrapper
 
 
 def _async_generator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        number = region_start(name)
+        call = _open_call(None, name)
         steps = function(*args, **kwargs)
         try:
             item = await steps.asend(None)
@@ -118,6 +185,6 @@ def _async_generator(name: str, function: Callable[..., Any]) -> Callable[..., A
             try:
                 await steps.aclose()
             finally:
-                region_stop(number)
+                _close_call(call)
 
     return wrapper

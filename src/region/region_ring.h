@@ -40,7 +40,7 @@
 
 #include "wattmeter/region.h"
 
-#define WM_RING_VERSION 3
+#define WM_RING_VERSION 4
 #define WM_RING_MAGIC UINT64_C(0x31676e69726d7777)    /* "wwmring1" */
 #define WM_CONTROL_MAGIC UINT64_C(0x31746c63726d7777) /* "wwmrclt1" */
 
@@ -78,7 +78,9 @@ enum wm_ring_kind {
     WM_RING_BEGIN,    /* value: the name's number */
     WM_RING_END,      /* value: one more than the CPU time in ns that the thread had in the
                        * call, by its own clock; 0: it was not read */
-    WM_RING_START,    /* value: the name's number; the next slot's `what` is its id */
+    WM_RING_LEAVE,    /* value: this many calls lie on the one that ends, and go on */
+    WM_RING_START,    /* value: the name's number; the next slot's `what` is its id, and its
+                       * `when_ns` what it lies in: 0, an id or WM_REGION_INNERMOST */
     WM_RING_STOP,     /* value: the id; the next slot's `what` is as the value of an end */
     WM_RING_SLICE,    /* value: the number of its places, and 8 bits further up that of its
                        * slots; when_ns: the calls came after that. Its places follow. */

@@ -74,6 +74,10 @@ static int take(void *context, const struct wm_region_edge *edge)
     return WM_OK;
 }
 
+/* A number of a start, with that of what it lies in. */
+#define IN(parent, id) ((parent) << 8 | (id))
+enum { INNERMOST = 0xff };
+
 static int feed(struct wm_region_calls *calls, const struct step *step, struct log *log)
 {
     const struct wm_region_thread who = {
@@ -87,7 +91,9 @@ static int feed(struct wm_region_calls *calls, const struct step *step, struct l
         .thread = step->thread,
         .who = &who,
         .name = step->name,
-        .id = step->id,
+        .id = step->id & 0xff,
+        .above = step->kind == WM_REGION_ENDS ? step->id : 0,
+        .parent = step->id >> 8 == INNERMOST ? WM_REGION_INNERMOST : step->id >> 8,
     };
 
     return wm_region_calls_event(calls, &event, take, log);
@@ -215,6 +221,43 @@ static const struct {
       "+~r@1 10 !~r@1 10..20 +~q@1 20 -~q@1 20..30",
       0,
       2 },
+    { "free ones lie in others, as long as these go on",
+      { { 10, S, 1, "r", 7 },
+        { 20, S, 2, "q", IN(7, 8) },
+        { 30, S, 2, "p", IN(8, 9) },
+        { 40, T, 1, NULL, 7 },
+        { 50, S, 1, "q", IN(7, 10) },
+        { 60, T, 2, NULL, 9 },
+        { 70, T, 2, NULL, 8 },
+        { 80, S, 101, "q", IN(10, 11) } },
+      "+~r@1 10 +~r/~q@2 20 +~r/~q/~p@2 30 -~r@1 10..40 +~q@1 50 -~r/~q/~p@2 30..60"
+      " -~r/~q@2 20..70 +~q@101 80 !~q@1 50..1000 !~q@101 80..1000",
+      0,
+      4 },
+    { "free ones lie in what is on top of the stack",
+      { { 10, B, 1, "a", 0 },
+        { 20, S, 1, "r", IN(INNERMOST, 7) },
+        { 30, S, 2, "r", IN(INNERMOST, 8) },
+        { 40, E, 1, NULL, 0 },
+        { 50, T, 1, NULL, 7 },
+        { 60, T, 1, NULL, 8 } },
+      "+a@1 10 +a/~r@1 20 +~r@2 30 -a@1 10..40 -a/~r@1 20..50 -~r@2 30..60",
+      0,
+      3 },
+    { "a call ends below others",
+      { { 10, B, 1, "a", 0 },
+        { 20, B, 1, "b", 0 },
+        { 30, B, 1, "c", 0 },
+        { 40, E, 1, NULL, 1 },
+        { 50, E, 1, NULL, 2 },
+        { 60, E, 1, NULL, 1 },
+        { 70, B, 1, "b", 0 },
+        { 80, E, 1, NULL, 1 },
+        { 90, E, 1, NULL, 0 } },
+      "+a@1 10 +a/b@1 20 +a/b/c@1 30 -a/b@1 20..40 -a@1 10..60 +a/b/c/b@1 70"
+      " -a/b/c@1 30..80 -a/b/c/b@1 70..90",
+      1,
+      4 },
     { "a thread is gone in the middle",
       { { 10, B, 1, "a", 0 },
         { 20, B, 1, "b", 0 },
@@ -453,7 +496,8 @@ static void test_long_names(void **state)
     memset(name, 'n', sizeof(name));
     assert_int_equal(wm_region_calls_new(&calls, NULL), WM_OK);
     for (int i = 0; i < ROUNDS; i++) {
-        struct wm_region_event event = { i, WM_REGION_BEGINS, 0, &who, name, 0, 0, NULL };
+        struct wm_region_event event = { i, WM_REGION_BEGINS, 0, &who, name, 0, 0, NULL, 0,
+                                         0 };
         snprintf(name + LENGTH - 8, 9, "%08d", i);
         assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts), WM_OK);
         event.kind = WM_REGION_ENDS;
@@ -520,7 +564,9 @@ static void test_never_ended(void **state)
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
         struct wm_region_calls *calls = NULL;
         uint64_t counts[3] = { 0 }, all = kinds[k].most + 10;
-        struct wm_region_event event = { 0, kinds[k].begins, 0, &who, "r", 1, 0, NULL };
+        struct wm_region_event event = {
+            0, kinds[k].begins, 0, &who, "r", 1, 0, NULL, 0, 0
+        };
         assert_int_equal(wm_region_calls_new(&calls, NULL), WM_OK);
         for (event.id = 1; event.id <= all; event.id++)
             assert_int_equal(wm_region_calls_event(calls, &event, count_edges, counts),

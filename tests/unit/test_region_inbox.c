@@ -91,6 +91,10 @@ static int take(void *context, const struct wm_region_event *event)
     if (log->length < sizeof(log->text) / 2)
         add(log, "%s%u%c%s", log->length > 0 ? " " : "", event->thread - log->first_thread,
             marks[event->kind], event->name ? event->name : "");
+    if (log->length < sizeof(log->text) / 2 && event->above > 0)
+        add(log, "%u", (unsigned)event->above);
+    if (log->length < sizeof(log->text) / 2 && event->parent != 0)
+        add(log, "<%s", event->parent == WM_REGION_INNERMOST ? "top" : "started");
     return 0;
 }
 
@@ -277,6 +281,62 @@ static void test_strays(void **state)
     wm_region_begin("a");
     wm_region_end();
     expect(*state, "0) 0] 0(a 0(a 0) 0!");
+}
+
+/* Regions end themselves, in whatever order; among fast calls, too, and where the stack is
+ * so deep that only the outermost are known. */
+static void test_ends_of_others(void **state)
+{
+    static const char one[] = "same", other[] = "same";
+
+    wm_region_begin(one);
+    wm_region_begin("b");
+    wm_region_begin(other);
+    wm_region_end_of(one);
+    wm_region_end_of("nothing");
+    wm_region_end_of(other);
+    wm_region_end_of("b");
+    wm_region_end_of(one);
+    wm_region_begin(NULL);
+    wm_region_end_of(NULL);
+    expect(*state, "0(same 0(b 0(same 0)2 0)2 0) 0) 0) 0( 0) 0!");
+}
+
+/* In loops, where calls are folded; and how many there are of each is right. */
+static void test_ends_in_loops(void **state)
+{
+    enum { ROUNDS = 1000, DEEP = 100 };
+    struct log *log = *state;
+    long calls = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        wm_region_begin("around");
+        for (int k = 0; k < 10; k++) {
+            wm_region_begin("inside");
+            wm_region_end_of("inside");
+        }
+        wm_region_begin("longer");
+        wm_region_end_of("around");
+        wm_region_end_of("longer");
+        calls += 12;
+    }
+    for (int i = 0; i < DEEP; i++)
+        wm_region_begin("deep");
+    for (int i = 0; i < DEEP; i++)
+        wm_region_end_of("deep");
+    drain(log, true);
+    assert_int_equal(log->ends, calls + DEEP);
+}
+
+static void test_nested_starts(void **state)
+{
+    wm_region_begin("a");
+    uint64_t inner = wm_region_start_in("r", WM_REGION_INNERMOST);
+    uint64_t innermost = wm_region_start_in("q", inner);
+    wm_region_end();
+    wm_region_stop(inner);
+    wm_region_stop(innermost);
+    expect(*state, "0(a 0[r<top 0[q<started 0) 0] 0] 0!");
 }
 
 static void test_errno(void **state)
@@ -2013,6 +2073,9 @@ UNIT(region_inbox)
         TEST(test_many_names),
         TEST(test_deadline),
         TEST(test_strays),
+        TEST(test_ends_of_others),
+        TEST(test_ends_in_loops),
+        TEST(test_nested_starts),
         TEST(test_errno),
         TEST(test_threads),
         TEST(test_ends_of_processes),

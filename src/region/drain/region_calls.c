@@ -238,21 +238,25 @@ static int end_call(struct wm_region_calls *calls, uint32_t index,
                     enum wm_region_edge_kind kind, const struct wm_region_event *end)
 {
     struct thread *thread = &calls->threads[index];
+    uint64_t above = end ? end->above : 0;
 
-    if (thread->beyond > 0) {
+    if (above < thread->beyond) {
         thread->beyond--;
         calls->dropped++;
         return WM_OK;
     }
-    if (thread->depth == 0) {
+    above -= thread->beyond;
+    if (above >= thread->depth) {
         calls->stray++;
         return WM_OK;
     }
-    const struct open_call *call = &thread->stack[thread->depth - 1];
+    struct open_call *call = &thread->stack[thread->depth - 1 - above];
     int status = hand_out(calls, kind, call->start_ns, call->path, index, end);
-    if (status == WM_OK)
-        thread->depth--;
-    return status;
+    if (status < 0)
+        return status;
+    thread->depth--;
+    memmove(call, call + 1, above * sizeof(*call));
+    return WM_OK;
 }
 
 /* The last one takes its place. */
@@ -280,11 +284,26 @@ static int stop_call(struct wm_region_calls *calls, struct process *process, uin
     return status;
 }
 
+/* The path of what a start lies in. */
+static uint32_t parent_of(const struct wm_region_calls *calls, const struct thread *thread,
+                          const struct process *process, uint64_t parent)
+{
+    if (parent == 0)
+        return WM_REGION_NO_PATH;
+    if (parent == WM_REGION_INNERMOST)
+        return thread->depth > 0 ? thread->stack[thread->depth - 1].path
+                                 : WM_REGION_NO_PATH;
+    uint32_t call = wm_map_find(&calls->call_map, process->number, parent);
+    return call != NONE ? process->calls[call].path : WM_REGION_NO_PATH;
+}
+
 /* One that is started while it goes on has broken off. */
-static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t id,
-                      const char *name)
+static int start_call(struct wm_region_calls *calls, uint32_t thread,
+                      const struct wm_region_event *start)
 {
     struct process *process = &calls->processes[calls->threads[thread].process];
+    uint32_t parent = parent_of(calls, &calls->threads[thread], process, start->parent);
+    uint64_t id = start->id;
     uint32_t path = 0;
     int status = WM_OK;
 
@@ -294,7 +313,7 @@ static int start_call(struct wm_region_calls *calls, uint32_t thread, uint64_t i
         calls->dropped++;
         return WM_OK;
     }
-    if (find_path(calls, WM_REGION_NO_PATH, true, name, &path) < 0 ||
+    if (find_path(calls, parent, true, start->name, &path) < 0 ||
         wm_map_reserve(&calls->call_map) < 0 ||
         reserve(&process->calls, process->call_count, &process->call_room,
                 sizeof(*process->calls)) < 0)
@@ -431,7 +450,7 @@ int wm_region_calls_event(struct wm_region_calls *calls,
     case WM_REGION_ENDS:
         return end_call(calls, index, WM_REGION_CLOSES, event);
     case WM_REGION_STARTS:
-        return start_call(calls, index, event->id, event->name);
+        return start_call(calls, index, event);
     case WM_REGION_STOPS: {
         uint32_t call = wm_map_find(&calls->call_map, process->number, event->id);
         if (call != NONE)

@@ -4,7 +4,7 @@
  * tree of calls. Feeds both the analysis and the recording.
  *
  * A path is a name below a path: "epoch" > "batch" and "batch" by itself are two. What was
- * started by itself (and so may overlap anything) has a path of its own with no parent.
+ * started by itself (and so may overlap anything) has paths of its own.
  */
 #ifndef WM_REGION_CALLS_H
 #define WM_REGION_CALLS_H
@@ -19,7 +19,7 @@
 /* What comes out of the rings, one after the other in the order of time. */
 enum wm_region_event_kind {
     WM_REGION_BEGINS, /* on the thread's stack */
-    WM_REGION_ENDS,   /* whatever is on top of it */
+    WM_REGION_ENDS,   /* a call of the stack */
     WM_REGION_STARTS, /* a call outside of the stack begins */
     WM_REGION_STOPS,  /* a call outside of the stack ends, perhaps by another thread */
     WM_REGION_GONE, /* the thread has ended: what its stack holds never does, nor, with the
@@ -41,6 +41,9 @@ struct wm_region_event {
     uint64_t clocked; /* of ENDS and STOPS: one more than the CPU time in ns that the thread
                        * had in the call; 0: it is not known */
     const struct wm_region_fold *fold; /* of ENDS: of so many calls; NULL: of one */
+    uint64_t above;  /* of ENDS: calls that lie on the one that ends, and go on */
+    uint64_t parent; /* of STARTS: the id of what it lies in; WM_REGION_INNERMOST: what is
+                      * on top of the stack; 0: nothing */
 };
 
 #define WM_REGION_NO_PATH UINT32_MAX

@@ -353,12 +353,17 @@ static bool decode(struct wm_region_source *source, const struct wm_ring_event *
         next->kind = WM_REGION_ENDS;
         next->clocked = value;
         return true;
+    case WM_RING_LEAVE:
+        next->kind = WM_REGION_ENDS;
+        next->above = value;
+        return true;
     case WM_RING_START:
         if (source->written - source->taken < 2 ||
             !read_slot(source, source->taken + 1, &second))
             return false;
         next->kind = WM_REGION_STARTS;
         next->id = second.what;
+        next->parent = (uint64_t)second.when_ns;
         source->next_slots = 2;
         break;
     case WM_RING_STOP:

@@ -398,34 +398,39 @@ static void begin_in_file(struct thread *thread, const char *name)
         thread->dropped++;
 }
 
-static void end_in_file(struct thread *thread)
+/* `name` NULL: of any. */
+static void end_in_file(struct thread *thread, const char *name)
 {
-    if (thread->dropped > 0)
+    struct name **list = &thread->names;
+
+    if (thread->dropped > 0) {
         thread->dropped--;
-    else
-        close_one(&thread->names, 0);
+        return;
+    }
+    while (name && *list && strcmp((*list)->text, name) != 0)
+        list = &(*list)->next;
+    close_one(list, 0);
 }
 
-static bool mark_in_file(struct thread *thread, enum wm_ring_kind kind, const char *name,
-                         uint64_t id)
+static bool mark_in_file(struct thread *thread, const struct wm_region_mark *it)
 {
     bool is_kept = true;
 
     pthread_mutex_lock(&file_lock);
-    if (kind == WM_RING_START)
-        is_kept = open_one(&started, name, id);
-    else if (kind == WM_RING_STOP)
-        close_one(&started, id);
-    else if (kind == WM_RING_BEGIN)
-        begin_in_file(thread, name);
+    if (it->kind == WM_RING_START)
+        is_kept = open_one(&started, it->name, it->id);
+    else if (it->kind == WM_RING_STOP)
+        close_one(&started, it->id);
+    else if (it->kind == WM_RING_BEGIN)
+        begin_in_file(thread, it->name);
     else
-        end_in_file(thread);
+        end_in_file(thread, it->name);
     pthread_mutex_unlock(&file_lock);
     return is_kept;
 }
 
 /* False: a start is not kept. */
-static bool mark_at(enum wm_ring_kind kind, const char *name, uint64_t id)
+static bool mark_at(const struct wm_region_mark *it)
 {
     struct wm_region_writer *writer;
     struct thread *thread;
@@ -438,22 +443,23 @@ static bool mark_at(enum wm_ring_kind kind, const char *name, uint64_t id)
             quick = NULL;
             return false;
         }
-        is_kept = wm_region_writer_mark(writer, kind, name, id);
+        is_kept = wm_region_writer_mark(writer, it);
         quick = wm_region_writer_is_quick(writer) ? writer : NULL;
         return is_kept;
     case MODE_FILE:
         thread = find_thread();
-        return thread && mark_in_file(thread, kind, name, id);
+        return thread && mark_in_file(thread, it);
     default:
         return false;
     }
 }
 
 static __attribute__((noinline)) bool mark_slowly(enum wm_ring_kind kind, const char *name,
-                                                  uint64_t id)
+                                                  uint64_t id, uint64_t parent)
 {
+    const struct wm_region_mark it = { kind, name, id, parent };
     struct detour detour = enter_detour();
-    bool is_kept = mark_at(kind, name ? name : "", id);
+    bool is_kept = mark_at(&it);
 
     leave_detour(detour);
     return is_kept;
@@ -471,7 +477,7 @@ void wm_region_begin(const char *name)
     if (writer && is_current(writer) && wm_region_writer_begin_quickly(writer, name))
         return;
     if (!is_off())
-        mark_slowly(WM_RING_BEGIN, name, 0);
+        mark_slowly(WM_RING_BEGIN, name ? name : "", 0, 0);
 }
 
 void wm_region_end(void)
@@ -481,21 +487,37 @@ void wm_region_end(void)
     if (writer && is_current(writer) && wm_region_writer_end_quickly(writer))
         return;
     if (!is_off())
-        mark_slowly(WM_RING_END, NULL, 0);
+        mark_slowly(WM_RING_END, NULL, 0, 0);
+}
+
+void wm_region_end_of(const char *name)
+{
+    struct wm_region_writer *writer = quick;
+
+    if (writer && is_current(writer) && wm_region_writer_is_innermost(writer, name) &&
+        wm_region_writer_end_quickly(writer))
+        return;
+    if (!is_off())
+        mark_slowly(WM_RING_LEAVE, name ? name : "", 0, 0);
 }
 
 uint64_t wm_region_start(const char *name)
 {
+    return wm_region_start_in(name, 0);
+}
+
+uint64_t wm_region_start_in(const char *name, uint64_t parent)
+{
     if (is_off())
         return ID_DROPPED;
     uint64_t id = 1 + atomic_fetch_add(&last_id, 1) % (ID_DROPPED - 1);
-    return mark_slowly(WM_RING_START, name, id) ? id : ID_DROPPED;
+    return mark_slowly(WM_RING_START, name ? name : "", id, parent) ? id : ID_DROPPED;
 }
 
 void wm_region_stop(uint64_t region)
 {
     if (!is_off() && region != ID_DROPPED)
-        mark_slowly(WM_RING_STOP, NULL, region & (ID_DROPPED - 1));
+        mark_slowly(WM_RING_STOP, NULL, region & (ID_DROPPED - 1), 0);
 }
 
 bool wm_region_is_on(void)

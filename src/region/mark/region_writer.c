@@ -535,18 +535,18 @@ static void look_at_tail(struct wm_region_writer *writer, enum wm_ring_kind kind
     wm_region_tail_close(writer);
 }
 
-/* Adds an event of that kind, the name before it if the ring does not know it, and `id`
- * behind it unless that is 0. `later` slots are kept free beside. */
-static bool add_named(struct wm_region_writer *writer, enum wm_ring_kind kind,
-                      const char *name, uint64_t id, uint64_t later, uint32_t *ret_number,
-                      int64_t *ret_now_ns)
+/* Adds a begin, for whose end a slot is kept free, or a start; before it the name if the
+ * ring does not know it. */
+static bool add_named(struct wm_region_writer *writer, const struct wm_region_mark *mark,
+                      uint32_t *ret_number, int64_t *ret_now_ns)
 {
-    uint64_t slots = (id != 0 ? 2 : 1) + later;
+    const char *name = mark->name;
+    uint64_t slots = 2;
 
     size_t length = wm_region_name_length(name);
     uint32_t number = find_text(writer, name, length);
     bool is_new = number == WM_REGION_NO_NAME;
-    look_at_tail(writer, kind, number);
+    look_at_tail(writer, mark->kind, number);
     if (is_new)
         slots += 1 + wm_ring_slots_of_name(length);
     if (!make_room(writer, slots))
@@ -559,9 +559,9 @@ static bool add_named(struct wm_region_writer *writer, enum wm_ring_kind kind,
     int64_t now_ns = wm_region_writer_now();
     if (is_new)
         add_name(writer, number, writer->names[number].text, length);
-    wm_region_writer_add(writer, now_ns, wm_region_writer_what(kind, number));
-    if (id != 0)
-        wm_region_writer_add(writer, 0, id);
+    wm_region_writer_add(writer, now_ns, wm_region_writer_what(mark->kind, number));
+    if (mark->kind == WM_RING_START)
+        wm_region_writer_add(writer, (int64_t)mark->parent, mark->id);
     wm_region_writer_publish(writer);
     *ret_number = number;
     *ret_now_ns = now_ns;
@@ -580,16 +580,15 @@ static bool pop_level(struct wm_region_writer *writer)
     return is_there;
 }
 
-static void begin(struct wm_region_writer *writer, const char *name)
+static void begin(struct wm_region_writer *writer, const struct wm_region_mark *mark)
 {
     bool is_deep = writer->level_count >= LEVELS;
     uint32_t number;
     int64_t now_ns;
-    bool is_there =
-        !is_deep && add_named(writer, WM_RING_BEGIN, name, 0, 1, &number, &now_ns);
+    bool is_there = !is_deep && add_named(writer, mark, &number, &now_ns);
 
     if (is_there)
-        wm_region_writer_push(writer, number, now_ns);
+        wm_region_writer_push(writer, mark->name, number, now_ns);
     else
         count_lost(writer, 2);
     if (is_there && writer->level_count == 0)
@@ -599,18 +598,24 @@ static void begin(struct wm_region_writer *writer, const char *name)
         writer->levels = writer->levels << 1 | is_there;
 }
 
-/* One too many: the inbox is told all the same. */
-static void end_nothing(struct wm_region_writer *writer)
+/* Ends the call on which so many lie. One too many: the inbox is told all the same. */
+static void end_below(struct wm_region_writer *writer, uint64_t above)
 {
+    bool is_there = above < writer->open;
+
     wm_region_tail_close(writer);
-    if (!make_room(writer, 1)) {
+    if (!is_there && !make_room(writer, 1)) {
         count_lost(writer, 1);
         return;
     }
     wm_region_writer_enter(writer);
     wm_region_writer_add(writer, wm_region_writer_now(),
-                         wm_region_writer_what(WM_RING_END, 0));
+                         wm_region_writer_what(WM_RING_LEAVE, above));
     wm_region_writer_publish(writer);
+    if (!is_there)
+        return;
+    struct wm_region_frame *frame = &writer->frames[--writer->open - above];
+    memmove(frame, frame + 1, above * sizeof(*frame));
 }
 
 static void end(struct wm_region_writer *writer)
@@ -618,18 +623,37 @@ static void end(struct wm_region_writer *writer)
     if (writer->level_count > 0 && !pop_level(writer))
         return;
     if (writer->open == 0) {
-        end_nothing(writer);
+        end_below(writer, 0);
         return;
     }
     wm_region_tail_end(writer);
 }
 
-static bool start(struct wm_region_writer *writer, const char *name, uint64_t id)
+/* Which call it is is known of those in `frames`, if all of them are in the ring; else it
+ * counts as the innermost. */
+static void leave(struct wm_region_writer *writer, const char *name)
 {
+    uint64_t above = 0;
+
+    if (writer->level_count > 0 || writer->open > WM_REGION_FRAMES) {
+        end(writer);
+        return;
+    }
+    while (above < writer->open && writer->frames[writer->open - 1 - above].name != name)
+        above++;
+    if (above == 0)
+        end(writer);
+    else
+        end_below(writer, above);
+}
+
+static bool start(struct wm_region_writer *writer, const struct wm_region_mark *mark)
+{
+    uint64_t id = mark->id;
     uint32_t number;
     int64_t now_ns;
 
-    if (!add_named(writer, WM_RING_START, name, id, 0, &number, &now_ns)) {
+    if (!add_named(writer, mark, &number, &now_ns)) {
         count_lost(writer, 2);
         return false;
     }
@@ -663,18 +687,20 @@ static void stop(struct wm_region_writer *writer, uint64_t id)
         wm_region_writer_learn(writer, frame, now_ns);
 }
 
-bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind kind,
-                           const char *name, uint64_t id)
+bool wm_region_writer_mark(struct wm_region_writer *writer,
+                           const struct wm_region_mark *mark)
 {
     bool is_there = true;
 
-    if (kind == WM_RING_BEGIN)
-        begin(writer, name);
-    else if (kind == WM_RING_END)
+    if (mark->kind == WM_RING_BEGIN)
+        begin(writer, mark);
+    else if (mark->kind == WM_RING_END)
         end(writer);
-    else if (kind == WM_RING_START)
-        is_there = start(writer, name, id);
+    else if (mark->kind == WM_RING_LEAVE)
+        leave(writer, mark->name);
+    else if (mark->kind == WM_RING_START)
+        is_there = start(writer, mark);
     else
-        stop(writer, id);
+        stop(writer, mark->id);
     return is_there;
 }

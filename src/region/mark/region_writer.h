@@ -59,8 +59,9 @@ enum { WM_REGION_FRAMES = 64 };
 /* A call that is open. */
 struct wm_region_frame {
     int64_t start_ns;
-    int64_t cpu_ns;  /* the thread's CPU clock at its beginning; -1: it was not read */
-    uint32_t number; /* of its name */
+    int64_t cpu_ns;   /* the thread's CPU clock at its beginning; -1: it was not read */
+    uint32_t number;  /* of its name */
+    const char *name; /* where the program had it */
 };
 
 /* The end of the ring where calls are folded, and the slice that they are folded into, as
@@ -213,8 +214,8 @@ wm_region_writer_frame(struct wm_region_writer *writer, uint64_t depth)
 }
 
 /* The call that was written last is open. */
-static inline void wm_region_writer_push(struct wm_region_writer *writer, uint32_t number,
-                                         int64_t now_ns)
+static inline void wm_region_writer_push(struct wm_region_writer *writer, const char *name,
+                                         uint32_t number, int64_t now_ns)
 {
     bool is_clocked = writer->is_clocked[number] && writer->open < WM_REGION_FRAMES;
 
@@ -222,7 +223,16 @@ static inline void wm_region_writer_push(struct wm_region_writer *writer, uint32
         .start_ns = now_ns,
         .cpu_ns = is_clocked ? wm_region_writer_cpu_now() : -1,
         .number = number,
+        .name = name,
     };
+}
+
+/* Whether the innermost call has its name there. */
+static inline bool wm_region_writer_is_innermost(const struct wm_region_writer *writer,
+                                                 const char *name)
+{
+    return writer->open - 1 < WM_REGION_FRAMES &&
+           writer->frames[writer->open - 1].name == name;
 }
 
 /* What the end of a call says of its CPU time. */
@@ -250,7 +260,7 @@ static inline bool wm_region_writer_begin_quickly(struct wm_region_writer *write
     int64_t now_ns = wm_region_writer_now();
     wm_region_writer_add(writer, now_ns, wm_region_writer_what(WM_RING_BEGIN, number));
     wm_region_writer_publish(writer);
-    wm_region_writer_push(writer, number, now_ns);
+    wm_region_writer_push(writer, name, number, now_ns);
     return true;
 }
 
@@ -294,10 +304,17 @@ void wm_region_writer_attach(struct wm_region_writer *writer);
  * is not mapped, and the writer is but memory: free(). */
 void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept);
 
-/* A begin or an end, which are what the quick ones do, in all other cases; a start, or a
- * stop. False: a start found no room. */
-bool wm_region_writer_mark(struct wm_region_writer *writer, enum wm_ring_kind kind,
-                           const char *name, uint64_t id);
+/* What a thread marks. */
+struct wm_region_mark {
+    enum wm_ring_kind kind;
+    const char *name;    /* of a BEGIN, a LEAVE and a START */
+    uint64_t id, parent; /* of a START and a STOP, and of a START */
+};
+
+/* A begin or an end, which are what the quick ones do, in all other cases; all others.
+ * False: a start found no room. */
+bool wm_region_writer_mark(struct wm_region_writer *writer,
+                           const struct wm_region_mark *mark);
 
 /* Before a call that may be folded: folds if that is due, and opens or settles the tail,
  * depending on how fast calls come. */
