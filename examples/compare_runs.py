@@ -27,6 +27,6 @@ print(result)
 print(f"worst: at least {result.worst:+.0%} {result.worst_figure or ''}")
 
 # What a job of continuous integration would test: one figure, with a limit.
-time = wattmeter.compare({"before": before, "after": after}, "total", watch=["time"])
+time = wattmeter.compare({"before": before, "after": after}, statistic="total", watch=["time"])
 if time.worst > 0.05:
     print("it became slower")
