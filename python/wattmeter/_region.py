@@ -38,7 +38,7 @@ class _Call:
     def __init__(self, region: region | None, name: str, around: _Call | None) -> None:
         self.region = region
         self.around = around
-        self.number = region_start(name, around.number if around else None)
+        self.number: int = region_start(name, around.number if around else None)
 
 
 _open: dict[_Call, None] = {}  # in the order of their starts
