@@ -177,6 +177,26 @@ static PyObject *enter_call(PyObject *region, const char *text)
     return call;
 }
 
+static PyObject *in_python(const char *function, PyObject *self, PyObject *argument)
+{
+    PyObject *module = import_python();
+
+    if (!module)
+        return NULL;
+    PyObject *result = argument
+                           ? PyObject_CallMethod(module, function, "OO", self, argument)
+                           : PyObject_CallMethod(module, function, "O", self);
+    Py_DECREF(module);
+    return result;
+}
+
+/* Whether `@region` stands there without a name. */
+static bool is_function(PyObject *name)
+{
+    return !PyUnicode_Check(name) &&
+           (PyCallable_Check(name) || PyObject_HasAttrString(name, "__func__"));
+}
+
 static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "name", NULL };
@@ -186,6 +206,8 @@ static PyObject *region_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         name = PyTuple_GetItem(args, 0);
     else if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:region", names, &name))
         return NULL;
+    if (is_function(name))
+        return in_python("decorate_by_name", name, NULL);
     PyObject *bytes = encode(name);
     if (!bytes)
         return NULL;
@@ -246,19 +268,6 @@ static PyObject *region_exit(PyObject *self, PyObject *args)
         end_region(((struct region *)self)->text);
     Py_DECREF(is_left);
     Py_RETURN_NONE;
-}
-
-static PyObject *in_python(const char *function, PyObject *self, PyObject *argument)
-{
-    PyObject *module = import_python();
-
-    if (!module)
-        return NULL;
-    PyObject *result = argument
-                           ? PyObject_CallMethod(module, function, "OO", self, argument)
-                           : PyObject_CallMethod(module, function, "O", self);
-    Py_DECREF(module);
-    return result;
 }
 
 static PyObject *region_enter_async(PyObject *self, PyObject *unused)
@@ -322,6 +331,7 @@ PyDoc_STRVAR(
     "        train()\n\n"
     "    @wattmeter.region(\"batch\")\n"
     "    def step(): ...\n\n"
+    "@wattmeter.region alone takes the function's qualified name.\n"
     "Regions lie in those that their thread has open, those of asyncio's tasks in those\n"
     "that their task has open, or what has started it. A region ends itself, whatever was\n"
     "opened since. An object may be entered any number of times, also inside itself and "

@@ -76,6 +76,22 @@ def test_order(no_gpus):
     assert m.seconds < 1
 
 
+def test_a_decorated_function_is_a_snippet_each_call(no_gpus):
+    m = wattmeter.measure(cpu_watts="10:100")
+
+    @m
+    def step(x):
+        time.sleep(0.02)
+        return 1 / x
+
+    assert m.seconds is None and step(2) == 0.5
+    first = m.seconds, m.energy
+    assert first[0] >= 0.02 and m.cpu and m.devices
+    with pytest.raises(ZeroDivisionError):
+        step(0)
+    assert m.seconds >= 0.02 and (m.seconds, m.energy) != first
+
+
 def test_an_exception_goes_through(no_gpus):
     with pytest.raises(KeyError):
         with wattmeter.measure() as m:

@@ -88,6 +88,34 @@ def test_a_decorated_function_is_the_function():
         plain()
 
 
+def test_without_a_name_it_is_the_function_s():
+    class Net:
+        @wattmeter.region
+        def forward(self, x):
+            return x
+
+        @wattmeter.region
+        @staticmethod
+        def load():
+            return 2
+
+    @wattmeter.region
+    async def serve(x):
+        return x
+
+    def all_of_them():
+        net = Net()
+        assert (net.forward(1), net.load(), Net.load()) == (1, 2, 2)
+        assert asyncio.run(serve(3)) == 3
+
+    here = "test_without_a_name_it_is_the_function_s.<locals>."
+    counts = {"Net.forward": (1, 0), "Net.load": (2, 0), "serve": (1, 0)}
+    assert calls(all_of_them) == {here + name: count for name, count in counts.items()}
+    for wrong, why in ((5, "must be a str"), (None, "must be a str"), (Net, "functions")):
+        with pytest.raises(TypeError, match=why):
+            wattmeter.region(wrong)
+
+
 def test_region_objects_are_copied_and_pickled():
     for name in ("x", "ä€😀", "caf\udce9"):
         region = wattmeter.region(name)

@@ -498,6 +498,66 @@ def test_messages_name_no_option_of_the_command(tmp_path):
     assert "--" not in str(caught.value)
 
 
+def test_a_decorated_function_has_a_session_for_each_call(tmp_path):
+    import asyncio
+    import pickle
+
+    tracking = wattmeter.track(tmp_path / "runs.sqlite", mode="append", notes={"a": 1})
+
+    @tracking
+    def step(x):
+        """Divides."""
+        time.sleep(0.02)
+        return 1 / x
+
+    with pytest.raises(ValueError):
+        tracking.report
+    assert step(2) == 0.5 and (step.__name__, step.__doc__) == ("step", "Divides.")
+    first = tracking.report
+    with pytest.raises(ZeroDivisionError):
+        step(0)
+    assert tracking.report is not first and float(tracking.report.time) >= 0.02
+    assert wattmeter.read(tmp_path / "runs.sqlite").run_count == 2
+
+    @tracking
+    async def serve(x):
+        await asyncio.sleep(0.03)
+        return x
+
+    @tracking
+    def rows(count):
+        return (yield from range(count))
+
+    assert asyncio.run(serve(4)) == 4 and float(tracking.report.time) >= 0.03
+    assert list(rows(3)) == [0, 1, 2]
+    recording = wattmeter.read(tmp_path / "runs.sqlite")
+    assert recording.run_count == 4 and recording.report.notes == {"a": "1"}
+    with pickle.loads(pickle.dumps(tracking)) as again:
+        pass
+    assert wattmeter.read(tmp_path / "runs.sqlite").run_count == 5 and again.report
+
+
+def test_what_no_session_decorates():
+    async def steps():
+        yield 1
+
+    for wrong, why in ((steps, "'with track"), (dict, "functions"), (5, "not int")):
+        with pytest.raises(TypeError, match=why):
+            wattmeter.track()(wrong)
+
+
+def test_async_with():
+    import asyncio
+
+    async def serve():
+        async with wattmeter.track() as t, wattmeter.measure() as m:
+            await asyncio.sleep(0.02)
+        return t.report, m
+
+    report, m = asyncio.run(serve())
+    assert m.seconds >= 0.02 and float(report.time) >= 0.02
+
+
 def test_reports_are_copied_and_refuse_to_be_pickled():
     import copy
     import pickle

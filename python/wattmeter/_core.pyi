@@ -17,6 +17,7 @@ from typing import (
     TypeVar,
     Union,
     final,
+    overload,
 )
 
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
@@ -211,7 +212,10 @@ class Report:
 
 @final
 class region:
+    @overload
     def __new__(cls, name: str) -> region: ...
+    @overload
+    def __new__(cls, function: _F, /) -> _F: ...  # type: ignore[misc]
     def __enter__(self) -> region: ...
     def __exit__(
         self,

@@ -12,9 +12,11 @@ from wattmeter._report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable, Iterator, TypeVar
 
     from wattmeter._gpus import Choice
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The devices stay open from one snippet to the next, as a training step is short; those
 # of a parent are not a child's.
@@ -51,12 +53,22 @@ def _figure(key: str, energy: _core.Energy) -> Figure:
     )
 
 
+def _remake(arguments: dict[str, Any]) -> measure:
+    return measure(**arguments)
+
+
 class measure:
     """What a piece of a program takes: seconds, and the joules of the whole machine.
 
         with wattmeter.measure() as m:
             step()
         print(m.seconds, m.energy, m.gpu)
+
+        @wattmeter.measure()
+        def step(): ...
+
+    It is a decorator as well, which has the figures of the last call that has ended, and
+    `async with` does as `with`.
 
     gpus        which GPUs, "visible", "0,GPU-7c1f", [0, 1] and so on; None: all
     estimate    what nothing measures of CPUs and memory is estimated, and says so
@@ -78,6 +90,7 @@ class measure:
         estimate: bool = True,
         cpu_watts: str | None = None,
     ) -> None:
+        self._arguments = {"gpus": gpus, "estimate": estimate, "cpu_watts": cpu_watts}
         self._options = (words_of(gpus), bool(estimate), cpu_watts)
         self._number: int | None = None
         self._pid = 0
@@ -133,6 +146,39 @@ class measure:
 
     def __exit__(self, *exception: object) -> None:
         self.stop()
+
+    async def __aenter__(self) -> measure:
+        return self.start()
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __call__(self, function: Function) -> Function:
+        """The function, each call of which is a snippet."""
+        from contextlib import contextmanager
+
+        from wattmeter._decorate import measured
+
+        @contextmanager
+        def snippet() -> Iterator[None]:
+            taken = _remake(self._arguments)
+            try:
+                with taken:
+                    yield
+            finally:
+                if taken.seconds is not None:
+                    self._take(taken)
+
+        decorated: Function = measured(function, snippet, "measure")
+        return decorated
+
+    def _take(self, other: measure) -> None:
+        self.seconds, self.energy, self.devices = other.seconds, other.energy, other.devices
+        self.cpu, self.dram, self.gpu = other.cpu, other.dram, other.gpu
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """One with the same arguments, as a decorated function takes it to workers."""
+        return _remake, (self._arguments,)
 
     def __str__(self) -> str:
         if self.seconds is None:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from functools import partial, update_wrapper
 
 from wattmeter._core import (
+    region,
     region_function,
     region_set_contexts,
     region_start,
@@ -22,8 +23,6 @@ from wattmeter._core import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
-
-    from wattmeter._core import region
 
 GENERATOR = 0x20
 COROUTINE = 0x80
@@ -106,6 +105,17 @@ async def enter(region: region) -> region:
 
 async def leave(region: region) -> None:
     _leave(region)
+
+
+def decorate_by_name(function: Any) -> Any:
+    """@region without a name, which is then the function's."""
+    inner = getattr(function, "__func__", function)
+    while isinstance(inner, partial):
+        inner = inner.func
+    name = getattr(inner, "__qualname__", None)
+    if not isinstance(name, str):
+        raise TypeError("the name of a region must be a str")
+    return decorate(region(name), function)
 
 
 def decorate(region: region, function: Any) -> Any:

@@ -12,11 +12,12 @@ from wattmeter._report import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping
+    from typing import Any, Callable, Iterable, Iterator, Mapping, TypeVar
 
     from wattmeter._gpus import Choice
     from wattmeter._report import Path
 
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 def _tracker(
     record: Path | None,
@@ -54,6 +55,12 @@ class track:
             train()
         print(t.report)
 
+        @wattmeter.track("runs.sqlite", mode="append")
+        def train(): ...
+
+    It is a decorator as well, each call being a session, and `async with` does as `with`.
+    `report` is that of the last call that has ended.
+
     record      a file (.sqlite, .csv) or postgresql://... that gets the samples
     mode        of a file that is there: "new" (Error "EEXIST"), "overwrite", "append"
     interval    seconds between two samples, 0.001 to 3600
@@ -86,6 +93,18 @@ class track:
         experiment: tuple[Path, str] | None = None,
         metrics: Path | None = None,
     ) -> None:
+        self._arguments = {
+            "record": record,
+            "mode": mode,
+            "interval": interval,
+            "gpus": gpus,
+            "pid": pid,
+            "cores": cores,
+            "cpu_watts": cpu_watts,
+            "notes": notes,
+            "experiment": experiment,
+            "metrics": metrics,
+        }
         options = {
             "interval": interval,
             "gpus": gpus,
@@ -102,6 +121,7 @@ class track:
         """Takes the first sample. The result is this object."""
         if self._owner != os.getpid():
             return self
+        self.__dict__.pop("_last", None)
         if self._pid is None:
             self._tracker.start_self()
         else:
@@ -153,8 +173,41 @@ class track:
 
             warn(str(error), RuntimeWarning, stacklevel=2)
 
+    async def __aenter__(self) -> track:
+        return self.start()
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.__exit__(*exception)
+
+    def __call__(self, function: Function) -> Function:
+        """The function, with a session of its own around each call."""
+        from contextlib import contextmanager
+
+        from wattmeter._decorate import measured
+
+        @contextmanager
+        def session() -> Iterator[None]:
+            tracking = _remake(self._arguments)
+            try:
+                with tracking:
+                    yield
+            finally:
+                if tracking._tracker.state == "stopped":
+                    self.__dict__["_last"] = tracking.report
+
+        decorated: Function = measured(function, session, "track")
+        return decorated
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """One with the same arguments, as a decorated function takes it to workers."""
+        return _remake, (self._arguments,)
+
     def __repr__(self) -> str:
         return f"<wattmeter.track: {self._tracker.state}>"
+
+
+def _remake(arguments: dict[str, Any]) -> track:
+    return track(**arguments)
 
 
 class _Environment:
