@@ -171,6 +171,13 @@ WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
 WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
                                     struct wm_error *err);
 
+/* The same in another working directory and with another environment, "NAME=value" texts
+ * ended by NULL, whose PATH it is looked up in; NULL: the caller's. Both are borrowed for
+ * the call. WM_ENOENT or WM_EACCES where the folder cannot be entered. */
+WM_API int wm_tracker_start_command_in(struct wm_tracker *tracker, char *const argv[],
+                                       const char *folder, char *const environment[],
+                                       struct wm_error *err);
+
 /* Most runs of a batch. */
 #define WM_TRACKER_BATCH_MAX 100000
 

@@ -370,28 +370,47 @@ static PyObject *tracker_start_pid(PyObject *self, PyObject *args)
 }
 
 PyDoc_STRVAR(start_command_doc,
-             "start_command($self, argv, /)\n--\n\n"
-             "Starts a command, whose first word is looked up in PATH, and sampling.\n\n"
+             "start_command($self, argv, folder=None, environment=None, /)\n--\n\n"
+             "Starts a command, whose first word is looked up in PATH, and sampling.\n"
+             "folder: its working directory; environment: a list of \"NAME=value\".\n\n"
              "Raises Error, \"ENOENT\" where there is no such command and \"EACCES\"\n"
              "where it cannot be executed; on any failure it has not run.");
 
-static PyObject *tracker_start_command(PyObject *self, PyObject *words)
+/* NULL and an exception where that fails. */
+static PyObject *start_command(PyObject *self, const struct core_texts *argv,
+                               const char *folder, const struct core_texts *environment)
 {
-    struct core_texts argv;
+    struct wm_tracker *tracker = enter(self);
     struct wm_error err = { 0 };
     int status;
 
-    if (core_texts_init(&argv, words, "a command") < 0)
+    if (!tracker)
         return NULL;
-    struct wm_tracker *tracker = enter(self);
-    PyObject *result = NULL;
-    if (tracker) {
-        Py_BEGIN_ALLOW_THREADS
-            status = wm_tracker_start_command(tracker, (char *const *)argv.texts, &err);
-        Py_END_ALLOW_THREADS
-        result = leave_start(self, status, &err);
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_tracker_start_command_in(
+            tracker, (char *const *)argv->texts, folder,
+            environment ? (char *const *)environment->texts : NULL, &err);
+    Py_END_ALLOW_THREADS
+    return leave_start(self, status, &err);
+}
+
+static PyObject *tracker_start_command(PyObject *self, PyObject *args)
+{
+    PyObject *words, *place = Py_None, *variables = Py_None, *folder = NULL, *result = NULL;
+    struct core_texts argv = { 0 }, environment = { 0 };
+
+    if (!PyArg_ParseTuple(args, "O|OO:start_command", &words, &place, &variables) ||
+        (place != Py_None && !PyUnicode_FSConverter(place, &folder)))
+        return NULL;
+    bool is_given = variables != Py_None;
+    if (core_texts_init(&argv, words, "a command") == 0) {
+        if (!is_given || core_texts_init(&environment, variables, "an environment") == 0)
+            result = start_command(self, &argv, folder ? PyBytes_AsString(folder) : NULL,
+                                   is_given ? &environment : NULL);
+        core_texts_release(&environment);
     }
     core_texts_release(&argv);
+    Py_XDECREF(folder);
     return result;
 }
 
@@ -637,7 +656,7 @@ static PyMethodDef methods[] = {
     { "metrics", tracker_metrics, METH_VARARGS, metrics_doc },
     { "start_self", tracker_start_self, METH_NOARGS, start_self_doc },
     { "start_pid", tracker_start_pid, METH_VARARGS, start_pid_doc },
-    { "start_command", tracker_start_command, METH_O, start_command_doc },
+    { "start_command", tracker_start_command, METH_VARARGS, start_command_doc },
     { "run_thread", tracker_run_thread, METH_NOARGS, run_thread_doc },
     { "poll", CORE_KEYWORDS(tracker_poll), poll_doc },
     { "signal", tracker_signal, METH_VARARGS, signal_doc },

@@ -306,6 +306,47 @@ def test_a_command_that_is_not_there():
         wattmeter.run("true")
 
 
+def test_a_command_has_its_own_place(tmp_path, monkeypatch):
+    """As subprocess.run() gives it one; PATH is that of the command."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    tool = folder / "tool"
+    tool.write_text('#!/bin/sh\npwd > "$OUT"; echo "$RANK" >> "$OUT"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("RANK", "7")
+    environment = {"PATH": f"{folder}:/usr/bin:/bin", "OUT": "out", "RANK": "3"}
+    for words in (["tool"], ["./tool"]):
+        report = wattmeter.run(words, env=environment, cwd=folder)
+        assert report.exit_code == 0 and report.variables["RANK"] == "3"
+        assert (folder / "out").read_text() == f"{folder}\n3\n"
+        (folder / "out").unlink()
+    with pytest.raises(FileNotFoundError, match="nowhere: No such file"):
+        wattmeter.run(["true"], cwd=tmp_path / "nowhere")
+    with pytest.raises(wattmeter.Error, match="tool: Not a directory"):
+        wattmeter.run(["true"], cwd=tool)
+    with pytest.raises(FileNotFoundError, match="tool: command not found"):
+        wattmeter.run(["tool"])
+    with pytest.raises(ValueError, match="'a=b' is no name"):
+        wattmeter.run(["true"], env={"a=b": "c"})
+    with wattmeter.track() as t:
+        wattmeter.run(["true"], env={})
+    assert t.report
+
+
+def test_a_timeout_ends_the_command_and_keeps_what_was_measured(tmp_path):
+    import subprocess
+
+    path = tmp_path / "x.sqlite"
+    with pytest.raises(wattmeter.TimeoutExpired, match="after 0.2 seconds") as caught:
+        wattmeter.run(["sleep", "60"], path, timeout=0.2)
+    error = caught.value
+    assert isinstance(error, subprocess.TimeoutExpired) and error.status == "ETIMEDOUT"
+    assert (error.cmd, error.timeout) == (["sleep", "60"], 0.2)
+    assert error.report.exit_code == 143 and 0.2 <= float(error.report.time) < 60
+    assert wattmeter.read(path).report.time == error.report.time
+    assert wattmeter.run(["true"], timeout=600).exit_code == 0
+
+
 def test_an_interrupt_ends_the_command_too(python):
     done = python("""
         import _thread, os, threading, time, wattmeter

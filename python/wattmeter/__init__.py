@@ -33,6 +33,7 @@ __all__ = [
     "Figure",
     "NotFoundError",
     "Report",
+    "TimeoutExpired",
     "cap",
     "compare",
     "doctor",
@@ -53,6 +54,7 @@ __all__ = [
 _PLACES = {
     "Figure": "_report",
     "Report": "_report",
+    "TimeoutExpired": "_timeout",
     "cap": "_cap",
     "compare": "_compare",
     "doctor": "_doctor",

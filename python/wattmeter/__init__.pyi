@@ -22,6 +22,7 @@ from wattmeter._plot import plot as plot
 from wattmeter._recording import read as read
 from wattmeter._repeat import repeat as repeat
 from wattmeter._report import Figure as Figure, Report as Report
+from wattmeter._timeout import TimeoutExpired as TimeoutExpired
 from wattmeter._track import run as run, track as track
 
 __version__: str
@@ -32,6 +33,7 @@ __all__ = [
     "Figure",
     "NotFoundError",
     "Report",
+    "TimeoutExpired",
     "cap",
     "compare",
     "doctor",

@@ -275,8 +275,15 @@ def run(
     notes: Mapping[str, object] | None = None,
     experiment: tuple[Path, str] | None = None,
     metrics: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float | None = None,
 ) -> Report:
     """Runs a command, a list of words, and gives its Report, with `exit_code`.
+
+    env, cwd    as subprocess.run() has them: the environment, in whose PATH the command is
+                looked up, and the working directory; None: those of this process
+    timeout     seconds after which it is ended: SIGTERM, and SIGKILL 5 s later
 
     baseline    seconds for which the idle machine is measured first, so that what it
                 takes then is told apart
@@ -286,7 +293,8 @@ def run(
     The rest is as track() has it. What the command reads and writes is its own.
 
     Raises Error with the status "ENOENT" where there is no such command, "EACCES" where
-    it cannot be executed. Where this is interrupted the command is ended as well.
+    it cannot be executed; TimeoutExpired, with the `report` of what was measured, where the
+    timeout ended it. Where this is interrupted the command is ended as well.
     """
     options = {
         "interval": interval,
@@ -297,7 +305,8 @@ def run(
         "wait_all": wait_all,
         "cpu_watts": cpu_watts,
     }
-    return _run(command, _tracker(record, mode, experiment, notes, metrics, options))
+    tracker = _tracker(record, mode, experiment, notes, metrics, options)
+    return _run(command, tracker, env, cwd, timeout)
 
 
 def measure_command(
@@ -311,17 +320,45 @@ def measure_command(
     return _run(command, _tracker(record, mode, None, notes, None, options))
 
 
-def _run(command: Iterable[Path], tracker: _core.Tracker) -> Report:
-    tracker.start_command(command)
+def _environment(env: Mapping[str, str] | None) -> list[bytes] | None:
+    if env is None:
+        return None
+    for name in env:
+        if not name or "=" in name:
+            raise ValueError(f"{name!r} is no name of a variable")
+    return [os.fsencode(name) + b"=" + os.fsencode(env[name]) for name in env]
+
+
+def _run(
+    command: Iterable[Path],
+    tracker: _core.Tracker,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+) -> Report:
+    from time import monotonic
+
+    words = command if isinstance(command, str) else list(command)
+    is_ended = False
+    tracker.start_command(words, cwd, _environment(env))
+    end = None if timeout is None else monotonic() + timeout
     try:
-        while tracker.poll():
-            pass
+        while tracker.poll(None if end is None else max(0.0, end - monotonic())):
+            if end is not None and monotonic() >= end:
+                is_ended = True
+                _end(tracker)
+                break
     except BaseException:
         _end(tracker)
         raise
     finally:
         tracker.stop()
-    return Report(tracker.report())
+    report = Report(tracker.report())
+    if is_ended and timeout is not None:
+        from wattmeter._timeout import TimeoutExpired
+
+        raise TimeoutExpired(words, timeout, report)
+    return report
 
 
 def _end(tracker: _core.Tracker, patience: float = 5.0) -> None:

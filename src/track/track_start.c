@@ -4,6 +4,7 @@
 #include "wattmeter/tracker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <poll.h>
@@ -217,7 +218,8 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
 /* `ret_released` says whether the command has been let go, so that a failure is
  * that of its execution. */
 static int start_command(struct wm_tracker *tracker, const char *path, char *const argv[],
-                         bool *ret_released, struct wm_error *err)
+                         const struct wm_launch_place *place, bool *ret_released,
+                         struct wm_error *err)
 {
     int status = wm_run_set_command(&tracker->run, argv, err);
     if (status == WM_OK)
@@ -227,6 +229,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     const struct wm_launch_plan plan = {
         .path = path,
         .argv = argv,
+        .place = place,
         .variable = WM_REGIONS_VARIABLE,
         .value = tracker->regions ? wm_track_regions_path(tracker->regions) : NULL,
         .waits_all = tracker->wait_all,
@@ -238,7 +241,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK) /* this and what follows while the processes are made */
         status = wm_account_expect(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
-        status = wm_run_describe(&tracker->run, err);
+        status = wm_run_describe(&tracker->run, place->environment, err);
     if (status == WM_OK)
         status = wm_launch_wait_fork(tracker->launch, err);
     if (status < 0)
@@ -284,22 +287,18 @@ static int end_start(struct wm_tracker *tracker, int status)
     return status;
 }
 
-int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
-                             struct wm_error *err)
+static int start_at(struct wm_tracker *tracker, char *const argv[],
+                    const struct wm_launch_place *place, struct wm_error *err)
 {
     char *path = NULL;
 
-    int status = wm_track_check_new(tracker, err);
-    if (status == WM_OK && !argv[0])
-        status = wm_fail(err, WM_EINVAL, "there is no command to start");
-    if (status == WM_OK)
-        status = wm_launch_find(argv[0], &path, err);
+    int status = wm_launch_find(argv[0], place, &path, err);
     if (status < 0)
         return status;
 
     bool released = false;
     wm_track_begin_work(tracker);
-    status = end_start(tracker, start_command(tracker, path, argv, &released, err));
+    status = end_start(tracker, start_command(tracker, path, argv, place, &released, err));
     free(path);
 
     /* These two speak of the command; here it is a recording's file, say. */
@@ -309,6 +308,33 @@ int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
             err->status = status;
     }
     return status;
+}
+
+int wm_tracker_start_command_in(struct wm_tracker *tracker, char *const argv[],
+                                const char *folder, char *const environment[],
+                                struct wm_error *err)
+{
+    struct wm_launch_place place = { .folder_fd = AT_FDCWD, .environment = environment };
+
+    int status = wm_track_check_new(tracker, err);
+    if (status == WM_OK && !argv[0])
+        status = wm_fail(err, WM_EINVAL, "there is no command to start");
+    if (status < 0)
+        return status;
+    if (folder)
+        place.folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (place.folder_fd == -1)
+        return wm_fail_errno(err, folder);
+    status = start_at(tracker, argv, &place, err);
+    if (folder)
+        close(place.folder_fd);
+    return status;
+}
+
+int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
+                             struct wm_error *err)
+{
+    return wm_tracker_start_command_in(tracker, argv, NULL, NULL, err);
 }
 
 int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[], size_t count,
@@ -377,7 +403,7 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
     if (!is_other)
         status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
     if (status == WM_OK)
-        status = wm_run_describe(&tracker->run, err);
+        status = wm_run_describe(&tracker->run, NULL, err);
     if (status == WM_OK && tracker->self)
         status = make_regions(tracker, err);
     if (status == WM_OK)

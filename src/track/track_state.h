@@ -204,7 +204,7 @@ size_t wm_track_count_survivors(const struct wm_tracker *tracker);
 
 /* Fills in identity, machine, environment and the anchor of time. What the
  * caller has set already (notes, sources, command) stays. */
-int wm_run_describe(struct wm_run *run, struct wm_error *err);
+int wm_run_describe(struct wm_run *run, char *const *environment, struct wm_error *err);
 
 int wm_run_set_command(struct wm_run *run, char *const argv[], struct wm_error *err);
 

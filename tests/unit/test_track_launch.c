@@ -14,6 +14,8 @@
 
 #include "track/launch/track_launch.h"
 
+static const struct wm_launch_place here = { .folder_fd = AT_FDCWD };
+
 static void test_find(void **state)
 {
     static const struct {
@@ -68,7 +70,8 @@ static void test_find(void **state)
                                      used ? ":" : "", rest == part ? "" : dir, rest);
         }
         setenv("PATH", path, 1);
-        assert_int_equal(wm_launch_find(cases[i].name, &found, &err), cases[i].status);
+        assert_int_equal(wm_launch_find(cases[i].name, &here, &found, &err),
+                         cases[i].status);
         if (cases[i].found) {
             snprintf(expected, sizeof(expected), "%s/%s", dir, cases[i].found);
             assert_string_equal(found, expected);
@@ -88,7 +91,7 @@ static struct wm_launch *launch(char *const argv[])
     struct wm_error err = { 0 };
     char *path = NULL;
 
-    assert_int_equal(wm_launch_find(argv[0], &path, &err), WM_OK);
+    assert_int_equal(wm_launch_find(argv[0], &here, &path, &err), WM_OK);
     const struct wm_launch_plan plan = { .path = path, .argv = argv };
     if (wm_launch_new(&plan, &launch, &err) < 0 || wm_launch_wait_fork(launch, &err) < 0)
         fail_msg("%s", err.text);
@@ -214,7 +217,7 @@ static void test_allocation_failure(void **state)
         char *path = NULL;
 
         test_fail_allocation(nth);
-        int status = wm_launch_find("true", &path, NULL);
+        int status = wm_launch_find("true", &here, &path, NULL);
         const struct wm_launch_plan plan = {
             .path = path, .argv = argv, .variable = "WM_TEST", .value = "value"
         };

@@ -82,11 +82,11 @@ struct plan {
     struct sigaction old_child_action; /* of SIGCHLD */
 };
 
-static bool is_executable(const char *path, int *ret_errno)
+static bool is_executable(int folder_fd, const char *path, int *ret_errno)
 {
     struct stat info;
 
-    if (stat(path, &info) != 0) {
+    if (fstatat(folder_fd, path, &info, 0) != 0) {
         *ret_errno = errno;
         return false;
     }
@@ -94,7 +94,7 @@ static bool is_executable(const char *path, int *ret_errno)
         *ret_errno = EISDIR;
         return false;
     }
-    if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0) {
+    if (faccessat(folder_fd, path, X_OK, AT_EACCESS) != 0) {
         *ret_errno = errno;
         return false;
     }
@@ -110,11 +110,25 @@ static int fail_to_find(const char *name, int number, struct wm_error *err)
                    wm_errno_text(number));
 }
 
+static const char *variable_path(char *const *environment)
+{
+    static const char usual[] = "/usr/local/bin:/bin:/usr/bin";
+
+    if (!environment)
+        return wm_env("PATH", usual);
+    for (; *environment; environment++) {
+        if (strncmp(*environment, "PATH=", 5) == 0 && (*environment)[5])
+            return *environment + 5;
+    }
+    return usual;
+}
+
 /* An unusable file is passed over for a usable one further on in PATH, but remembered for
  * the message. */
-static bool search_path(const char *name, char *candidate, size_t size, int *ret_errno)
+static bool search_path(const char *name, const struct wm_launch_place *place,
+                        char *candidate, size_t size, int *ret_errno)
 {
-    const char *dir = wm_env("PATH", "/usr/local/bin:/bin:/usr/bin");
+    const char *dir = variable_path(place->environment);
 
     for (const char *end; name[0] && dir; dir = *end ? end + 1 : NULL) {
         int this_errno = ENOENT;
@@ -123,23 +137,25 @@ static bool search_path(const char *name, char *candidate, size_t size, int *ret
                               end == dir ? "." : dir, name);
         if (length >= (int)size)
             continue;
-        if (is_executable(candidate, &this_errno))
+        if (is_executable(place->folder_fd, candidate, &this_errno))
             return true;
         /* A folder that may not be searched has it not, as for a shell. */
-        if (this_errno != ENOENT && this_errno != ENOTDIR && access(candidate, F_OK) == 0)
+        if (this_errno != ENOENT && this_errno != ENOTDIR &&
+            faccessat(place->folder_fd, candidate, F_OK, 0) == 0)
             *ret_errno = this_errno;
     }
     return false;
 }
 
-int wm_launch_find(const char *name, char **ret_path, struct wm_error *err)
+int wm_launch_find(const char *name, const struct wm_launch_place *place, char **ret_path,
+                   struct wm_error *err)
 {
     bool is_path = strchr(name, '/');
     int number = ENOENT;
     char candidate[4096];
 
-    if (!(is_path ? is_executable(name, &number)
-                  : search_path(name, candidate, sizeof(candidate), &number)))
+    if (!(is_path ? is_executable(place->folder_fd, name, &number)
+                  : search_path(name, place, candidate, sizeof(candidate), &number)))
         return fail_to_find(name, number, err);
     *ret_path = strdup(is_path ? name : candidate);
     return *ret_path ? WM_OK : wm_fail_memory(err, name);
@@ -177,6 +193,9 @@ static int execute(const struct plan *plan, int exec_fd)
 
     if (wanted->is_silent)
         be_silent();
+    if (wanted->place && wanted->place->folder_fd != AT_FDCWD &&
+        fchdir(wanted->place->folder_fd) != 0)
+        return errno;
     if (wanted->batch)
         return wm_batch_be(wanted->batch, wanted->path, wanted->argv, plan->environment,
                            exec_fd);
@@ -428,11 +447,10 @@ static int fork_launcher(struct wm_launch *launch, struct plan *plan, struct wm_
     return WM_OK;
 }
 
-/* Ours, with that entry, "NAME=value", instead of what it has by that name. */
-static char **make_environment(char *entry)
+/* `all`, with that entry, "NAME=value", instead of what it has by that name. */
+static char **make_environment(char *const *all, char *entry)
 {
     size_t length = strcspn(entry, "=") + 1, count = 0, kept = 0;
-    char *const *all = wm_env_all();
 
     while (all && all[count]) /* there is none after clearenv() */
         count++;
@@ -449,7 +467,11 @@ static char **make_environment(char *entry)
 int wm_launch_new(const struct wm_launch_plan *wanted, struct wm_launch **ret_launch,
                   struct wm_error *err)
 {
-    struct plan plan = { .wanted = *wanted, .environment = wm_env_all() };
+    bool is_given = wanted->place && wanted->place->environment;
+    struct plan plan = {
+        .wanted = *wanted,
+        .environment = is_given ? wanted->place->environment : wm_env_all(),
+    };
     char *entry = NULL, **made = NULL;
 
     struct wm_launch *launch = calloc(1, sizeof(*launch));
@@ -462,7 +484,7 @@ int wm_launch_new(const struct wm_launch_plan *wanted, struct wm_launch **ret_la
     if (wanted->value && asprintf(&entry, "%s=%s", wanted->variable, wanted->value) < 0)
         entry = NULL;
     if (entry)
-        plan.environment = made = make_environment(entry);
+        plan.environment = made = make_environment(plan.environment, entry);
 
     bool is_made = launch->name && (!wanted->value || made);
     int status =

@@ -33,16 +33,23 @@ struct wm_launch_end {
     struct wm_known peak_rss_bound_bytes; /* but none was larger than this */
 };
 
-/* The file that execvp(3) would execute for `name`. WM_ENOENT: there is none;
+/* Where a command starts, and with which variables. */
+struct wm_launch_place {
+    int folder_fd;            /* its working directory; AT_FDCWD: the caller's */
+    char *const *environment; /* NULL: the caller's */
+};
+
+/* The file that execvp(3) would execute for `name` there. WM_ENOENT: there is none;
  * WM_EACCES: there is, but it cannot be executed. The caller frees it. */
-int wm_launch_find(const char *name, char **ret_path, struct wm_error *err);
+int wm_launch_find(const char *name, const struct wm_launch_place *place, char **ret_path,
+                   struct wm_error *err);
 
 /* How a command is started. All zero but `path` and `argv` is right as a rule. */
 struct wm_launch_plan {
     const char *path; /* what is executed */
     char *const *argv;
-    const char *variable, *value; /* of the environment, which else is the caller's; a value
-                                   * of NULL: all of it is */
+    const struct wm_launch_place *place; /* NULL: the caller's */
+    const char *variable, *value; /* one more of the environment; a value of NULL: none */
     bool waits_all; /* the session ends with the last process that the command leaves behind
                      */
     bool is_silent; /* its standard input, output and error are /dev/null */

@@ -102,9 +102,9 @@ static bool is_kept(const char *name, size_t length)
     return false;
 }
 
-static int keep_environment(struct wm_run *run, struct wm_error *err)
+static int keep_environment(struct wm_run *run, char *const *all, struct wm_error *err)
 {
-    for (char *const *entry = wm_env_all(); entry && *entry; entry++) {
+    for (char *const *entry = all; entry && *entry; entry++) {
         size_t length = strcspn(*entry, "=");
         char name[128];
 
@@ -162,7 +162,7 @@ static void find_cpu_model(char *model, size_t size)
     }
 }
 
-int wm_run_describe(struct wm_run *run, struct wm_error *err)
+int wm_run_describe(struct wm_run *run, char *const *environment, struct wm_error *err)
 {
     char id[37], kernel[512], boot[64] = "", model[512];
     struct utsname name = { 0 };
@@ -187,7 +187,7 @@ int wm_run_describe(struct wm_run *run, struct wm_error *err)
     for (size_t i = 0; i < ARRAY_LEN(texts) && status == WM_OK; i++)
         status = set_text(texts[i].copy, texts[i].text, err);
     if (status == WM_OK)
-        status = keep_environment(run, err);
+        status = keep_environment(run, environment ? environment : wm_env_all(), err);
 
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     run->core_count = cores > 0 ? (int)cores : 1;
