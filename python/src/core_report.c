@@ -414,13 +414,13 @@ static PyObject *report_device(PyObject *self, PyObject *args)
         return PyErr_Format(PyExc_IndexError, "there is no such device");
     PyObject *dict = PyDict_New();
     return dict_or_null(
-        dict, dict && core_put(dict, "name", core_text(device.name)) &&
-                  core_put(dict, "model", core_text(device.model)) &&
+        dict, dict && core_put(dict, "label", core_text(device.name)) &&
+                  core_put(dict, "name", core_text(device.model)) &&
                   core_put(dict, "uuid", core_text(device.uuid)) &&
                   core_put(dict, "source", core_text(device.source)) &&
                   core_put(dict, "method", core_text(device.method)) &&
                   core_put(dict, "sensor", core_text(device.sensor)) &&
-                  core_put(dict, "driver_number",
+                  core_put(dict, "index",
                            count_or_none((size_t)device.driver_number,
                                          device.has_driver_number)) &&
                   core_put(dict, "kind", core_text(core_device_kinds[device.kind])) &&

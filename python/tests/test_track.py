@@ -112,9 +112,18 @@ def test_figures_of_gpus_and_their_names(fake_gpus):
         time.sleep(0.1)
     assert len(t.report.gpus) == 1
     gpu = t.report.gpus["gpu0"]
-    assert gpu.name == "gpu0" and gpu.kind == "gpu" and gpu.origin == "simulated"
+    assert gpu.label == "gpu0" and gpu.kind == "gpu" and gpu.origin == "simulated"
     assert t.report.gpus[gpu.uuid].uuid == gpu.uuid
-    assert t.report.gpus[-1].name == t.report.gpus[:1][0].name
+    assert t.report.gpus[-1].label == t.report.gpus[:1][0].label
+    asked = wattmeter.gpus()
+    for name in ("gpu0", gpu.uuid, 0):
+        one = asked[name]
+        assert [getattr(one, k) for k in ("label", "name", "uuid", "index")] == [
+            getattr(gpu, k) for k in ("label", "name", "uuid", "index")
+        ]
+    assert "gpu0" in asked and "gpu7" not in asked and asked[:1][0].index == 0
+    with pytest.raises(KeyError):
+        asked["gpu7"]
     assert "gpu0" in t.report.gpus and "gpu7" not in t.report.gpus
     assert float(gpu.power) == pytest.approx(340, rel=0.2)
     assert "(simulated)" in str(gpu.energy)

@@ -28,10 +28,14 @@ from wattmeter._core import region, version as __version__
 
 __all__ = [
     "AccessError",
+    "Comparison",
     "Error",
     "ExistsError",
     "Figure",
+    "Gpu",
     "NotFoundError",
+    "Recording",
+    "Region",
     "Report",
     "TimeoutExpired",
     "cap",
@@ -52,7 +56,11 @@ __all__ = [
 
 # Imported when they are first asked for, as most programs need one or two.
 _PLACES = {
+    "Comparison": "_compare",
     "Figure": "_report",
+    "Gpu": "_gpus",
+    "Recording": "_recording",
+    "Region": "_report",
     "Report": "_report",
     "TimeoutExpired": "_timeout",
     "cap": "_cap",

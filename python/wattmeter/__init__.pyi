@@ -7,7 +7,7 @@ from wattmeter._cap import (
     set_power_cap as set_power_cap,
 )
 from wattmeter._cap_profile import power_cap_profiler as power_cap_profiler
-from wattmeter._compare import compare as compare
+from wattmeter._compare import Comparison as Comparison, compare as compare
 from wattmeter._core import (
     AccessError as AccessError,
     Error as Error,
@@ -16,22 +16,26 @@ from wattmeter._core import (
     region as region,
 )
 from wattmeter._doctor import doctor as doctor
-from wattmeter._gpus import gpus as gpus
+from wattmeter._gpus import Gpu as Gpu, gpus as gpus
 from wattmeter._measure import measure as measure
 from wattmeter._plot import plot as plot
-from wattmeter._recording import read as read
+from wattmeter._recording import Recording as Recording, read as read
 from wattmeter._repeat import repeat as repeat
-from wattmeter._report import Figure as Figure, Report as Report
+from wattmeter._report import Figure as Figure, Region as Region, Report as Report
 from wattmeter._timeout import TimeoutExpired as TimeoutExpired
 from wattmeter._track import run as run, track as track
 
 __version__: str
 __all__ = [
     "AccessError",
+    "Comparison",
     "Error",
     "ExistsError",
     "Figure",
+    "Gpu",
     "NotFoundError",
+    "Recording",
+    "Region",
     "Report",
     "TimeoutExpired",
     "cap",

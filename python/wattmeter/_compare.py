@@ -36,12 +36,13 @@ class Comparison:
         self.untested = core.untested
         self.remarks = core.remarks
 
-    def to_dict(self) -> Any:
+    def to_dict(self) -> dict[str, Any]:
         """The comparison as docs/analysis.md has it."""
         import json
 
         self._core.run(self._statistic, "json")
-        return json.loads(self._core.print())
+        whole: dict[str, Any] = json.loads(self._core.print())
+        return whole
 
     def __str__(self) -> str:
         return self._text

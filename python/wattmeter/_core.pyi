@@ -20,6 +20,8 @@ from typing import (
     overload,
 )
 
+from wattmeter._report import Info
+
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -186,7 +188,7 @@ class Report:
     ) -> List[Figure]: ...
     def count(self, kind: str, /) -> int: ...
     def find(self, kind: str, name: str, /) -> int: ...
-    def run(self) -> Dict[str, Any]: ...
+    def run(self) -> Info: ...
     def region(self, kind: str, index: int, /) -> Dict[str, Any]: ...
     def device(self, kind: str, index: int, /) -> Dict[str, Any]: ...
     def processes(self) -> List[Dict[str, Any]]: ...
@@ -325,9 +327,9 @@ class Meter:
     def remark(self) -> Optional[str]: ...
 
 class GpuValue(NamedTuple):
-    value: Any  # str, int, float, bool, or None
+    value: Union[str, int, float, bool, None]
     state: str
-    why: Any  # str; None where there is a value
+    why: Optional[str]  # None where there is a value
 
 class GpuField(NamedTuple):
     name: str

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from wattmeter import _core
+from wattmeter._gpu_fields import GpuFields, MigFields, ProcessFields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, Iterator, Sequence, Union
+    from typing import Any, Iterable, Iterator, Sequence, Union, overload
 
-    Values = Dict[str, _core.GpuValue]
     Choice = Union[str, int, Sequence[Union[str, int]], None]
 
 
@@ -27,71 +27,18 @@ def words_of(gpus: Choice) -> str | None:
     return ",".join(map(str, ones)) or "none"
 
 
-class _Group:
-    """The fields of a group as attributes: gpu.power.limit."""
-
-    def __init__(self, values: Values, group: str) -> None:
-        self._values = values
-        self._group = group
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self._values[f"{self._group}.{name}"].value
-        except KeyError:
-            raise AttributeError(f"there is no {self._group}.{name}") from None
-
-    def __dir__(self) -> list[str]:
-        start = self._group + "."
-        return [name[len(start) :] for name in self._values if name.startswith(start)]
-
-    def __repr__(self) -> str:
-        return repr({name: getattr(self, name) for name in dir(self)})
-
-
-class _Fields:
-    """Values as attributes, None where one is missing; in brackets with the reason."""
-
-    def __init__(self, values: Values) -> None:
-        self._values = values
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name in self._values:
-            return self._values[name].value
-        if any(key.startswith(name + ".") for key in self._values):
-            return _Group(self._values, name)
-        raise AttributeError(f"there is no {name}; .values has all")
-
-    def __getitem__(self, name: str) -> _core.GpuValue:
-        return self._values[name]
-
-    def why(self, name: str) -> str | None:
-        """Why that value is missing: "not supported by this GPU"; None where it is not."""
-        why: str | None = self._values[name].why
-        return why
-
-    @property
-    def values(self) -> Values:
-        """All of them by name: GpuValue with value, state and why."""
-        return dict(self._values)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *{name.split(".")[0] for name in self._values}]
-
-
-class GpuProcess(_Fields):
+class GpuProcess(ProcessFields):
     """A process on a GPU: pid, name, user, gpu_memory (bytes), type, ..."""
 
     def __repr__(self) -> str:
         return f"<GpuProcess {self.pid} {self.name}>"
 
 
-class Mig(_Fields):
+class Mig(MigFields):
     """A part of a partitioned GPU: index, uuid, name, ..."""
 
 
-class Gpu(_Fields):
+class Gpu(GpuFields):
     """A GPU, as it was when it was asked: gpu.name, gpu.power.draw, gpu.memory.used, in SI
     base units. `gpu["power.draw"]` has the state and the reason as well."""
 
@@ -132,17 +79,35 @@ class Gpus:
             return None
         return "; ".join(f"{way.source}: {way.detail}" for way in self._core.looked)
 
-    def to_dict(self) -> Any:
+    def to_dict(self) -> dict[str, Any]:
         """Everything, as docs/gpu-info.md has it."""
         import json
 
-        return json.loads(self._core.print("json"))
+        whole: dict[str, Any] = json.loads(self._core.print("json"))
+        return whole
 
     def __len__(self) -> int:
         return len(self._list)
 
-    def __getitem__(self, place: int) -> Gpu:
-        return self._list[place]
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, which: int | str) -> Gpu: ...
+
+        @overload
+        def __getitem__(self, which: slice) -> list[Gpu]: ...
+
+    def __getitem__(self, which: int | str | slice) -> Any:
+        """By place, by UUID or by label ("gpu0"), as those of a report."""
+        if not isinstance(which, str):
+            return self._list[which]
+        for gpu in self._list:
+            if which in (gpu.label, gpu.uuid):
+                return gpu
+        raise KeyError(which)
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in (gpu.label, gpu.uuid) for gpu in self._list)
 
     def __iter__(self) -> Iterator[Gpu]:
         return iter(self._list)

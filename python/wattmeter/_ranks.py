@@ -35,8 +35,8 @@ class Node:
         self.recordings = recordings
         reports = [recording.report for recording in recordings]
         longest = max(reports, key=lambda report: report.time.value or 0.0)
-        self.host: str = longest.info["host"]
-        self.time: Figure = longest.time
+        self.host = longest.info["host"]
+        self.time = longest.time
         self.energy = _energy(longest, reports)
         starts = [report.info["start_unix_ns"] / 1e9 for report in reports]
         ends = [start + (r.time.value or 0.0) for start, r in zip(starts, reports)]
@@ -54,9 +54,9 @@ class Node:
 def _gpus(report: Report) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     for gpu in report.gpus:
-        joules: Figure = gpu.energy
-        joules.key = gpu.name  # to be named by where it is not known
-        found[gpu.uuid or gpu.name] = joules
+        joules = gpu.energy
+        joules.key = gpu.label  # to be named by where it is not known
+        found[gpu.uuid or gpu.label] = joules
     return found
 
 
@@ -68,7 +68,7 @@ def _energy(longest: Report, reports: list[Report]) -> Figure:
         for name, joules in _gpus(report).items():
             if name not in known:
                 more.setdefault(name, joules)
-    energy: Figure = longest.energy
+    energy = longest.energy
     if not more:
         return energy
     return total("energy", "J", [energy, *more.values()], of_known=True)

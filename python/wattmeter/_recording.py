@@ -12,8 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterator, KeysView, overload
 
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    import polars  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
     from wattmeter._ranks import Ranks
-    from wattmeter._report import Parts, Path
+    from wattmeter._report import Parts, Path, Region
 
 STATES = ("none", "ok", "unsupported", "denied", "failed", "stale", "jumped")
 
@@ -53,7 +56,7 @@ class Column:
     def __getitem__(self, place: int) -> float:
         return float(self.values[place])
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[float]:
         return iter(self.values)
 
     def __repr__(self) -> str:
@@ -111,7 +114,7 @@ class Recording:
         return self._report
 
     @property
-    def regions(self) -> Parts:
+    def regions(self) -> Parts[Region]:
         """Its regions, as the report has them."""
         return self.report.regions
 
@@ -162,7 +165,7 @@ class Recording:
     def __repr__(self) -> str:
         return f"<Recording {self._path}: {len(self)} samples of {len(self._columns)} columns>"
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame, with the time (UTC) as its index and units in
         `frame.attrs["units"]`; what is missing is NaN. ImportError without pandas."""
         import numpy
@@ -174,7 +177,7 @@ class Recording:
         frame.attrs["units"] = {c.name: c.unit for c in self._columns.values()}
         return frame
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> polars.DataFrame:
         """A polars.DataFrame with a column "time" (UTC); what is missing is null.
         ImportError without polars."""
         import polars

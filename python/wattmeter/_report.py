@@ -10,9 +10,56 @@ from wattmeter import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
-    from typing import Any, Callable, Dict, Iterable, Iterator, Union
+    from typing import Any, Callable, Generic, Iterable, Iterator, TypeVar, Union, overload
+
+    from typing_extensions import TypedDict, Unpack
 
     Path = Union[str, PathLike[str]]
+    T = TypeVar("T")
+
+    class Style(TypedDict, total=False):
+        """Units, prices and carbon of a text, as _core.Report.print() has them."""
+
+        verbosity: int
+        for_terminal: bool
+        ram_unit: str | None
+        gpu_ram_unit: str | None
+        time_unit: str | None
+        price_per_kwh: float
+        currency: str | None
+        carbon_g_per_kwh: float
+        pue: float
+
+    class Info(TypedDict):
+        """What is known of a run besides its figures."""
+
+        id: str
+        mode: str
+        version: str | None
+        host: str
+        cpu_model: str | None
+        kernel: str | None
+        boot_id: str
+        cpu_method: str | None
+        trouble: str | None
+        start_unix_ns: int
+        interval_ns: int
+        is_complete: bool
+        end: str | None
+        exit_status: int
+        signal_number: int
+
+    class _Of(Generic[T]): ...
+
+else:
+    T = None
+
+    class _Of:
+        """typing takes longer to import than all of this."""
+
+        def __class_getitem__(cls, _):
+            return cls
+
 
 class Figure:
     """A number with what is known of it.
@@ -251,15 +298,18 @@ class _Part:
     def __getitem__(self, key: str) -> Figure:
         return Figure._of(self._core.figure(key, *self._place))
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(
-                f"there is no figure '{name}'; .figures has all of them"
-            ) from None
+    # Figures are declared below, so that a misspelt one is found before the program runs.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            try:
+                return self[name]
+            except KeyError:
+                raise AttributeError(
+                    f"there is no figure '{name}'; .figures has all of them"
+                ) from None
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -271,24 +321,69 @@ class _Part:
         return [*super().__dir__(), *(key for key in keys if key.isidentifier())]
 
 
+class Spending(_Part):
+    """What a region, or what no region has, costs."""
+
+    time: Figure
+    cpu_time: Figure
+    energy: Figure
+    cpu_energy: Figure
+    dram_energy: Figure
+    gpu_energy: Figure
+    tree_energy: Figure
+
+
 class Device(_Part):
     """A GPU, a CPU package, memory, ...: its figures, and what is known of it.
 
-    name    "gpu0", "package0"
-    model, uuid, source, method, sensor, driver_number   None: not known
+    label   "gpu0", "package0"
+    name    its model; None: not known, as uuid, source, method, sensor, and index, the
+            number by which its driver knows it
     kind    "gpu", "cpu", "dram", ...
     origin  "measured", "estimated" or "simulated"
+
+    label, name, uuid and index are those of gpus().
     """
+
+    label: str
+    name: str | None
+    index: int | None
+    uuid: str | None
+    source: str | None
+    method: str | None
+    sensor: str | None
+    kind: str
+    origin: str
+    energy: Figure
+    tree_energy: Figure
+    idle_energy: Figure
+    rest_energy: Figure
+    power: Figure
+    idle_power: Figure
 
     def __init__(self, core: _core.Report, kind: str, index: int) -> None:
         super().__init__(core, kind, index)
         self.__dict__.update(core.device(kind, index))
 
     def __repr__(self) -> str:
-        return f"<Device {self.name}: {self.energy}>"
+        return f"<{type(self).__name__} {self.label}: {self.energy}>"
 
 
-class Region(_Part):
+class GpuDevice(Device):
+    """A GPU: its figures, and what is known of it, as of any Device."""
+
+    max_power: Figure
+    utilization: Figure
+    max_utilization: Figure
+    mean_memory: Figure
+    max_memory: Figure
+    memory_capacity: Figure
+    tree_memory: Figure
+    temperature: Figure
+    max_temperature: Figure
+
+
+class Region(Spending):
     """All calls of a name, or (in `paths`) those at one place of the tree of calls.
 
     name, calls, unfinished; clocked_calls (whose cpu_time is that of their thread's own
@@ -298,14 +393,33 @@ class Region(_Part):
     Figures are inclusive; `.exclusive` has those without the regions inside.
     """
 
+    name: str
+    parent: int | None
+    depth: int
+    children: int
+    by_itself: bool
+    is_short: bool
+    calls: int
+    unfinished: int
+    clocked_calls: int
+    timepoints: int
+    calls_with_timepoints: int
+    total_s: float
+    min_s: float | None
+    max_s: float | None
+    mean_s: float | None
+    std_s: float | None
+    histogram: list[tuple[float, int]]
+    usage: dict[str, dict[str, float]]
+
     def __init__(self, core: _core.Report, kind: str, index: int) -> None:
         super().__init__(core, kind, index)
         self.__dict__.update(core.region(kind, index))
 
     @property
-    def exclusive(self) -> _Part:
+    def exclusive(self) -> Spending:
         """Its figures without the regions inside."""
-        return _Part(self._core, self._place[0], self._place[1], "exclusive")
+        return Spending(self._core, self._place[0], self._place[1], "exclusive")
 
     def __repr__(self) -> str:
         return f"<Region {self.name}: {self.calls} calls, {self.time}, {self.energy}>"
@@ -333,16 +447,24 @@ class Process:
         return f"<Process {self.pid} {self.name}: {self.cpu_time}>"
 
 
-class Parts:
+class Parts(_Of[T]):
     """The parts of a kind: by their place, or by their name."""
 
-    def __init__(self, core: _core.Report, kind: str, make: Callable[..., Any]) -> None:
+    def __init__(self, core: _core.Report, kind: str, make: Callable[..., T]) -> None:
         self._core = core
         self._kind = kind
         self._make = make
 
     def __len__(self) -> int:
         return self._core.count(self._kind)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, which: int | str) -> T: ...
+
+        @overload
+        def __getitem__(self, which: slice) -> list[T]: ...
 
     def __getitem__(self, which: int | str | slice) -> Any:
         if isinstance(which, str):
@@ -356,7 +478,7 @@ class Parts:
             raise IndexError(f"there is no {which} among {len(self)}")
         return self._make(self._core, self._kind, place)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, name: str) -> bool:
@@ -370,7 +492,7 @@ class Parts:
         return repr(list(self))
 
 
-class Report(_Part):
+class Report(Spending):
     """What a run cost.
 
     Figures are attributes (`report.energy`, `report.time`, `report.memory`), and by any
@@ -378,28 +500,58 @@ class Report(_Part):
     `report.figures` has all of them. str() is the report for people.
     """
 
+    memory: Figure
+    gpu_memory: Figure
+    cpu_use: Figure
+    threads: Figure
+    gpu_use: Figure
+    user_time: Figure
+    system_time: Figure
+    voluntary_switches: Figure
+    involuntary_switches: Figure
+    minor_faults: Figure
+    major_faults: Figure
+    read_bytes: Figure
+    written_bytes: Figure
+    storage_read_bytes: Figure
+    storage_written_bytes: Figure
+    cycles: Figure
+    instructions: Figure
+    branches: Figure
+    idle_energy: Figure
+    rest_energy: Figure
+    power: Figure
+    max_power: Figure
+    temperature: Figure
+    max_temperature: Figure
+    region_threads: Figure
+    region_processes: Figure
+    lost_calls: Figure
+    stray_ends: Figure
+    dropped_events: Figure
+
     @property
-    def regions(self) -> Parts:
+    def regions(self) -> Parts[Region]:
         """The regions by name, in the order in which they were first seen."""
         return Parts(self._core, "region", Region)
 
     @property
-    def paths(self) -> Parts:
+    def paths(self) -> Parts[Region]:
         """The tree of calls, each place before those inside it."""
         return Parts(self._core, "path", Region)
 
     @property
-    def rest(self) -> _Part | None:
+    def rest(self) -> Spending | None:
         """What no region has; None where there are no regions."""
-        return _Part(self._core, "rest") if self._core.count("rest") else None
+        return Spending(self._core, "rest") if self._core.count("rest") else None
 
     @property
-    def gpus(self) -> Parts:
+    def gpus(self) -> Parts[GpuDevice]:
         """The GPUs, by place, UUID or label ("gpu0")."""
-        return Parts(self._core, "gpu", Device)
+        return Parts(self._core, "gpu", GpuDevice)
 
     @property
-    def devices(self) -> Parts:
+    def devices(self) -> Parts[Device]:
         """What is no GPU and has figures: CPU packages, memory, ..."""
         return Parts(self._core, "device", Device)
 
@@ -435,7 +587,7 @@ class Report(_Part):
         return self._core.sources
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> Info:
         """What is known of the run besides figures: id, host, start, end, ..."""
         return self._core.run()
 
@@ -448,22 +600,23 @@ class Report(_Part):
             return 128 + int(run["signal_number"])
         return int(run["exit_status"]) if run["end"] == "exited" else None
 
-    def to_text(self, **style: Any) -> str:
+    def to_text(self, **style: Unpack[Style]) -> str:
         """The report for people. verbosity=1 has every figure; see _core.Report.print for
         units, prices and carbon."""
         return self._core.print("text", **style)
 
-    def to_json(self, **style: Any) -> str:
+    def to_json(self, **style: Unpack[Style]) -> str:
         """The whole report as a JSON text, as docs/report.md has it."""
         return self._core.print("json", **style)
 
-    def to_dict(self, **style: Any) -> Any:
+    def to_dict(self, **style: Unpack[Style]) -> dict[str, Any]:
         """The same as a dict."""
         import json
 
-        return json.loads(self.to_json(**style))
+        whole: dict[str, Any] = json.loads(self.to_json(**style))
+        return whole
 
-    def write_codecarbon(self, path: Path, mode: str = "new", **style: Any) -> None:
+    def write_codecarbon(self, path: Path, mode: str = "new", **style: Unpack[Style]) -> None:
         """Adds a row to what CodeCarbon calls emissions.csv: kWh, and kg of CO2e with
         carbon_g_per_kwh=. mode: "new" leaves a file that is there alone (Error
         "EEXIST"), "overwrite", "append" (ValueError for other columns)."""

@@ -57,7 +57,7 @@ class _Teller:
     def _get(self, field: str) -> Any:
         value = self._gpus.get(self._gpu, field)
         if value.value is None:
-            self.why[field] = value.why
+            self.why[field] = value.why or ""
         return value.value
 
     def number(self, field: str, unit: float = 1) -> float:
@@ -279,7 +279,7 @@ class GPUProcessInfo:
 
     @classmethod
     def _of(cls, row: Dict[str, _core.GpuValue]) -> GPUProcessInfo:
-        told = {key: value.value for key, value in row.items()}
+        told: Dict[str, Any] = {key: value.value for key, value in row.items()}
         born, memory = told["create_time"], told["gpu_memory"]
         return cls(
             _or(told["pid"], told["driver_pid"]),
@@ -452,7 +452,7 @@ def nvidia_driver_version() -> Tuple[Optional[int], Optional[int]]:
     """
     with _nvidia.asked() as gpus:
         present = _nvidia.driver(gpus).present
-        version = gpus.get(0, "driver_version").value if present else None
+        version: Any = gpus.get(0, "driver_version").value if present else None
     numbers: List[Optional[int]] = [
         int(part) for part in (version or "").split(".") if part
     ]

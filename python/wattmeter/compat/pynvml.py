@@ -230,7 +230,7 @@ def _check(value: _core.GpuValue) -> None:
         "stale": "TIMEOUT",
     }
     if value.state != "ok":
-        raise _error_for(value.why, names.get(value.state, "UNKNOWN"))
+        raise _error_for(value.why or "", names.get(value.state, "UNKNOWN"))
 
 
 def _ask(handle: _Device, *fields: str) -> List[Any]:
@@ -414,15 +414,16 @@ def _processes(handle: _Device, letter: str) -> List[c_nvmlProcessInfo_t]:
         rows, known = gpus.processes(0)
     if not rows:
         _check(known)
+    told: List[Dict[str, Any]] = [{key: row[key].value for key in row} for row in rows]
     return [
         c_nvmlProcessInfo_t(
-            row["driver_pid"].value,
-            row["gpu_memory"].value,
+            values["driver_pid"],
+            values["gpu_memory"],
             _instance(row["gpu_instance"]),
             _instance(row["compute_instance"]),
         )
-        for row in rows
-        if letter in (row["type"].value or "").split("+")
+        for row, values in zip(rows, told)
+        if letter in (values["type"] or "").split("+")
     ]
 
 
