@@ -572,8 +572,7 @@ static PyObject *report_reduce(PyObject *self, PyObject *unused)
     (void)self;
     (void)unused;
     PyErr_SetString(PyExc_TypeError,
-                    "a report cannot be pickled: its figures can be, and to_dict() has all "
-                    "of it");
+                    "a part of a report cannot be pickled: the report can be, and figures");
     return NULL;
 }
 

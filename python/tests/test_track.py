@@ -343,6 +343,7 @@ def test_a_command_has_its_own_place(tmp_path, monkeypatch):
 
 
 def test_a_timeout_ends_the_command_and_keeps_what_was_measured(tmp_path):
+    import pickle
     import subprocess
 
     path = tmp_path / "x.sqlite"
@@ -353,6 +354,8 @@ def test_a_timeout_ends_the_command_and_keeps_what_was_measured(tmp_path):
     assert (error.cmd, error.timeout) == (["sleep", "60"], 0.2)
     assert error.report.exit_code == 143 and 0.2 <= float(error.report.time) < 60
     assert wattmeter.read(path).report.time == error.report.time
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.report.time == error.report.time
     assert wattmeter.run(["true"], timeout=600).exit_code == 0
 
 
@@ -608,17 +611,65 @@ def test_async_with():
     assert m.seconds >= 0.02 and float(report.time) >= 0.02
 
 
-def test_reports_are_copied_and_refuse_to_be_pickled():
+def saved_and_loaded(report, folder):
+    report.save(folder / "report.json")
+    return wattmeter.Report.load(folder / "report.json")
+
+
+@pytest.mark.parametrize("how", ["copy", "deepcopy", "pickle", "save", "twice"])
+def test_reports_are_copied_pickled_and_saved(tmp_path, fake_gpus, how):
     import copy
     import pickle
 
+    fake_gpus("everything")
+    with wattmeter.track(interval=0.02, notes={"batch": 3}) as t:
+        with wattmeter.region("a"), wattmeter.region("b"):
+            time.sleep(0.05)
+    report = t.report
+    same = {
+        "copy": copy.copy,
+        "deepcopy": copy.deepcopy,
+        "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+        "save": lambda one: saved_and_loaded(one, tmp_path),
+        "twice": lambda one: pickle.loads(pickle.dumps(saved_and_loaded(one, tmp_path))),
+    }[how](report)
+    assert type(same) is wattmeter.Report and same is not report
+    for name in ("figures", "info", "exit_code", "notes", "remarks", "command"):
+        assert getattr(same, name) == getattr(report, name), name
+    for name in ("variables", "sources"):
+        assert getattr(same, name) == getattr(report, name), name
+    assert same.to_dict() == report.to_dict() and repr(same) == repr(report)
+    for level in (0, 1, 2):
+        assert same.to_text(verbosity=level) == report.to_text(verbosity=level)
+    assert same["max_ram.main.total_rss"] == report["max_ram.main.total_rss"]
+    for kind in ("regions", "paths", "gpus", "devices"):
+        parts, others = getattr(same, kind), getattr(report, kind)
+        assert len(parts) == len(others) > 0
+        for part, other in zip(parts, others):
+            assert part.figures == other.figures and repr(part) == repr(other)
+            facts = {k: v for k, v in vars(part).items() if not k.startswith("_")}
+            assert facts == {k: v for k, v in vars(other).items() if k in facts}
+    assert same.regions["b"].exclusive.time == report.regions["b"].exclusive.time
+    assert same.gpus[report.gpus[0].uuid].label == "gpu0" and "c" not in same.regions
+    assert same.rest.figures == report.rest.figures
+    assert [vars(p) for p in same.processes] == [vars(p) for p in report.processes]
+    with pytest.raises(AttributeError, match="there is no figure 'enrgy'"):
+        same.enrgy
+    if how in ("pickle", "save", "twice"):
+        with pytest.raises(ValueError, match="print these before"):
+            same.to_text(price_per_kwh=0.3)
+
+
+def test_what_is_no_saved_report(tmp_path):
+    import pickle
+
+    (tmp_path / "x.json").write_text("[1, ")
+    with pytest.raises(ValueError, match="x.json: not a report that save"):
+        wattmeter.Report.load(tmp_path / "x.json")
     with wattmeter.track() as t:
         pass
-    copied = copy.deepcopy(t.report)
-    assert copied.figures == t.report.figures and str(copied) == str(t.report)
-    for what in (t.report, t.report.devices):
-        with pytest.raises(TypeError, match="^a report cannot be pickled: "):
-            pickle.dumps(what)
+    with pytest.raises(TypeError, match="^a part of a report cannot be pickled: "):
+        pickle.dumps(t.report.devices)
 
 
 def test_signals_are_the_program_s_own():

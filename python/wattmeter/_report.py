@@ -616,6 +616,44 @@ class Report(Spending):
         whole: dict[str, Any] = json.loads(self.to_json(**style))
         return whole
 
+    def save(self, path: Path) -> None:
+        """Writes the report as a JSON file, a file of that name being replaced: "figures"
+        has each with what is known of it, "json" is to_dict(). load() reads it."""
+        import json
+
+        from wattmeter._saved import state_of
+
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(state_of(self._core), file)
+
+    @classmethod
+    def load(cls, path: Path) -> Report:
+        """The report that save() has written. It is as it was, but for units, prices and
+        carbon, which it had before. ValueError: the file is none."""
+        import json
+
+        from wattmeter._saved import FORMAT
+
+        with open(path, encoding="utf-8") as file:
+            try:
+                state = json.load(file)
+            except ValueError:
+                state = None
+        if not isinstance(state, dict) or state.get("format") != FORMAT:
+            raise ValueError(f"{path}: not a report that save() has written")
+        return _from_state(cls, state)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from wattmeter._saved import state_of
+
+        return _from_state, (type(self), state_of(self._core))
+
+    def __copy__(self) -> Report:
+        return type(self)(self._core)
+
+    def __deepcopy__(self, memo: object) -> Report:
+        return type(self)(self._core)
+
     def write_codecarbon(self, path: Path, mode: str = "new", **style: Unpack[Style]) -> None:
         """Adds a row to what CodeCarbon calls emissions.csv: kWh, and kg of CO2e with
         carbon_g_per_kwh=. mode: "new" leaves a file that is there alone (Error
@@ -632,3 +670,10 @@ class Report(Spending):
         from wattmeter._notebook import as_html
 
         return as_html(str(self))
+
+
+def _from_state(kind: type[Report], state: dict[str, Any]) -> Report:
+    from wattmeter._saved import Saved
+
+    core: Any = Saved(state)
+    return kind(core)
