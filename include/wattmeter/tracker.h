@@ -77,8 +77,10 @@ struct wm_tracker_options {
     bool baseline_anyway;
 
     /* The calling process does nothing but tracking, so that all it uses is
-     * the tracker's own cost. Otherwise that is what the tracker's functions
-     * use, and its memory is not told apart from the program's. */
+     * the tracker's own cost. What wm_tracker_add_all() adds is opened by the start
+     * function then, while the processes of a command are made. Otherwise the cost
+     * is what the tracker's functions use, and its memory is not told apart from the
+     * program's. */
     bool own_process;
 
     /* A command's session ends with the last of the processes that it leaves behind, not

@@ -265,7 +265,7 @@ static int64_t find_deadline(int64_t begun_ns)
     return all_ns > least_ns ? all_ns : least_ns;
 }
 
-int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
+int wm_track_open_all(struct wm_tracker *tracker, struct wm_error *err)
 {
     int64_t begun_ns = wm_clock_monotonic_ns();
     bool waits = tracker->waits_for_drivers;
@@ -279,7 +279,16 @@ int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
         if (status == WM_EINVAL || status == WM_ENOMEM)
             return status;
     }
+    tracker->opens_at_start = false;
     return WM_OK;
+}
+
+int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err)
+{
+    int status = wm_track_check_new(tracker, err);
+
+    tracker->opens_at_start = tracker->own_process && !tracker->waits_for_drivers;
+    return status < 0 || tracker->opens_at_start ? status : wm_track_open_all(tracker, err);
 }
 
 int wm_tracker_note(struct wm_tracker *tracker, const char *key, const char *value,

@@ -215,6 +215,11 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
     tracker->state = WM_TRACKER_RUNNING;
 }
 
+static int open_sources(struct wm_tracker *tracker, struct wm_error *err)
+{
+    return tracker->opens_at_start ? wm_track_open_all(tracker, err) : WM_OK;
+}
+
 /* `ret_released` says whether the command has been let go, so that a failure is
  * that of its execution. */
 static int start_command(struct wm_tracker *tracker, const char *path, char *const argv[],
@@ -239,6 +244,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_launch_new(&plan, &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
+        status = open_sources(tracker, err);
+    if (status == WM_OK)
         status = wm_account_expect(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, place->environment, err);
@@ -427,7 +434,10 @@ static int start_and_tidy(struct wm_tracker *tracker, const pid_t *pids, size_t 
                           const char *mode, struct wm_error *err)
 {
     wm_track_begin_work(tracker);
-    return end_start(tracker, start_running(tracker, pids, count, mode, err));
+    int status = open_sources(tracker, err);
+    if (status == WM_OK)
+        status = start_running(tracker, pids, count, mode, err);
+    return end_start(tracker, status);
 }
 
 int wm_tracker_start_pids(struct wm_tracker *tracker, const pid_t *pids, size_t count,

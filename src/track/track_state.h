@@ -40,6 +40,7 @@ struct wm_channel_gap {
 struct wm_tracker {
     enum wm_tracker_state state;
     bool own_process, self, wait_all, is_silent, waits_for_drivers;
+    bool opens_at_start; /* all sources: beside the making of the command's processes */
     bool is_renewed;     /* what is known of the machine stands since its first run */
     bool wants_estimate; /* the user gave watts for the estimate of the CPUs */
     int64_t baseline_ns;
@@ -125,6 +126,9 @@ double wm_track_own_seconds(const struct wm_tracker *tracker);
 int wm_track_make_channels(struct wm_tracker *tracker, bool own_numbers,
                            struct wm_error *err);
 void wm_track_forget_channels(struct wm_tracker *tracker);
+
+/* Opens all sources, waiting a second at most for their drivers. */
+int wm_track_open_all(struct wm_tracker *tracker, struct wm_error *err);
 
 /* Notes in the run that a source was opened, as the last of the set, or why it was not.
  * Returns `status`, or why it could not be noted. */
