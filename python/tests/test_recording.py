@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 import sqlite3
+import time
 
 import pytest
 
@@ -304,3 +305,56 @@ def test_ranks_that_are_none(data):
         alone[1]
     assert alone.energy.value == alone[0].report.energy.value
     assert alone.time.value == alone[0].report.time.value
+
+
+def test_parts_and_comparisons_in_pandas(tmp_path, fake_gpus):
+    pandas = pytest.importorskip("pandas")
+    fake_gpus("everything")
+    paths = [tmp_path / "a.sqlite", tmp_path / "b.sqlite"]
+    for path in paths:
+        with wattmeter.track(path, interval=0.02) as t:
+            with wattmeter.region("outer"), wattmeter.region("inner"):
+                time.sleep(0.02)
+    report = t.report
+    frame = report.regions.to_pandas()
+    assert list(frame.index) == ["outer", "inner"] and frame.index.name == "name"
+    for name in frame.index:
+        region = report.regions[name]
+        row = frame.loc[name]
+        assert row["calls"] == region.calls and row["time"] == region.time.value
+        assert row["exclusive_time"] == region.exclusive.time.value
+        for key, figure in region.figures.items():
+            assert pandas.isna(row[key]) == (figure.value is None)
+            assert figure.low is None or row[f"{key}_low"] == figure.low
+    assert frame.attrs["units"]["energy"] == "J"
+    gpus = report.gpus.to_pandas()
+    assert list(gpus.index) == ["gpu0", "gpu1"]
+    assert gpus["power"]["gpu0"] == report.gpus[0].power.value
+    assert list(report.paths.to_pandas()["depth"]) == [0, 1]
+
+    frame = wattmeter.compare(*paths).to_pandas()
+    overall = frame[frame["region"].isna() & (frame["figure"] == "time")]
+    assert list(overall["session"]) == list(map(str, paths))
+    assert len(set(frame["region"].dropna())) == 2
+    assert overall["value"].iloc[1] == report.time.value
+
+
+def test_without_pandas_one_line_says_so(python):
+    done = python("""
+        import sys
+        sys.modules["pandas"] = sys.modules["polars"] = None
+        import wattmeter
+        with wattmeter.track("a.csv") as t:
+            pass
+        recording = wattmeter.read("a.csv")
+        for convert in t.report.regions.to_pandas, recording.to_pandas, recording.to_polars:
+            try:
+                convert()
+            except ImportError as error:
+                print(error)
+        """)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    for line, name in zip(lines, ("pandas", "pandas", "polars")):
+        assert line.startswith(f"to_{name}() needs {name}, ")
+        assert line.endswith(f"pip install {name}")

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable
 
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
     from wattmeter._report import Path
 
 
@@ -43,6 +45,13 @@ class Comparison:
         self._core.run(self._statistic, "json")
         whole: dict[str, Any] = json.loads(self._core.print())
         return whole
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame with a row for each figure of each session, as a whole (region
+        None) and by region. ImportError without pandas."""
+        from wattmeter._frames import frame_of_comparison
+
+        return frame_of_comparison(self.to_dict())
 
     def __str__(self) -> str:
         return self._text

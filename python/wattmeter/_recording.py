@@ -168,28 +168,34 @@ class Recording:
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame, with the time (UTC) as its index and units in
         `frame.attrs["units"]`; what is missing is NaN. ImportError without pandas."""
+        from wattmeter._frames import needed
+
+        module = needed("pandas")
         import numpy
-        import pandas
 
         data = {c.name: numpy.asarray(c.values) for c in self._columns.values()}
-        times = pandas.to_datetime(numpy.asarray(self.times), unit="ns", utc=True)
-        frame = pandas.DataFrame(data, index=pandas.Index(times, name="time"))
+        times = module.to_datetime(numpy.asarray(self.times), unit="ns", utc=True)
+        frame: pandas.DataFrame = module.DataFrame(
+            data, index=module.Index(times, name="time")
+        )
         frame.attrs["units"] = {c.name: c.unit for c in self._columns.values()}
         return frame
 
     def to_polars(self) -> polars.DataFrame:
         """A polars.DataFrame with a column "time" (UTC); what is missing is null.
         ImportError without polars."""
-        import polars
+        from wattmeter._frames import needed
 
-        times = polars.Series("time", list(self.times), dtype=polars.Int64)
-        data = [times.cast(polars.Datetime("ns", "UTC"))]
+        module = needed("polars")
+        times = module.Series("time", list(self.times), dtype=module.Int64)
+        data = [times.cast(module.Datetime("ns", "UTC"))]
         for column in self._columns.values():
-            values = polars.Series(
-                column.name, list(column.values), dtype=polars.Float64
+            values = module.Series(
+                column.name, list(column.values), dtype=module.Float64
             )
             data.append(values.fill_nan(None))
-        return polars.DataFrame(data)
+        frame: polars.DataFrame = module.DataFrame(data)
+        return frame
 
     def export(self, path: Path, mode: str = "new") -> None:
         """Writes the run in the format that the suffix names: .sqlite, .csv, .json,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any, Callable, Generic, Iterable, Iterator, TypeVar, Union, overload
 
+    import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
     from typing_extensions import TypedDict, Unpack
 
     Path = Union[str, PathLike[str]]
@@ -480,6 +481,14 @@ class Parts(_Of[T]):
 
     def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self)))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame with a row for each by name, and columns "energy", "energy_low",
+        "energy_high", ... and for regions "calls", "exclusive_energy", ...; units are in
+        `frame.attrs["units"]`; what is missing is NaN. ImportError without pandas."""
+        from wattmeter._frames import frame_of_parts
+
+        return frame_of_parts(self)
 
     def __contains__(self, name: str) -> bool:
         try:
