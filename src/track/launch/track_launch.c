@@ -161,9 +161,14 @@ int wm_launch_find(const char *name, const struct wm_launch_place *place, char *
     return *ret_path ? WM_OK : wm_fail_memory(err, name);
 }
 
+static void tell(int channel_fd, const struct message *message)
+{
+    send(channel_fd, message, sizeof(*message), MSG_NOSIGNAL);
+}
+
 /* The command must find signals as the caller's command would have: ignored
- * ones ignored, the rest at their default, none blocked by us. */
-static void restore_signals(const struct plan *plan)
+ * ones ignored, the rest at their default. They stay blocked for now. */
+static void reset_signals(const struct plan *plan)
 {
     sigaction(SIGCHLD, &plan->old_child_action, NULL);
     for (int number = 1; number < NSIG; number++) {
@@ -175,7 +180,6 @@ static void restore_signals(const struct plan *plan)
             sigaction(number, &action, NULL);
         }
     }
-    sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
 }
 
 static void be_silent(void)
@@ -205,13 +209,17 @@ static int execute(const struct plan *plan, int exec_fd)
 
 _Noreturn static void be_command(const struct plan *plan, int exec_fd)
 {
+    const struct message forked = { .kind = MESSAGE_FORKED, .number = getpid() };
     struct progress progress = { 0 };
     char byte;
+
+    tell(plan->channel_fd, &forked);
+    reset_signals(plan); /* nobody waits for that here */
 
     /* Or the tracker died, or thought better of it. */
     if (recv(plan->channel_fd, &byte, sizeof(byte), 0) != sizeof(byte))
         _exit(126);
-    restore_signals(plan);
+    sigprocmask(SIG_SETMASK, &plan->old_mask, NULL);
     getrusage(RUSAGE_SELF, &progress.before);
     if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
         _exit(126);
@@ -219,11 +227,6 @@ _Noreturn static void be_command(const struct plan *plan, int exec_fd)
     if (write(exec_fd, &progress, sizeof(progress)) != sizeof(progress))
         _exit(126);
     _exit(progress.number == ENOENT ? 127 : 126);
-}
-
-static void tell(int channel_fd, const struct message *message)
-{
-    send(channel_fd, message, sizeof(*message), MSG_NOSIGNAL);
 }
 
 static ssize_t read_io(char *text, size_t size)
@@ -373,10 +376,22 @@ static void reap_until(pid_t command, int channel_fd, bool waits_all,
     tell_use(channel_fd, &message, &launcher_read);
 }
 
+/* The launcher has nothing to do until the command has executed its program, so that the
+ * command may have its memory until then: to copy it, and to put it away again at the exec,
+ * takes as long as all the rest of the way through the gate. A batch needs memory of its
+ * own, in which it stays. */
+static pid_t fork_command(const struct plan *plan, int exec_fd)
+{
+    pid_t command = plan->wanted.batch ? fork() : vfork();
+
+    if (command == 0)
+        be_command(plan, exec_fd);
+    return command;
+}
+
 _Noreturn static void be_launcher(struct plan *plan)
 {
     const struct sigaction by_default = { .sa_handler = SIG_DFL };
-    struct message forked = { .kind = MESSAGE_FORKED };
     int exec_pipe[2];
 
     /* Whatever hits our process group is for the command, and for the tracker
@@ -386,13 +401,13 @@ _Noreturn static void be_launcher(struct plan *plan)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigaction(SIGCHLD, &by_default, &plan->old_child_action);
 
-    pid_t command = pipe2(exec_pipe, O_CLOEXEC) == 0 ? fork() : -1;
-    if (command == 0)
-        be_command(plan, exec_pipe[1]);
-    forked.number = command > 0 ? command : -errno;
-    tell(plan->channel_fd, &forked);
-    if (command < 0)
+    pid_t command =
+        pipe2(exec_pipe, O_CLOEXEC) == 0 ? fork_command(plan, exec_pipe[1]) : -1;
+    if (command < 0) {
+        const struct message failed = { .kind = MESSAGE_FORKED, .number = -errno };
+        tell(plan->channel_fd, &failed);
         _exit(1);
+    }
 
     int channel_fd = plan->channel_fd, exec_fd = exec_pipe[0];
     keep_only(&channel_fd, &exec_fd);
