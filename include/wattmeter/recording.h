@@ -73,6 +73,15 @@ WM_API const struct wm_channel *wm_recording_channel(const struct wm_recording *
 WM_API int wm_recording_next(struct wm_recording *recording, struct wm_tick *ret_tick,
                              struct wm_error *err);
 
+/* The name of the index-th series that the program reported of itself (wm_tracker_log(),
+ * wm_tracker_metrics()), NULL past the last; borrowed. Some formats know them once the last
+ * tick has been read. */
+WM_API const char *wm_recording_metric(const struct wm_recording *recording, size_t index);
+
+/* A value of it, in the order of time: 1, or 0 past the last one. */
+WM_API int wm_recording_metric_value(const struct wm_recording *recording, size_t index,
+                                     size_t place, int64_t *ret_when_ns, double *ret_value);
+
 /* Once `*stop` is not 0, as a signal handler may set it, reading ends with WM_ECANCELED,
  * and so does an export, which takes back what it has written. `stop` lives as long as the
  * recording. */

@@ -255,6 +255,47 @@ PyObject *core_live_columns(struct wm_recording *live)
     return columns(live, read_waiting);
 }
 
+PyDoc_STRVAR(
+    metrics_doc,
+    "metrics($self, /)\n--\n\n"
+    "What the program reported of itself, after columns(): a list of (name, times,\n"
+    "values), of which `times` are as those of columns().");
+
+static PyObject *metric_values(const struct wm_recording *recording, size_t index)
+{
+    PyObject *times = PyList_New(0), *values = PyList_New(0);
+    bool is_fine = times && values;
+    int64_t when_ns;
+    double value;
+
+    for (size_t i = 0;
+         is_fine && wm_recording_metric_value(recording, index, i, &when_ns, &value) > 0;
+         i++)
+        is_fine = core_append(times, PyLong_FromLongLong(when_ns)) &&
+                  core_append(values, PyFloat_FromDouble(value));
+    if (is_fine)
+        return Py_BuildValue("(NNN)", core_text(wm_recording_metric(recording, index)),
+                             times, values);
+    Py_XDECREF(times);
+    Py_XDECREF(values);
+    return NULL;
+}
+
+static PyObject *recording_metrics(PyObject *self, PyObject *unused)
+{
+    struct wm_recording *recording = core_object_enter(self);
+
+    (void)unused;
+    if (!recording)
+        return NULL;
+    PyObject *list = PyList_New(0);
+    for (size_t i = 0; list && wm_recording_metric(recording, i); i++)
+        if (!core_append(list, metric_values(recording, i)))
+            Py_CLEAR(list);
+    core_object_leave(self);
+    return list;
+}
+
 PyDoc_STRVAR(join_meter_doc,
              "join_meter($self, path, offset_ns=0, /)\n--\n\n"
              "Adds what an external power meter saw: the columns with watts of that CSV\n"
@@ -405,6 +446,7 @@ static PyObject *recording_run_count(PyObject *self, void *unused)
 
 static PyMethodDef recording_methods[] = {
     { "columns", recording_columns, METH_NOARGS, columns_doc },
+    { "metrics", recording_metrics, METH_NOARGS, metrics_doc },
     { "join_meter", join_meter, METH_VARARGS, join_meter_doc },
     { "export", CORE_KEYWORDS(recording_export), export_doc },
     { "export_sub_tracking", CORE_KEYWORDS(export_sub_tracking), export_sub_tracking_doc },

@@ -291,6 +291,30 @@ static PyObject *tracker_metrics(PyObject *self, PyObject *args)
     return result;
 }
 
+PyDoc_STRVAR(
+    log_doc,
+    "log($self, name, value, /)\n--\n\n"
+    "Keeps a number of the program with the recording, at this moment. Any thread\n"
+    "may call it, between start and stop.");
+
+static PyObject *tracker_log(PyObject *self, PyObject *args)
+{
+    struct wm_error err = { 0 };
+    const char *name;
+    double value;
+
+    if (!PyArg_ParseTuple(args, "sd:log", &name, &value))
+        return NULL;
+    struct wm_tracker *tracker = core_object_enter_shared(self);
+    if (!tracker)
+        return NULL;
+    int status = wm_tracker_log(tracker, name, value, &err);
+    core_object_leave_shared(self);
+    if (core_check(status, &err) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyObject *leave_start(PyObject *self, int status, const struct wm_error *err)
 {
     if (status >= 0)
@@ -654,6 +678,7 @@ static PyMethodDef methods[] = {
     { "record", CORE_KEYWORDS(tracker_record), record_doc },
     { "experiment", CORE_KEYWORDS(tracker_experiment), experiment_doc },
     { "metrics", tracker_metrics, METH_VARARGS, metrics_doc },
+    { "log", tracker_log, METH_VARARGS, log_doc },
     { "start_self", tracker_start_self, METH_NOARGS, start_self_doc },
     { "start_pid", tracker_start_pid, METH_VARARGS, start_pid_doc },
     { "start_command", tracker_start_command, METH_VARARGS, start_command_doc },

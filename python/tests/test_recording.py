@@ -358,3 +358,67 @@ def test_without_pandas_one_line_says_so(python):
     for line, name in zip(lines, ("pandas", "pandas", "polars")):
         assert line.startswith(f"to_{name}() needs {name}, ")
         assert line.endswith(f"pip install {name}")
+
+
+def test_what_the_program_logs_comes_back(tmp_path):
+    path = tmp_path / "run.sqlite"
+    begun = time.time_ns()
+    with wattmeter.track(path, interval=0.02) as t:
+        for step in range(3):
+            t.log(acc=step / 4, loss=1 - step / 4)
+        t.log({"val/acc": 1})
+        for wrong in (float("nan"), float("inf")):
+            with pytest.raises(ValueError, match=f"^loss={wrong}: no number$"):
+                t.log(loss=wrong)
+        with pytest.raises(TypeError):
+            t.log(loss=None)
+        with pytest.raises(ValueError, match="a number without a name"):
+            t.log({"": 1})
+    ended = time.time_ns()
+    wattmeter.read(path).export(tmp_path / "run.json")
+    assert '"val/acc"' in (tmp_path / "run.json").read_text()
+    for name in ("run.sqlite", "run.csv", "other.sqlite"):
+        if name != "run.sqlite":
+            wattmeter.read(path).export(tmp_path / name)
+        recording = wattmeter.read(tmp_path / name)
+        metrics = recording.metrics
+        assert sorted(metrics) == ["acc", "loss", "val/acc"] and len(metrics) == 3
+        assert list(metrics["acc"].values) == [0, 0.25, 0.5] and "nothing" not in metrics
+        times = metrics["acc"].times
+        assert begun - 10**7 <= times[0] <= times[1] <= times[2] <= ended + 10**7
+        assert recording.times[0] <= times[0] and times[2] <= recording.times[-1]
+        assert repr(metrics["val/acc"]) == "<Metric val/acc: 1 values, the last 1>"
+    pytest.importorskip("pandas")
+    frame = metrics.to_pandas()
+    assert list(frame["acc"].dropna()) == [0, 0.25, 0.5] and str(frame.index.tz) == "UTC"
+    assert frame.index.name == "time" and frame.index.is_monotonic_increasing
+
+
+def test_logging_is_between_start_and_stop_from_any_thread(tmp_path):
+    import os
+    import threading
+
+    path = tmp_path / "run.sqlite"
+    t = wattmeter.track(path)
+    with pytest.raises(ValueError, match="acc=1: nothing is being measured"):
+        t.log(acc=1)
+    with t:
+        threads = [
+            threading.Thread(target=lambda: [t.log(step=i) for i in range(500)])
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if (child := os.fork()) == 0:
+            t.log(step=7)  # the parent's
+            os._exit(0)
+        os.waitpid(child, 0)
+    with pytest.raises(ValueError, match="nothing is being measured"):
+        t.log(acc=1)
+    metric = wattmeter.read(path).metrics["step"]
+    assert len(metric) == 2000 and sum(metric.values) == 4 * sum(range(500))
+    with wattmeter.track() as without:
+        without.log(acc=1)
+    assert without.report

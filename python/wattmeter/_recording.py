@@ -10,7 +10,7 @@ from wattmeter._report import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterator, KeysView, overload
+    from typing import Any, Callable, Iterable, Iterator, KeysView, overload
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import polars  # type: ignore[import-untyped,import-not-found,unused-ignore]
@@ -63,6 +63,66 @@ class Column:
         return f"<Column {self.name} in {self.unit}: {len(self)} samples>"
 
 
+class Metric:
+    """Numbers that the program reported of itself, as track().log() keeps them.
+
+    name    "acc"
+    times   their times, nanoseconds since 1970
+    values  as many floats
+    """
+
+    __slots__ = ("name", "times", "values")
+
+    def __init__(self, name: str, times: list[int], values: list[float]) -> None:
+        self.name = name
+        self.times = times
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        last = f", the last {self.values[-1]:g}" if self.values else ""
+        return f"<Metric {self.name}: {len(self)} values{last}>"
+
+
+class Metrics:
+    """Those of a recording, by name."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._by_name = {metric.name: metric for metric in metrics}
+
+    def __getitem__(self, name: str) -> Metric:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __repr__(self) -> str:
+        return repr(list(self._by_name.values()))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas.DataFrame with a column for each and the time (UTC) as its index; NaN
+        where another one has a value alone. ImportError without pandas."""
+        from wattmeter._frames import needed
+
+        module = needed("pandas")
+        columns = {}
+        for name, metric in self._by_name.items():
+            times = module.to_datetime(metric.times, unit="ns", utc=True)
+            column = module.Series(metric.values, index=times)
+            columns[name] = column[~column.index.duplicated(keep="last")]
+        frame: pandas.DataFrame = module.DataFrame(columns)
+        frame.index.name = "time"
+        return frame
+
+
 def _offset_ns(offset: float | str) -> int | None:
     if offset == "auto":
         return None
@@ -94,6 +154,7 @@ class Recording:
         channels = core.channels
         times, values, states = core.columns()
         self._times = times
+        self._metrics = core.metrics()
         self._columns: dict[str, Column] = {}
         for channel, numbers, codes in zip(channels, values, states):
             name = self._free_name(f"{channel.label}_{channel.metric}")
@@ -118,6 +179,20 @@ class Recording:
         """Its regions, as the report has them."""
         return self.report.regions
 
+    @property
+    def metrics(self) -> Metrics:
+        """What the program reported of itself: track().log(), or its file of metrics."""
+        shift = self._unix_ns_at_zero if self._metrics else 0
+        return Metrics(
+            Metric(name, [time + shift for time in times], values)
+            for name, times, values in self._metrics
+        )
+
+    @property
+    def _unix_ns_at_zero(self) -> int:
+        """Of the measured machine's clock."""
+        return self.report.info["start_unix_ns"] - int(self._times[0])
+
     def _shifted(self, code: str, change: Callable[[int], float]) -> memoryview:
         from array import array
 
@@ -128,7 +203,7 @@ class Recording:
         """A memoryview of int64, an item per sample: nanoseconds since 1970."""
         if not self._times:
             return self._times
-        shift = self.report.info["start_unix_ns"] - self._times[0]
+        shift = self._unix_ns_at_zero
         return self._shifted("q", lambda time: time + shift)
 
     @property

@@ -145,6 +145,21 @@ class track:
         self._tracker.stop()
         return self.report
 
+    def log(self, values: Mapping[str, float] | None = None, /, **more: float) -> None:
+        """Keeps numbers of the program with the recording, at this moment: t.log(acc=0.9),
+        or t.log({"val/acc": 0.9}). `metrics` of the recording has them.
+
+        ValueError for what is no number, as nan, for more than 100,000 of a run, and where
+        nothing is being measured.
+        """
+        if self._owner != os.getpid():
+            return
+        for name, value in {**(values or {}), **more}.items():
+            try:
+                self._tracker.log(name, float(value))
+            except ValueError as error:
+                raise ValueError(f"{name}={value!r}: {error}") from None
+
     @property
     def report(self) -> Report:
         """The Report; while it runs, of what has been sampled so far. Before the start it

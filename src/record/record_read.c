@@ -336,6 +336,32 @@ const struct wm_result *wm_recording_result(const struct wm_recording *recording
     return head->has_result ? &head->result : NULL;
 }
 
+static const struct wm_metric *metric_of(const struct wm_recording *recording, size_t index)
+{
+    const struct wm_result *result = wm_recording_result(recording);
+
+    return result && index < result->metrics.count ? &result->metrics.all[index] : NULL;
+}
+
+const char *wm_recording_metric(const struct wm_recording *recording, size_t index)
+{
+    const struct wm_metric *metric = metric_of(recording, index);
+
+    return metric ? metric->name : NULL;
+}
+
+int wm_recording_metric_value(const struct wm_recording *recording, size_t index,
+                              size_t place, int64_t *ret_when_ns, double *ret_value)
+{
+    const struct wm_metric *metric = metric_of(recording, index);
+
+    if (!metric || place >= metric->count)
+        return 0;
+    *ret_when_ns = metric->points[place].when_ns;
+    *ret_value = metric->points[place].value;
+    return 1;
+}
+
 const struct wm_channel *wm_recording_channels(const struct wm_recording *recording,
                                                size_t *ret_count)
 {

@@ -57,6 +57,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
         return wm_fail_memory(err, "tracker");
     pthread_mutex_init(&tracker->lock, NULL);
     pthread_mutex_init(&tracker->stop_lock, NULL);
+    pthread_mutex_init(&tracker->log_lock, NULL);
     tracker->baseline_ns = options->baseline_ns;
     tracker->baseline_anyway = options->baseline_anyway;
     tracker->interval_ns = interval_ns;
@@ -92,6 +93,7 @@ static void forget_run(struct wm_tracker *tracker)
     wm_track_forget_channels(tracker);
     free(tracker->late);
     wm_result_release(&tracker->result);
+    wm_metrics_release(&tracker->logged);
     wm_batch_free(tracker->batch);
     free(tracker->record_target);
     free(tracker->metrics_path);
@@ -110,6 +112,7 @@ void wm_tracker_free(struct wm_tracker *tracker)
     wm_run_release(&tracker->run);
     pthread_mutex_destroy(&tracker->lock);
     pthread_mutex_destroy(&tracker->stop_lock);
+    pthread_mutex_destroy(&tracker->log_lock);
     free(tracker);
 }
 
@@ -146,9 +149,11 @@ int wm_tracker_renew(struct wm_tracker *tracker, struct wm_error *err)
     wm_run_forget_target(&tracker->run);
     pthread_mutex_destroy(&tracker->lock);
     pthread_mutex_destroy(&tracker->stop_lock);
+    pthread_mutex_destroy(&tracker->log_lock);
     *tracker = renewed(tracker);
     pthread_mutex_init(&tracker->lock, NULL);
     pthread_mutex_init(&tracker->stop_lock, NULL);
+    pthread_mutex_init(&tracker->log_lock, NULL);
     /* A wake of the run before is none of the next. */
     if (read(tracker->wake_fd, &wakes, sizeof(wakes)) < 0 && errno != EAGAIN)
         return wm_fail_errno(err, "tracker: eventfd");
@@ -349,6 +354,17 @@ int wm_tracker_metrics(struct wm_tracker *tracker, const char *path, struct wm_e
 {
     int status = wm_track_check_new(tracker, err);
     return status < 0 ? status : keep_path(&tracker->metrics_path, path, err);
+}
+
+int wm_tracker_log(struct wm_tracker *tracker, const char *name, double value,
+                   struct wm_error *err)
+{
+    pthread_mutex_lock(&tracker->log_lock);
+    int status = tracker->takes_log ? wm_metrics_add(&tracker->logged, name,
+                                                     wm_clock_monotonic_ns(), value, err)
+                                    : wm_fail(err, WM_EINVAL, "nothing is being measured");
+    pthread_mutex_unlock(&tracker->log_lock);
+    return status;
 }
 
 pid_t wm_tracker_pid(const struct wm_tracker *tracker)

@@ -290,6 +290,24 @@ void wm_track_take_cost(struct wm_tracker *tracker)
         result->tool_max_rss_bytes = (struct wm_known) { true, (double)peak_bytes };
 }
 
+/* What was logged, of which the last may have come after the end. */
+static void take_log(struct wm_tracker *tracker)
+{
+    struct wm_metrics *logged = &tracker->logged;
+
+    pthread_mutex_lock(&tracker->log_lock);
+    tracker->takes_log = false;
+    for (size_t i = 0; i < logged->count; i++) {
+        struct wm_metric *metric = &logged->all[i];
+        for (size_t k = metric->count;
+             k > 0 && metric->points[k - 1].when_ns > tracker->result.end_ns; k--)
+            metric->points[k - 1].when_ns = tracker->result.end_ns;
+    }
+    tracker->result.metrics = *logged;
+    *logged = (struct wm_metrics) { 0 };
+    pthread_mutex_unlock(&tracker->log_lock);
+}
+
 /* What the target has reported of itself. */
 int wm_track_take_metrics(struct wm_tracker *tracker, struct wm_error *err)
 {
@@ -299,6 +317,7 @@ int wm_track_take_metrics(struct wm_tracker *tracker, struct wm_error *err)
         .unix_at_zero_ns = tracker->run.anchor_unix_ns - tracker->run.anchor_ns,
     };
 
+    take_log(tracker);
     if (!tracker->metrics_path)
         return WM_OK;
     return wm_metrics_read(tracker->metrics_path, &window, &tracker->result.metrics, err);

@@ -213,6 +213,9 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
     tracker->due_ns = start_ns + tracker->interval_ns;
     tracker->look_ns = tracker->launch ? start_ns + WM_TRACK_FIRST_LOOK_NS : INT64_MAX;
     tracker->state = WM_TRACKER_RUNNING;
+    pthread_mutex_lock(&tracker->log_lock);
+    tracker->takes_log = true;
+    pthread_mutex_unlock(&tracker->log_lock);
 }
 
 static int open_sources(struct wm_tracker *tracker, struct wm_error *err)

@@ -98,6 +98,9 @@ struct wm_tracker {
 
     pthread_mutex_t lock;      /* held while what was measured changes, for its report */
     pthread_mutex_t stop_lock; /* one stop waits for another */
+    pthread_mutex_t log_lock;  /* of what is logged, which waits for no tick */
+    struct wm_metrics logged;
+    bool takes_log;
     pthread_t thread;
     bool has_thread;
     atomic_bool stopping;
