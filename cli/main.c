@@ -2,6 +2,7 @@
 /* main.c - the program `wattmeter`. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,11 +34,23 @@ static void offer_repair(FILE *chat)
                 text);
 }
 
+/* Most of what is large is for machines with many GPUs or threads, and hardly used. What
+ * comes from the kernel by itself is zero without being touched; the C library would fill
+ * it with zeros, a page at a time, while a command waits for its start. Folders' buffers
+ * are smaller. */
+static void leave_memory_untouched(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 48 * 1024);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     const struct cmd_streams io = { .out = stdout, .chat = stderr };
 
     fill_streams();
+    leave_memory_untouched();
     if (argc > 1 && strcmp(argv[1], WM_CAP_GUARDIAN) == 0)
         return wm_cap_guardian(argc, argv);
     if (argc > 1 && strcmp(argv[1], "cap") != 0)
