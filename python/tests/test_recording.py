@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import shutil
 import sqlite3
 import time
@@ -422,3 +423,34 @@ def test_logging_is_between_start_and_stop_from_any_thread(tmp_path):
     with wattmeter.track() as without:
         without.log(acc=1)
     assert without.report
+
+
+def test_a_column_has_one_name_for_reading_and_drawing(tmp_path):
+    """And that of the files is understood, too."""
+    path = tmp_path / "run.sqlite"
+    with wattmeter.track(path, interval=0.01):
+        time.sleep(0.05)
+    recording = wattmeter.read(path)
+    pictures = set()
+    for name in ("tree_memory_total", "tree_memory_total_B"):
+        assert recording[name] is recording["tree_memory_total"] and name in recording
+        svg = wattmeter.plot(path, channels=[name]).svg
+        pictures.add(re.sub(r"surface\d+", "surface", svg))  # cairo counts them
+    assert len(pictures) == 1 and "tree_memory_total_B" not in list(recording)
+    for wrong in ("tree_memory", "tree_memory_total_W", "tree_memory_total_", ""):
+        assert wrong not in recording
+        with pytest.raises(KeyError, match="there are: .*tree_memory_total"):
+            recording[wrong]
+        with pytest.raises(ValueError, match="there is no channel"):
+            wattmeter.plot(path, channels=[wrong]).svg
+
+
+def test_slices_of_a_column(tmp_path):
+    with wattmeter.track(tmp_path / "run.csv", interval=0.01):
+        time.sleep(0.05)
+    column = wattmeter.read(tmp_path / "run.csv")["main_cpu_time"]
+    values = column.values.tolist()
+    assert list(column[0:2]) == values[:2] and list(column[::-1]) == values[::-1]
+    assert column[-1] == values[-1] and type(column[0]) is float
+    with pytest.raises(IndexError):
+        column[len(column)]

@@ -53,8 +53,17 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, place: int) -> float:
-        return float(self.values[place])
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, place: int) -> float: ...
+
+        @overload
+        def __getitem__(self, place: slice) -> memoryview: ...
+
+    def __getitem__(self, place: int | slice) -> Any:
+        """A value, or a memoryview of those of a slice."""
+        return self.values[place]
 
     def __iter__(self) -> Iterator[float]:
         return iter(self.values)
@@ -156,9 +165,11 @@ class Recording:
         self._times = times
         self._metrics = core.metrics()
         self._columns: dict[str, Column] = {}
+        self._in_files: dict[str, Column] = {}
         for channel, numbers, codes in zip(channels, values, states):
             name = self._free_name(f"{channel.label}_{channel.metric}")
             self._columns[name] = Column(name, channel, numbers, codes)
+            self._in_files[f"{name}_{channel.unit}"] = self._columns[name]
 
     def _free_name(self, name: str) -> str:
         number, free = 1, name
@@ -222,13 +233,17 @@ class Recording:
         return self._columns.keys()
 
     def __getitem__(self, name: str) -> Column:
-        return self._columns[name]
+        """"gpu0_power", or as files have it, "gpu0_power_W"."""
+        column = self._columns.get(name, self._in_files.get(name))
+        if column is None:
+            raise KeyError(f"there is no column {name!r}; there are: {', '.join(self)}")
+        return column
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return name in self._columns or name in self._in_files
 
     def __len__(self) -> int:
         """How many samples there are."""

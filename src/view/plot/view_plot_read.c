@@ -34,13 +34,24 @@ const char *wm_plot_input_name(const struct wm_plot_input *input)
     return input->name ? input->name : input->path + wm_file_folder_length(input->path);
 }
 
+/* By the name of its column, "gpu0_power_W", or without the unit, as Python has it. */
+static bool is_column(const struct wm_plot_series *series, const char *word)
+{
+    size_t length = strlen(word);
+
+    if (strncmp(series->column, word, length) != 0)
+        return false;
+    const char *rest = series->column + length;
+    return rest[0] == '\0' || (rest[0] == '_' && is_same(rest + 1, series->channel.unit));
+}
+
 bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_series *series,
                       const char *word)
 {
     (void)data;
     return (series->feed.panel &&
             (is_same(word, series->feed.panel) || is_same(word, series->channel.label))) ||
-           is_same(word, series->channel.metric) || is_same(word, series->column);
+           is_same(word, series->channel.metric) || is_column(series, word);
 }
 
 /* Copies the next word of a layout, and moves on; false: there is none. */
