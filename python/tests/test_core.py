@@ -277,7 +277,8 @@ def test_a_doctor(no_gpus):
     found = wattmeter.doctor(0.2)
     assert found.can_measure is True
     assert {source["name"] for source in found.to_dict()["sources"]} >= {"host", "nvml"}
-    assert str(found) == repr(found) and "<pre>" in found._repr_html_()
+    assert repr(found).splitlines()[:5] == str(found).splitlines()[:5]
+    assert "<pre>" in found._repr_html_()
     for duration in (-1, float("nan"), 1e9):
         with pytest.raises(ValueError):
             wattmeter.doctor(duration)

@@ -710,3 +710,49 @@ def test_cycles_leak_nothing():
     # A sanitizer keeps what is freed for a while.
     if "asan" not in os.environ.get("LD_PRELOAD", ""):
         assert held()[2] - memory < 300_000
+
+
+def lines_shown(html):
+    """Those that a notebook shows before anything is unfolded."""
+    import re
+
+    return re.sub("</summary>.*?</details>", "\n", html, flags=re.S).count("\n") + 1
+
+
+def test_what_is_shown_of_many_names_stays_short(monkeypatch):
+    """Whatever the number of regions, processes and figures: 20 lines."""
+    import re
+    import subprocess
+
+    with wattmeter.track(interval=0.05) as t:
+        for number in range(20_000):
+            with wattmeter.region(f"batch{number}"):
+                pass
+        children = [subprocess.Popen(["sleep", "0.2"]) for _ in range(30)]
+        for child in children:
+            child.wait()
+    report = t.report
+    assert sum(region.calls for region in report.regions) == 20_000
+    html = report._repr_html_()
+    assert lines_shown(html) <= 20 and len(html) < 10_000
+    unfolded = re.sub("</pre><details><summary>[^<]*</summary><pre>", "\n", html)
+    assert unfolded.count("\n") == len(str(report).splitlines()) - 1
+    for shown in (report, report.regions, report.paths, report.figures, report.devices):
+        assert len(repr(shown).splitlines()) <= 20 and len(repr(shown)) < 10_000
+    more = len(report.regions) - 19
+    assert f"... and {more} more" in repr(report.regions)
+
+
+def test_what_is_shown_of_a_machine_and_a_recording_stays_short(tmp_path, fake_gpus):
+    fake_gpus("everything")
+    with wattmeter.track(tmp_path / "run.sqlite") as t:
+        t.log({f"metric{i}": i for i in range(100)})
+    recording = wattmeter.read(tmp_path / "run.sqlite")
+    gpus = wattmeter.gpus()
+    found = wattmeter.doctor(0.1)
+    for shown in (recording, recording.columns, recording.metrics, gpus, gpus[0].values,
+                  gpus[0].power, found, gpus[0]):
+        assert len(repr(shown).splitlines()) <= 20, repr(shown)
+    for shown in (t.report, gpus, found):
+        assert lines_shown(shown._repr_html_()) <= 20
+    assert gpus[0].values == dict(gpus[0].values) and len(recording.columns) > 20

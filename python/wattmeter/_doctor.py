@@ -31,7 +31,10 @@ class Findings:
     def __str__(self) -> str:
         return self._core.print("text")
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        from wattmeter._listing import head
+
+        return head(str(self))
 
     def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html

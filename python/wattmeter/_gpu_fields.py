@@ -38,18 +38,22 @@ class Fields:
     @property
     def values(self) -> dict[str, GpuValue]:
         """All of them by name: GpuValue with value, state and why."""
+        from wattmeter._listing import Named
+
         start = len(self._group)
-        return {
-            name[start:]: value
+        return Named(
+            (name[start:], value)
             for name, value in self._values.items()
             if name.startswith(self._group)
-        }
+        )
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *{name.split(".")[0] for name in self.values}]
 
     def __repr__(self) -> str:
-        return repr({name: value.value for name, value in self.values.items()})
+        from wattmeter._listing import Named
+
+        return repr(Named((name, value.value) for name, value in self.values.items()))
 
 
 class GpuMemory(Fields):

@@ -116,12 +116,14 @@ class Gpus:
         return self._core.print("text")
 
     def __repr__(self) -> str:
-        return self._core.print("brief") if self._list else f"no GPU: {self.why}"
+        from wattmeter._listing import head
+
+        return head(self._core.print("brief")) if self._list else f"no GPU: {self.why}"
 
     def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html
 
-        return as_html(repr(self))
+        return as_html(self._core.print("brief") if self._list else repr(self))
 
 
 def gpus(gpus: Choice = None) -> Gpus:

@@ -5,13 +5,23 @@ from __future__ import annotations
 
 from html import escape
 
+from wattmeter._listing import MOST_LINES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
 def as_html(text: str) -> str:
-    return f"<pre>{escape(text)}</pre>"
+    """Its first lines; the others unfold."""
+    lines = text.splitlines()
+    if len(lines) <= MOST_LINES:
+        return f"<pre>{escape(text)}</pre>"
+    shown, more = lines[: MOST_LINES - 1], lines[MOST_LINES - 1 :]
+    return (
+        f"<pre>{escape(chr(10).join(shown))}</pre><details><summary>{len(more)} lines "
+        f"more</summary><pre>{escape(chr(10).join(more))}</pre></details>"
+    )
 
 
 def _parser() -> Any:

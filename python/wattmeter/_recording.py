@@ -114,7 +114,9 @@ class Metrics:
         return len(self._by_name)
 
     def __repr__(self) -> str:
-        return repr(list(self._by_name.values()))
+        from wattmeter._listing import listed
+
+        return listed(map(repr, self._by_name.values()), len(self))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame with a column for each and the time (UTC) as its index; NaN
@@ -226,7 +228,9 @@ class Recording:
     @property
     def columns(self) -> dict[str, Column]:
         """All of them by name."""
-        return dict(self._columns)
+        from wattmeter._listing import Named
+
+        return Named(self._columns)
 
     def keys(self) -> KeysView[str]:
         """The names of the columns."""

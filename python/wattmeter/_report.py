@@ -315,7 +315,9 @@ class _Part:
     @property
     def figures(self) -> dict[str, Figure]:
         """All of them by their keys."""
-        return {f.key: Figure._of(f) for f in self._core.figures(*self._place)}
+        from wattmeter._listing import Named
+
+        return Named((f.key, Figure._of(f)) for f in self._core.figures(*self._place))
 
     def __dir__(self) -> list[str]:
         keys = (figure.key for figure in self._core.figures(*self._place))
@@ -498,7 +500,9 @@ class Parts(_Of[T]):
         return True
 
     def __repr__(self) -> str:
-        return repr(list(self))
+        from wattmeter._listing import listed
+
+        return listed(map(repr, self), len(self))
 
 
 class Report(Spending):
