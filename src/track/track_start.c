@@ -247,11 +247,13 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_launch_new(&plan, &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
-        status = open_sources(tracker, err);
-    if (status == WM_OK)
         status = wm_account_expect(tracker->account, tracker->wake_fd, err);
     if (status == WM_OK)
+        status = open_sources(tracker, err);
+    if (status == WM_OK)
         status = wm_run_describe(&tracker->run, place->environment, err);
+    if (status == WM_OK && tracker->record_target)
+        wm_run_read_facts(&tracker->run);
     if (status == WM_OK)
         status = wm_launch_wait_fork(tracker->launch, err);
     if (status < 0)
@@ -279,6 +281,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status < 0)
         return status;
     *ret_released = true;
+    if (!tracker->record_target) /* nobody has wanted them yet; now there is time */
+        wm_run_read_facts(&tracker->run);
     status = wm_launch_wait_exec(tracker->launch, err);
     if (status < 0)
         return status;
@@ -414,6 +418,8 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
         status = wm_run_set_command_of(&tracker->run, procfs, pid, err);
     if (status == WM_OK)
         status = wm_run_describe(&tracker->run, NULL, err);
+    if (status == WM_OK)
+        wm_run_read_facts(&tracker->run);
     if (status == WM_OK && tracker->self)
         status = make_regions(tracker, err);
     if (status == WM_OK)

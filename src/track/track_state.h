@@ -209,9 +209,12 @@ size_t wm_track_count_survivors(const struct wm_tracker *tracker);
 
 /* The facts of a session that stand before its first tick, in track_run.c. */
 
-/* Fills in identity, machine, environment and the anchor of time. What the
- * caller has set already (notes, sources, command) stays. */
+/* Fills in environment, cores and the anchor of time, and makes room for the rest. What
+ * the caller has set already (notes, sources, command) stays. */
 int wm_run_describe(struct wm_run *run, char *const *environment, struct wm_error *err);
+
+/* Fills that in: identity and machine. It takes as long as a fork. */
+void wm_run_read_facts(struct wm_run *run);
 
 int wm_run_set_command(struct wm_run *run, char *const argv[], struct wm_error *err);
 

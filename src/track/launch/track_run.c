@@ -162,30 +162,46 @@ static void find_cpu_model(char *model, size_t size)
     }
 }
 
+/* What wm_run_read_facts() reads, as long as it may be. */
+enum {
+    ID_SIZE = 37,
+    BOOT_SIZE = 64,
+    MODEL_SIZE = 512,
+    KERNEL_SIZE = sizeof(struct utsname),
+    HOST_SIZE = sizeof(((struct utsname *)NULL)->nodename),
+};
+
+/* `ret_text` is replaced by an empty one, to which set_fact() may give that many bytes. */
+static int make_room(char **ret_text, size_t size, struct wm_error *err)
+{
+    char *room = calloc(3, size); /* each bad byte becomes three */
+
+    if (!room)
+        return no_memory(err);
+    free(*ret_text);
+    *ret_text = room;
+    return WM_OK;
+}
+
+static void set_fact(char *room, size_t size, const char *text)
+{
+    wm_text_utf8(room, 3 * size, text, strnlen(text, size - 1));
+}
+
 int wm_run_describe(struct wm_run *run, char *const *environment, struct wm_error *err)
 {
-    char id[37], kernel[512], boot[64] = "", model[512];
-    struct utsname name = { 0 };
+    const struct {
+        char **text;
+        size_t size;
+    } facts[] = {
+        { &run->id, ID_SIZE },        { &run->version, sizeof(WM_VERSION) },
+        { &run->host, HOST_SIZE },    { &run->kernel, KERNEL_SIZE },
+        { &run->boot_id, BOOT_SIZE }, { &run->cpu_model, MODEL_SIZE },
+    };
     int status = WM_OK;
 
-    uname(&name);
-    snprintf(kernel, sizeof(kernel), "%s %s %s", name.sysname, name.release, name.machine);
-    make_id(id);
-    wm_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-    find_cpu_model(model, sizeof(model));
-    const struct {
-        char **copy;
-        const char *text;
-    } texts[] = {
-        { &run->id, id },
-        { &run->version, WM_VERSION },
-        { &run->host, name.nodename },
-        { &run->kernel, kernel },
-        { &run->boot_id, boot },
-        { &run->cpu_model, model },
-    };
-    for (size_t i = 0; i < ARRAY_LEN(texts) && status == WM_OK; i++)
-        status = set_text(texts[i].copy, texts[i].text, err);
+    for (size_t i = 0; i < ARRAY_LEN(facts) && status == WM_OK; i++)
+        status = make_room(facts[i].text, facts[i].size, err);
     if (status == WM_OK)
         status = keep_environment(run, environment ? environment : wm_env_all(), err);
 
@@ -193,10 +209,28 @@ int wm_run_describe(struct wm_run *run, char *const *environment, struct wm_erro
     run->core_count = cores > 0 ? (int)cores : 1;
     if (run->expected_cores <= 0)
         run->expected_cores = run->core_count;
-    wm_writer_note(run);
     run->anchor_ns = wm_clock_monotonic_ns();
     run->anchor_unix_ns = wm_clock_unix_ns();
     return status;
+}
+
+void wm_run_read_facts(struct wm_run *run)
+{
+    char id[ID_SIZE], kernel[KERNEL_SIZE], boot[BOOT_SIZE] = "", model[MODEL_SIZE];
+    struct utsname name = { 0 };
+
+    uname(&name);
+    snprintf(kernel, sizeof(kernel), "%s %s %s", name.sysname, name.release, name.machine);
+    make_id(id);
+    wm_file_read_line(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+    find_cpu_model(model, sizeof(model));
+    set_fact(run->id, sizeof(id), id);
+    set_fact(run->version, sizeof(WM_VERSION), WM_VERSION);
+    set_fact(run->host, HOST_SIZE, name.nodename);
+    set_fact(run->kernel, sizeof(kernel), kernel);
+    set_fact(run->boot_id, sizeof(boot), boot);
+    set_fact(run->cpu_model, sizeof(model), model);
+    wm_writer_note(run);
 }
 
 int wm_run_set_command(struct wm_run *run, char *const argv[], struct wm_error *err)
