@@ -36,12 +36,13 @@ static void offer_repair(FILE *chat)
 
 /* Most of what is large is for machines with many GPUs or threads, and hardly used. What
  * comes from the kernel by itself is zero without being touched; the C library would fill
- * it with zeros, a page at a time, while a command waits for its start. Folders' buffers
- * are smaller. */
+ * it with zeros, a page at a time, while a command waits for its start, if the end of its
+ * heap had room for it. Folders' buffers are smaller. */
 static void leave_memory_untouched(void)
 {
 #ifdef M_MMAP_THRESHOLD
-    mallopt(M_MMAP_THRESHOLD, 48 * 1024);
+    mallopt(M_MMAP_THRESHOLD, 40 * 1024);
+    mallopt(M_TOP_PAD, 16 * 1024);
 #endif
 }
 
