@@ -266,14 +266,15 @@ static void handle(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* One that is ignored stays so; what comes of it meanwhile is held back, and discarded. */
 static void catch_signal(int number, int flags)
 {
     struct sigaction old,
         action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | flags };
 
     sigfillset(&action.sa_mask);
-    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-        sigaction(number, &action, NULL);
+    if (sigaction(number, &action, &old) == 0 && old.sa_handler == SIG_IGN)
+        sigaction(number, &old, NULL);
 }
 
 /* All that end a process but for those that tell of a fault in it. Were they ignored, the
@@ -283,11 +284,15 @@ static void handle_signals(int flags)
     static const int numbers[] = { SIGHUP,  SIGINT,    SIGQUIT, SIGTERM, SIGUSR1,
                                    SIGUSR2, SIGALRM,   SIGPROF, SIGPIPE, SIGXCPU,
                                    SIGXFSZ, SIGVTALRM, SIGIO,   SIGPWR };
+    sigset_t all, before;
 
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         catch_signal(numbers[i], flags);
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
         catch_signal(number, flags);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void measure_catch_signals(void)
