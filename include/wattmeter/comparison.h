@@ -54,10 +54,8 @@ WM_API void wm_comparison_free(struct wm_comparison *comparison);
 WM_API int wm_comparison_add(struct wm_comparison *comparison, const char *name,
                              const char *path, struct wm_error *err);
 
-/* In place of a run: all of a file; the newest of a database. */
-#define WM_ALL_RUNS ((size_t)-2)
-
-/* The same with the calls of sub-tracking files, or of one run. */
+/* The same with the calls of sub-tracking files, or of one run; WM_ALL_RUNS is the newest
+ * one of a database. */
 WM_API int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
                                      const struct wm_analysis_input *input,
                                      struct wm_error *err);

@@ -47,7 +47,9 @@ struct wm_tick {
     size_t count;
 };
 
+/* In place of the number of a run; all of them only where a function says so. */
 #define WM_LAST_RUN ((size_t)-1)
+#define WM_ALL_RUNS ((size_t)-2)
 
 /* Opens run number `run` (from 0) of the recording at `path`, of whatever
  * format, or in the PostgreSQL database of that URL (postgresql://...); WM_LAST_RUN is the

@@ -99,8 +99,6 @@ WM_API int wm_report_print(const struct wm_report *report, enum wm_report_format
 WM_API int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
                                 struct wm_error *err);
 
-#define WM_ALL_RUNS ((size_t)-2)
-
 /* A table of runs as CSV: of each of these recordings, there is at least one, the run of
  * that number, WM_LAST_RUN or WM_ALL_RUNS. A line has what identifies the run and the
  * figures of the run by their keys, in SI base units; what is not known is empty. The

@@ -140,8 +140,9 @@ int wm_report_print(const struct wm_report *report, enum wm_report_format format
 int wm_block_analysis_print(const struct wm_block_analysis *analysis,
                             enum wm_analysis_format format, FILE *out, struct wm_error *err)
 {
+    if ((size_t)format >= COUNT(analysis_formats))
+        return no_format(err);
     int status = analysis_formats[format]->analysis(analysis, out, err);
-
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 

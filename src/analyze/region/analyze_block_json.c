@@ -394,7 +394,6 @@ static void read_histogram(struct reader *reader, const json_t *json,
     }
 }
 
-/* Earlier versions called the inclusive time "open". */
 static void read_block(struct reader *reader, const json_t *json,
                        struct wm_region_usage *block)
 {
@@ -413,8 +412,7 @@ static void read_block(struct reader *reader, const json_t *json,
 
     const json_t *time = read_object(reader, json, "compute_time");
     block->time = read_figures(reader, time, "compute_time");
-    struct wm_known inclusive =
-        read_number(reader, time, json_object_get(time, "open") ? "open" : "inclusive");
+    struct wm_known inclusive = read_number(reader, time, "inclusive");
     block->inclusive.time = inclusive.known ? wm_value_known(inclusive.number)
                                             : wm_value_missing("the file does not have it");
     read_histogram(reader, json_object_get(time, "histogram"), block->histogram);
