@@ -253,7 +253,7 @@ if os.fork() == 0:
     block = bytearray(60_000_000)
     for i in range(0, len(block), 4096): block[i] = 1
     del block
-    time.sleep(0.1); os._exit(0)
+    time.sleep(2); os._exit(0)
 os.wait()
 """
     r = report(PYTHON, "-c", program, options=("-i", "30s"))
