@@ -4,6 +4,7 @@ exceptions and at the end of the interpreter."""
 
 import gc
 import html
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -541,6 +542,64 @@ def test_an_outer_tracker_says_that_it_lacks_regions_of_an_inner_one():
     assert inner.report.regions["work"].calls == 1
     assert not any("another tracker" in remark for remark in inner.report.remarks)
     assert any("another tracker" in remark for remark in outer.report.remarks)
+
+
+INNER = """
+import wattmeter
+with wattmeter.region("before"):
+    pass
+with wattmeter.track() as tracker:
+    if "region" in __import__("sys").argv:
+        with wattmeter.region("inside"):
+            pass
+with wattmeter.region("after"):
+    pass
+assert [region.name for region in tracker.report.regions] in (["inside"], [])
+"""
+
+
+@pytest.mark.parametrize("has_regions", (True, False))
+def test_a_script_with_a_tracker_of_its_own_under_run(has_regions):
+    """The outer report has the others, of one process, and says what it lacks, if anything."""
+    words = ["region"] if has_regions else []
+    report = wattmeter.run([sys.executable, "-c", INNER, *words])
+    assert report.exit_code == 0
+    assert sorted(region.name for region in report.regions) == ["after", "before"]
+    assert report.to_dict()["regions"]["processes"] == 1
+    said = [remark for remark in report.remarks if "another tracker" in remark]
+    assert len(said) == has_regions, report.remarks
+
+
+def test_an_outer_tracker_goes_on_after_an_inner_one(monkeypatch):
+    monkeypatch.delenv("WATTMETER_REGIONS", raising=False)
+    with wattmeter.track() as outer:
+        with wattmeter.region("before"):
+            pass
+        with wattmeter.track():
+            pass
+        with wattmeter.region("after"):
+            pass
+    assert sorted(region.name for region in outer.report.regions) == ["after", "before"]
+    assert not any("another tracker" in remark for remark in outer.report.remarks)
+
+
+def job(_):
+    for _ in range(100):
+        with wattmeter.region("job"):
+            pass
+
+
+def test_workers_that_outlive_a_tracker_are_in_the_next_one():
+    calls, pools = [], []
+    for _ in range(3):
+        with wattmeter.track() as tracker:
+            if not pools:
+                pools.append(multiprocessing.get_context("fork").Pool(2))
+            pools[0].map(job, range(6))
+        calls.append(tracker.report.regions["job"].calls)
+        pools[0].map(job, range(6))
+    pools[0].terminate()
+    assert calls == [600] * 3
 
 
 def test_messages_name_no_option_of_the_command(tmp_path):

@@ -46,8 +46,9 @@ _Static_assert(IDLE_TICKS < WM_REGIONS_WAITING_LEAST, "the analysis keeps them u
 
 struct wm_track_regions {
     struct wm_region_inbox *inbox;
-    bool is_local;    /* the calling process's regions come here */
-    unsigned listens; /* as of the beginning: more is another tracker of this process */
+    bool is_local;                   /* the calling process's regions come here */
+    struct wm_region_target *before; /* the inbox that they went to; NULL: none */
+    bool has_told;                   /* its tracker of the first one */
     struct wm_region_calls *calls;
     struct wm_regions *costs;     /* of the analysis; NULL: it is not there yet */
     struct wm_recorder *recorder; /* NULL: none */
@@ -96,7 +97,7 @@ void wm_track_regions_free(struct wm_track_regions *regions)
     if (!regions)
         return;
     if (regions->is_local)
-        wm_region_listen(NULL, NULL);
+        wm_region_go_back(wm_region_inbox_path(regions->inbox), regions->before);
     wm_region_calls_free(regions->calls);
     wm_region_inbox_free(regions->inbox);
     free(regions->kept);
@@ -110,10 +111,15 @@ const char *wm_track_regions_path(const struct wm_track_regions *regions)
 
 int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err)
 {
-    int status = wm_region_listen(wm_region_inbox_path(regions->inbox), err);
+    const char *path = wm_region_inbox_path(regions->inbox);
+    struct wm_region_target *before = wm_region_keep();
+    int status = wm_region_listen(path, err);
 
     regions->is_local = status == WM_OK;
-    regions->listens = wm_region_listens();
+    if (regions->is_local)
+        regions->before = before;
+    else
+        wm_region_go_back(path, before);
     return status;
 }
 
@@ -257,6 +263,10 @@ static int take_event(void *context, const struct wm_region_event *event)
 {
     struct wm_track_regions *regions = context;
 
+    if (regions->before && !regions->has_told) {
+        wm_region_tell(regions->before);
+        regions->has_told = true;
+    }
     return wm_region_calls_event(regions->calls, event, take_edge, regions);
 }
 
@@ -366,10 +376,11 @@ static void remark_rings(const struct wm_track_regions *regions, struct wm_resul
     else if (trouble->no_ring_errno != 0)
         snprintf(text, size, "some are missing: a thread cannot make its ring: %s",
                  wm_errno_text(trouble->no_ring_errno));
-    else if (regions->is_local && wm_region_listens() != regions->listens)
-        snprintf(text, size,
-                 "another tracker was started in this process meanwhile; those that it has "
-                 "are not here");
+    else if (trouble->other_pid > 0)
+        snprintf(
+            text, size,
+            "process %ld had another tracker meanwhile; those that it has are not here",
+            (long)trouble->other_pid);
 }
 
 void wm_track_regions_catch_up(struct wm_track_regions *regions, int64_t when_ns)

@@ -485,6 +485,7 @@ static uint64_t look_at_control(struct wm_region_inbox *inbox, int64_t now_ns)
         inbox->trouble.is_cut_off = true;
         return inbox->ready;
     }
+    inbox->trouble.other_pid = (pid_t)atomic_load(&control.other_pid);
     uint64_t lost = atomic_load(&control.lost);
     if (!inbox->is_control_damaged &&
         wm_ring_is_count(lost, inbox->lost_without_ring, now_ns - inbox->made_ns)) {

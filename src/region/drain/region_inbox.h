@@ -71,6 +71,8 @@ struct wm_region_trouble {
     /* Somebody has removed its files, or cut its control short: rings that are there go on,
      * no new ones come, and nobody can ask for draining. */
     bool is_cut_off;
+
+    pid_t other_pid; /* a process whose regions a tracker in it has instead; 0: none */
 };
 
 /* As of the last time that it was drained. */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@ enum mode {
     MODE_UNKNOWN, /* nobody has asked yet */
     MODE_OFF,
     MODE_RING,
+    MODE_CLOSED, /* the tracker is over, its process lives: the next one has the same path
+                  */
     MODE_FILE,
 };
 
@@ -37,7 +40,6 @@ struct name {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int mode;
 static unsigned generation; /* goes up when the target is another; never 0 */
-static unsigned listens;    /* how often the target was one that somebody asked for */
 static struct wm_region_target *target;
 static struct wm_region_file *file; /* made once, never closed: a thread may be writing */
 static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER; /* of writing, and: */
@@ -185,7 +187,7 @@ static void end_thread(void *context)
     self = NULL;
     if (thread->writer) {
         pthread_mutex_lock(&lock);
-        wm_region_writer_free(thread->writer, true);
+        wm_region_writer_free(thread->writer);
         pthread_mutex_unlock(&lock);
     }
     free_all(&thread->names);
@@ -258,15 +260,56 @@ static bool prepare(void)
     return true;
 }
 
+/* Under the lock. Gives the one before. */
+static struct wm_region_target *set_target(struct wm_region_target *other, enum mode its)
+{
+    struct wm_region_target *before = target;
+
+    target = other;
+    atomic_store(&mode, its);
+    if (++generation == 0)
+        generation = 1;
+    atomic_store(&mark->generation, generation);
+    return before;
+}
+
+static bool is_over(const struct wm_region_target *of)
+{
+    return atomic_load_explicit(&of->control->is_closed, memory_order_relaxed);
+}
+
+/* Under the lock, where the target's tracker is over: a worker that outlives it goes on to
+ * the next one of the same process. */
+static enum mode look_for_next(void)
+{
+    struct wm_region_target *next;
+
+    if (kill(target->control->pid, 0) < 0 && errno == ESRCH) {
+        atomic_store(&mode, MODE_OFF);
+        return MODE_OFF;
+    }
+    atomic_store(&mode, MODE_CLOSED);
+    if (wm_region_target_open(target->path, &next, NULL) < 0)
+        return MODE_CLOSED;
+    if (is_over(next)) {
+        wm_region_target_drop(next);
+        return MODE_CLOSED;
+    }
+    wm_region_target_drop(set_target(next, MODE_RING));
+    return MODE_RING;
+}
+
 static enum mode find_mode(void)
 {
     enum mode found = (enum mode)atomic_load(&mode);
 
-    if (found != MODE_UNKNOWN)
+    if (found != MODE_UNKNOWN && found != MODE_CLOSED)
         return found;
     pthread_mutex_lock(&lock);
     found = (enum mode)atomic_load(&mode);
-    if (found == MODE_UNKNOWN) {
+    if (found == MODE_CLOSED) {
+        found = look_for_next();
+    } else if (found == MODE_UNKNOWN) {
         /* A program with rights that its user does not have writes nowhere for him. */
         const char *value = wm_env_trusted(WM_REGIONS_VARIABLE, "");
         found = prepare() ? look(value) : MODE_OFF;
@@ -293,25 +336,45 @@ int wm_region_listen(const char *path, struct wm_error *err)
             wm_region_target_drop(other);
         return wm_fail(err, WM_ENOMEM, "no room for what a thread has of its own");
     }
-    struct wm_region_target *old = target;
-    target = other;
-    listens += other != NULL;
-    atomic_store(&mode, other ? MODE_RING : MODE_UNKNOWN);
-    if (++generation == 0)
-        generation = 1;
-    atomic_store(&mark->generation, generation);
-    if (old)
-        wm_region_target_drop(old);
+    struct wm_region_target *before = set_target(other, other ? MODE_RING : MODE_UNKNOWN);
+    if (before)
+        wm_region_target_drop(before);
     pthread_mutex_unlock(&lock);
     return WM_OK;
 }
 
-unsigned wm_region_listens(void)
+struct wm_region_target *wm_region_keep(void)
 {
+    look_for_child();
+    find_mode();
     pthread_mutex_lock(&lock);
-    unsigned count = listens;
+    struct wm_region_target *kept = target;
+    if (kept)
+        kept->users++;
     pthread_mutex_unlock(&lock);
-    return count;
+    return kept;
+}
+
+void wm_region_tell(struct wm_region_target *kept)
+{
+    atomic_store(&kept->control->other_pid, (int32_t)getpid());
+}
+
+void wm_region_go_back(const char *path, struct wm_region_target *kept)
+{
+    struct wm_region_target *left = kept;
+
+    look_for_child();
+    pthread_mutex_lock(&lock);
+    if (target && strcmp(target->path, path) == 0) {
+        bool is_there = kept && !is_over(kept);
+        left = set_target(is_there ? kept : NULL, is_there ? MODE_RING : MODE_UNKNOWN);
+        if (kept && !is_there)
+            wm_region_target_drop(kept);
+    }
+    if (left)
+        wm_region_target_drop(left);
+    pthread_mutex_unlock(&lock);
 }
 
 static struct thread *find_thread(void)
@@ -330,16 +393,8 @@ static struct thread *find_thread(void)
 static bool is_current(const struct wm_region_writer *writer)
 {
     return writer->generation ==
-           atomic_load_explicit(&mark->generation, memory_order_relaxed);
-}
-
-/* Under the lock. The tracker may have gone before the program. */
-static bool is_closed(void)
-{
-    if (!target || !atomic_load(&target->control->is_closed))
-        return false;
-    atomic_store(&mode, MODE_OFF);
-    return true;
+               atomic_load_explicit(&mark->generation, memory_order_relaxed) &&
+           !is_over(writer->target);
 }
 
 /* The thread's writer for the target of now; NULL: there is none, or no memory. */
@@ -350,18 +405,18 @@ static struct wm_region_writer *find_writer(void)
     if (!thread)
         return NULL;
     struct wm_region_writer *writer = thread->writer;
-    if (writer && writer->ring && is_current(writer) && !writer->has_given_up &&
-        !atomic_load(&writer->target->control->is_closed))
+    if (writer && writer->ring && is_current(writer) && !writer->has_given_up)
         return writer;
 
     pthread_mutex_lock(&lock);
-    if (is_closed()) {
+    /* The tracker may have gone before the program. */
+    if (target && is_over(target) && look_for_next() != MODE_RING) {
         pthread_mutex_unlock(&lock);
         return NULL;
     }
     if (writer && !is_current(writer)) {
         quick = NULL;
-        wm_region_writer_free(writer, false);
+        wm_region_writer_free(writer);
         writer = NULL;
     }
     if (!writer && target)
@@ -525,9 +580,9 @@ bool wm_region_is_on(void)
     if (is_off())
         return false;
     struct detour detour = enter_detour();
-    bool is_on = find_mode() != MODE_OFF;
+    enum mode found = find_mode();
     leave_detour(detour);
-    return is_on;
+    return found == MODE_RING || found == MODE_FILE;
 }
 
 bool wm_region_may_wait(void)

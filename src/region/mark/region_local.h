@@ -5,13 +5,22 @@
 
 #include "base/base_error.h"
 
+struct wm_region_target;
+
 /* From now on this process's regions go to the inbox at `path`, or, with NULL, to where
  * WATTMETER_REGIONS says. What a thread has open at that time ends in neither: the new
  * inbox knows nothing of it, and its end is a stray one. WM_ENOENT and others where there
  * is no inbox; then everything is as before. */
 int wm_region_listen(const char *path, struct wm_error *err);
 
-/* How often that was an inbox. */
-unsigned wm_region_listens(void);
+/* The inbox that they go to now, for the two below; NULL: they go to none. */
+struct wm_region_target *wm_region_keep(void);
+
+/* Its tracker is told that another one has regions of this process. */
+void wm_region_tell(struct wm_region_target *kept);
+
+/* Unless they no longer go to the inbox at `path`: they go to `kept` again or, where that
+ * is NULL or its tracker is over, to where WATTMETER_REGIONS says. Frees `kept`. */
+void wm_region_go_back(const char *path, struct wm_region_target *kept);
 
 #endif

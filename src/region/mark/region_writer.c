@@ -216,13 +216,12 @@ static struct wm_ring *make_ring(struct wm_region_target *target, uint64_t *ret_
 }
 
 /* Lets go of a ring: its thread has ended, or the process goes on elsewhere. The first of a
- * process stays mapped, if `is_kept`, and with it the lock that says that the process is
- * alive: what it started by itself may yet be stopped by a thread that has no ring. */
-static void leave_ring(struct wm_region_target *target, struct wm_ring *ring, size_t bytes,
-                       bool is_kept)
+ * process stays mapped, and with it the lock that says that the process is alive: what it
+ * started by itself may yet be stopped by a thread that has no ring. */
+static void leave_ring(struct wm_region_target *target, struct wm_ring *ring, size_t bytes)
 {
     atomic_store(&ring->closed_ns, wm_clock_monotonic_ns());
-    if (is_kept && ring == target->first)
+    if (ring == target->first)
         target->is_left = true;
     else
         munmap(ring, bytes);
@@ -310,12 +309,12 @@ void wm_region_writer_attach(struct wm_region_writer *writer)
     writer->unit = WM_RING_UNIT;
 }
 
-void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept)
+void wm_region_writer_free(struct wm_region_writer *writer)
 {
     if (!writer)
         return;
     if (writer->ring)
-        leave_ring(writer->target, writer->ring, writer->bytes, is_kept);
+        leave_ring(writer->target, writer->ring, writer->bytes);
     wm_region_target_drop(writer->target);
     free(writer);
 }

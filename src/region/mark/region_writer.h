@@ -30,7 +30,7 @@ struct wm_region_target {
     uint32_t process;      /* this one's number here */
     struct wm_ring *first; /* of this process; NULL: it has made none yet */
     size_t first_bytes;    /* that are mapped */
-    bool is_left;          /* its thread has ended */
+    bool is_left;          /* its thread has ended, or goes on elsewhere */
     uint64_t clock;        /* the tracker's wm_clock_namespace() */
     bool has_clock;        /* which is this one's, too */
 };
@@ -299,10 +299,10 @@ struct wm_region_writer *wm_region_writer_new(struct wm_region_target *target,
 /* Makes the ring, or tries to: not again at once where it failed. */
 void wm_region_writer_attach(struct wm_region_writer *writer);
 
-/* Accepts NULL. `is_kept`: where its ring is the first of the process it stays mapped, and
- * with it the lock that says that the process is alive. In the child of a fork() the ring
- * is not mapped, and the writer is but memory: free(). */
-void wm_region_writer_free(struct wm_region_writer *writer, bool is_kept);
+/* Accepts NULL. Where its ring is the first of the process it stays mapped, and with it the
+ * lock that says that the process is alive. In the child of a fork() the ring is not
+ * mapped, and the writer is but memory: free(). */
+void wm_region_writer_free(struct wm_region_writer *writer);
 
 /* What a thread marks. */
 struct wm_region_mark {
