@@ -115,19 +115,49 @@ static int is_none(PyObject *function)
     return is_none;
 }
 
-/* Whether the code that runs is that of a coroutine or an asynchronous generator, which
- * waits in the middle of its blocks. -1: an exception. */
-static int may_await(void)
+static long flags_of(PyObject *frame)
 {
-    enum { COROUTINE = 0x80, ASYNC_GENERATOR = 0x200 };
-    PyObject *frame = (PyObject *)PyEval_GetFrame();
-    PyObject *code = frame ? PyObject_GetAttrString(frame, "f_code") : NULL;
+    PyObject *code = PyObject_GetAttrString(frame, "f_code");
     PyObject *flags = code ? PyObject_GetAttrString(code, "co_flags") : NULL;
     long bits = flags ? PyLong_AsLong(flags) : 0;
 
     Py_XDECREF(code);
     Py_XDECREF(flags);
-    return PyErr_Occurred() ? -1 : (bits & (COROUTINE | ASYNC_GENERATOR)) != 0;
+    return bits;
+}
+
+/* As an ExitStack, and what makes a block of a generator. */
+static bool is_of_contextlib(PyObject *frame)
+{
+    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
+    PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
+    bool is_it = name && PyUnicode_Check(name) &&
+                 PyUnicode_CompareWithASCIIString(name, "contextlib") == 0;
+
+    Py_XDECREF(globals);
+    return is_it;
+}
+
+/* Whether the code whose block it is is that of a coroutine or an asynchronous generator,
+ * which waits in the middle of its blocks. -1: an exception. */
+static int may_await(void)
+{
+    enum { GENERATOR = 0x20, COROUTINE = 0x80, ASYNC_GENERATOR = 0x200 };
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    bool may = false;
+
+    Py_XINCREF(frame);
+    while (frame && frame != Py_None && !may && !PyErr_Occurred()) {
+        long flags = flags_of(frame);
+        may = (flags & (COROUTINE | ASYNC_GENERATOR)) != 0;
+        if (!may && !(flags & GENERATOR) && !is_of_contextlib(frame))
+            break;
+        PyObject *caller = PyObject_GetAttrString(frame, "f_back");
+        Py_DECREF(frame);
+        frame = caller;
+    }
+    Py_XDECREF(frame);
+    return PyErr_Occurred() ? -1 : may;
 }
 
 /* Whether a region lies in one of this context: of the task, or of what has started it or

@@ -2,6 +2,7 @@
 """region: context manager and decorator, on functions of every kind."""
 
 import asyncio
+import contextlib
 import contextvars
 import copy
 import inspect
@@ -328,6 +329,36 @@ def test_regions_of_tasks_nest_by_context():
             f"{name} > db > step > inner": (1, 0),
         })
     assert tree(t.report) == expected and t.report.stray_ends.value == 0
+
+
+def test_blocks_of_tasks_by_way_of_contextlib_do_not_lie_in_each_other():
+    @contextlib.contextmanager
+    def step(name):
+        with wattmeter.region(name):
+            yield
+
+    async def stack(name):
+        with contextlib.ExitStack() as blocks:
+            blocks.enter_context(wattmeter.region(name))
+            await asyncio.sleep(0)
+
+    async def async_stack(name):
+        async with contextlib.AsyncExitStack() as blocks:
+            blocks.enter_context(wattmeter.region(name))
+            await asyncio.sleep(0)
+
+    async def generator(name):
+        with step(name):
+            await asyncio.sleep(0)
+
+    async def main():
+        works = (stack, async_stack, generator)
+        await asyncio.gather(*(work(work.__name__) for work in works for _ in range(2)))
+
+    with wattmeter.track() as t:
+        asyncio.run(main())
+    names = ("stack", "async_stack", "generator")
+    assert tree(t.report) == {name: (2, 0) for name in names}
 
 
 def test_a_region_ends_itself():
