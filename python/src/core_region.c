@@ -263,10 +263,11 @@ static void region_dealloc(PyObject *self)
 static PyObject *region_enter(PyObject *self, PyObject *unused)
 {
     const char *text = ((struct region *)self)->text;
-    int is_by_context = wm_region_is_on() ? is_block_of_context() : 0;
+    bool is_on = wm_region_is_on();
+    int is_by_context = is_on ? is_block_of_context() : 0;
 
     (void)unused;
-    if (is_by_context == 0)
+    if (is_on && is_by_context == 0)
         begin_region(text);
     PyObject *call = is_by_context > 0 ? enter_call(self, text) : NULL;
     Py_XDECREF(call);

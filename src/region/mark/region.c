@@ -58,6 +58,9 @@ static struct mark {
  */
 enum { CHILD_PATIENCE_S = 1 };
 
+/* Of so many looks for the next tracker one is whether its process is still there. */
+enum { LOOKS = 64 };
+
 /* What a thread has. */
 struct thread {
     struct wm_region_writer *writer;
@@ -279,37 +282,46 @@ static bool is_over(const struct wm_region_target *of)
 }
 
 /* Under the lock, where the target's tracker is over: a worker that outlives it goes on to
- * the next one of the same process. */
+ * the next one of the same process, for which it looks whenever something begins. */
 static enum mode look_for_next(void)
 {
+    static unsigned looks;
     struct wm_region_target *next;
+    enum mode found = MODE_CLOSED;
 
-    if (kill(target->control->pid, 0) < 0 && errno == ESRCH) {
-        atomic_store(&mode, MODE_OFF);
-        return MODE_OFF;
-    }
-    atomic_store(&mode, MODE_CLOSED);
-    if (wm_region_target_open(target->path, &next, NULL) < 0)
-        return MODE_CLOSED;
-    if (is_over(next)) {
+    if (wm_region_target_open(target->path, &next, NULL) == WM_OK) {
+        if (!is_over(next)) {
+            wm_region_target_drop(set_target(next, MODE_RING));
+            return MODE_RING;
+        }
         wm_region_target_drop(next);
-        return MODE_CLOSED;
+    } else if (looks++ % LOOKS == 0 && kill(target->control->pid, 0) < 0 &&
+               errno == ESRCH) {
+        found = MODE_OFF;
     }
-    wm_region_target_drop(set_target(next, MODE_RING));
-    return MODE_RING;
+    atomic_store(&mode, found);
+    return found;
+}
+
+static enum mode look_again(void)
+{
+    pthread_mutex_lock(&lock);
+    enum mode found = (enum mode)atomic_load(&mode);
+    if (found == MODE_CLOSED)
+        found = look_for_next();
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 static enum mode find_mode(void)
 {
     enum mode found = (enum mode)atomic_load(&mode);
 
-    if (found != MODE_UNKNOWN && found != MODE_CLOSED)
+    if (found != MODE_UNKNOWN)
         return found;
     pthread_mutex_lock(&lock);
     found = (enum mode)atomic_load(&mode);
-    if (found == MODE_CLOSED) {
-        found = look_for_next();
-    } else if (found == MODE_UNKNOWN) {
+    if (found == MODE_UNKNOWN) {
         /* A program with rights that its user does not have writes nowhere for him. */
         const char *value = wm_env_trusted(WM_REGIONS_VARIABLE, "");
         found = prepare() ? look(value) : MODE_OFF;
@@ -491,7 +503,10 @@ static bool mark_at(const struct wm_region_mark *it)
     struct thread *thread;
     bool is_kept = false;
 
-    switch (find_mode()) {
+    enum mode found = find_mode();
+    if (found == MODE_CLOSED && (it->kind == WM_RING_BEGIN || it->kind == WM_RING_START))
+        found = look_again();
+    switch (found) {
     case MODE_RING:
         writer = find_writer();
         if (!writer) {
@@ -581,6 +596,8 @@ bool wm_region_is_on(void)
         return false;
     struct detour detour = enter_detour();
     enum mode found = find_mode();
+    if (found == MODE_CLOSED)
+        found = look_again();
     leave_detour(detour);
     return found == MODE_RING || found == MODE_FILE;
 }
