@@ -222,7 +222,8 @@ def test_fork(machine):
     child_ended = time.time()
     time.sleep(0.2)
     q.put("Stop")
-    assert experiment.ExpResults(driver).get_exp_duration()[2] > child_ended
+    recorded, first, last = experiment.ExpResults(driver).get_exp_duration()
+    assert last > child_ended and recorded == pytest.approx(last - first, abs=1e-3)
 
 
 def test_period(machine):

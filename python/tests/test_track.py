@@ -545,11 +545,11 @@ def test_an_outer_tracker_says_that_it_lacks_regions_of_an_inner_one():
 
 
 INNER = """
-import wattmeter
+import sys, wattmeter
 with wattmeter.region("before"):
     pass
 with wattmeter.track() as tracker:
-    if "region" in __import__("sys").argv:
+    if "region" in sys.argv:
         with wattmeter.region("inside"):
             pass
 with wattmeter.region("after"):

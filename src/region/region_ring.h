@@ -157,8 +157,8 @@ struct wm_ring_control {
     _Atomic uint64_t progress; /* moves while events are taken out of any ring */
     _Atomic uint32_t is_closed;
     _Atomic uint32_t folds_all; /* short calls are folded however slowly they come */
-    _Atomic int32_t other_pid;  /* a process, as it knows itself, whose regions a tracker in
-                                 * it has instead; 0: none */
+    _Atomic int32_t other_pid;  /* a process whose regions go to its own tracker instead, by
+                                 * its own pid; 0: none */
 };
 
 _Static_assert(sizeof(struct wm_ring) <= WM_RING_EVENTS_AT, "events begin behind it");

@@ -46,9 +46,8 @@ _Static_assert(IDLE_TICKS < WM_REGIONS_WAITING_LEAST, "the analysis keeps them u
 
 struct wm_track_regions {
     struct wm_region_inbox *inbox;
-    bool is_local;                   /* the calling process's regions come here */
-    struct wm_region_target *before; /* the inbox that they went to; NULL: none */
-    bool has_told;                   /* its tracker of the first one */
+    struct wm_region_target *before; /* the inbox that this process's regions went to
+                                      * before; NULL: none */
     struct wm_region_calls *calls;
     struct wm_regions *costs;     /* of the analysis; NULL: it is not there yet */
     struct wm_recorder *recorder; /* NULL: none */
@@ -96,8 +95,7 @@ void wm_track_regions_free(struct wm_track_regions *regions)
 {
     if (!regions)
         return;
-    if (regions->is_local)
-        wm_region_go_back(wm_region_inbox_path(regions->inbox), regions->before);
+    wm_region_restore(wm_region_inbox_path(regions->inbox), regions->before);
     wm_region_calls_free(regions->calls);
     wm_region_inbox_free(regions->inbox);
     free(regions->kept);
@@ -111,16 +109,8 @@ const char *wm_track_regions_path(const struct wm_track_regions *regions)
 
 int wm_track_regions_listen(struct wm_track_regions *regions, struct wm_error *err)
 {
-    const char *path = wm_region_inbox_path(regions->inbox);
-    struct wm_region_target *before = wm_region_keep();
-    int status = wm_region_listen(path, err);
-
-    regions->is_local = status == WM_OK;
-    if (regions->is_local)
-        regions->before = before;
-    else
-        wm_region_go_back(path, before);
-    return status;
+    regions->before = wm_region_keep();
+    return wm_region_listen(wm_region_inbox_path(regions->inbox), err);
 }
 
 int wm_track_regions_open(struct wm_track_regions *regions, struct wm_error *err)
@@ -263,10 +253,6 @@ static int take_event(void *context, const struct wm_region_event *event)
 {
     struct wm_track_regions *regions = context;
 
-    if (regions->before && !regions->has_told) {
-        wm_region_tell(regions->before);
-        regions->has_told = true;
-    }
     return wm_region_calls_event(regions->calls, event, take_edge, regions);
 }
 
@@ -285,6 +271,8 @@ static int drain(struct wm_track_regions *regions, bool is_last, int64_t deadlin
     status = wm_region_inbox_drain(regions->inbox, is_last, deadline_ns, take_event,
                                    regions, ret_complete_ns, err);
     regions->has_more = status > 0;
+    if (regions->before && !wm_region_inbox_is_idle(regions->inbox))
+        wm_region_report_other(regions->before);
     if (regions->count > 0)
         give_batch(regions);
     if (status >= 0 && regions->costs)

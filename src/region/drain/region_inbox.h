@@ -72,7 +72,7 @@ struct wm_region_trouble {
      * no new ones come, and nobody can ask for draining. */
     bool is_cut_off;
 
-    pid_t other_pid; /* a process whose regions a tracker in it has instead; 0: none */
+    pid_t other_pid; /* a process whose regions go to its own tracker instead; 0: none */
 };
 
 /* As of the last time that it was drained. */

@@ -58,8 +58,8 @@ static struct mark {
  */
 enum { CHILD_PATIENCE_S = 1 };
 
-/* Of so many looks for the next tracker one is whether its process is still there. */
-enum { LOOKS = 64 };
+/* Every 64th search for the next tracker also checks whether its process still exists. */
+enum { SEARCHES = 64 };
 
 /* What a thread has. */
 struct thread {
@@ -281,11 +281,11 @@ static bool is_over(const struct wm_region_target *of)
     return atomic_load_explicit(&of->control->is_closed, memory_order_relaxed);
 }
 
-/* Under the lock, where the target's tracker is over: a worker that outlives it goes on to
- * the next one of the same process, for which it looks whenever something begins. */
-static enum mode look_for_next(void)
+/* Under the lock, when the target's tracker is over. The next tracker of the same process
+ * has the same path, so a worker that outlives the first one finds it there. */
+static enum mode search_next(void)
 {
-    static unsigned looks;
+    static unsigned searches;
     struct wm_region_target *next;
     enum mode found = MODE_CLOSED;
 
@@ -295,7 +295,7 @@ static enum mode look_for_next(void)
             return MODE_RING;
         }
         wm_region_target_drop(next);
-    } else if (looks++ % LOOKS == 0 && kill(target->control->pid, 0) < 0 &&
+    } else if (searches++ % SEARCHES == 0 && kill(target->control->pid, 0) < 0 &&
                errno == ESRCH) {
         found = MODE_OFF;
     }
@@ -303,12 +303,12 @@ static enum mode look_for_next(void)
     return found;
 }
 
-static enum mode look_again(void)
+static enum mode search_again(void)
 {
     pthread_mutex_lock(&lock);
     enum mode found = (enum mode)atomic_load(&mode);
     if (found == MODE_CLOSED)
-        found = look_for_next();
+        found = search_next();
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -367,12 +367,12 @@ struct wm_region_target *wm_region_keep(void)
     return kept;
 }
 
-void wm_region_tell(struct wm_region_target *kept)
+void wm_region_report_other(struct wm_region_target *kept)
 {
     atomic_store(&kept->control->other_pid, (int32_t)getpid());
 }
 
-void wm_region_go_back(const char *path, struct wm_region_target *kept)
+void wm_region_restore(const char *path, struct wm_region_target *kept)
 {
     struct wm_region_target *left = kept;
 
@@ -422,7 +422,7 @@ static struct wm_region_writer *find_writer(void)
 
     pthread_mutex_lock(&lock);
     /* The tracker may have gone before the program. */
-    if (target && is_over(target) && look_for_next() != MODE_RING) {
+    if (target && is_over(target) && search_next() != MODE_RING) {
         pthread_mutex_unlock(&lock);
         return NULL;
     }
@@ -505,7 +505,7 @@ static bool mark_at(const struct wm_region_mark *it)
 
     enum mode found = find_mode();
     if (found == MODE_CLOSED && (it->kind == WM_RING_BEGIN || it->kind == WM_RING_START))
-        found = look_again();
+        found = search_again();
     switch (found) {
     case MODE_RING:
         writer = find_writer();
@@ -597,7 +597,7 @@ bool wm_region_is_on(void)
     struct detour detour = enter_detour();
     enum mode found = find_mode();
     if (found == MODE_CLOSED)
-        found = look_again();
+        found = search_again();
     leave_detour(detour);
     return found == MODE_RING || found == MODE_FILE;
 }

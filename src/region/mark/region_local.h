@@ -13,14 +13,14 @@ struct wm_region_target;
  * is no inbox; then everything is as before. */
 int wm_region_listen(const char *path, struct wm_error *err);
 
-/* The inbox that they go to now, for the two below; NULL: they go to none. */
+/* The inbox that the regions go to now, for the two functions below. NULL: no inbox. */
 struct wm_region_target *wm_region_keep(void);
 
-/* Its tracker is told that another one has regions of this process. */
-void wm_region_tell(struct wm_region_target *kept);
+/* Reports to the tracker of `kept` that another tracker has regions of this process. */
+void wm_region_report_other(struct wm_region_target *kept);
 
-/* Unless they no longer go to the inbox at `path`: they go to `kept` again or, where that
- * is NULL or its tracker is over, to where WATTMETER_REGIONS says. Frees `kept`. */
-void wm_region_go_back(const char *path, struct wm_region_target *kept);
+/* If the regions go to the inbox at `path`, sends them to `kept` again; if `kept` is NULL
+ * or its tracker is over, to where WATTMETER_REGIONS says. Frees `kept`. */
+void wm_region_restore(const char *path, struct wm_region_target *kept);
 
 #endif
