@@ -244,6 +244,7 @@ def _(folder):
 # How a command treats its children.
 HOWS = "waits", "ignores", "nocldwait", "orphans"
 CHILDREN, CHILD_MS, OWN_MS = 12, 4, 300
+TRIES = 10
 LEAST = "cpu_time.total"
 
 # Beyond what a process can read of itself: its making, its end.
@@ -254,11 +255,6 @@ LEAVE = """for procs in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/unified/cgrou
     test -w $procs && echo $$ > $procs && break
 done 2> /dev/null
 exec "$@" """
-
-
-def lost_ticks():
-    """Of all cores: what interrupts and the hypervisor took, in steps of the kernel's timer."""
-    return sum(map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[6:9]))
 
 
 def used_by(kind, how, children, within, folder):
@@ -297,7 +293,7 @@ def check_account(what, blind, how, own, others, r):
 
 
 def try_account(kind, how, children, within, folder):
-    lost = lost_ticks()
+    """Whether the whole is known, not the least of it alone."""
     own, others, r, recording = used_by(kind, how, children, within, folder)
     blind = kind == "denied" or "left its cgroup" in r["cpu_time"]["method"]
     what = f"{kind}, {how}, {children} children{', within' * within}"
@@ -308,10 +304,15 @@ def try_account(kind, how, children, within, folder):
         tap.near(r["cpu_time"]["main"], own, 2 * ENDS + 0.01 * own, what)
     if children == 0 and not within:
         assert r["cpu_time"]["descendants"] == 0, what
-    # What was lost to all meanwhile, in steps that are long beside this, nobody can tell from
-    # the time of children.
-    if how in ("waits", "orphans") and lost_ticks() == lost:
-        assert LEAST not in r["why"], what
+    return LEAST not in r["why"]
+
+
+def try_known(kind, how, children, within, folder):
+    """Where all children are waited for the whole is known, but for a run of which interrupts
+    or the hypervisor took time, which the kernel tells of late and in long steps."""
+    waited = how in ("waits", "orphans")
+    assert any(try_account(kind, how, children, within, folder) or not waited
+               for _ in range(TRIES)), f"{kind}, {how}, {children} children: never known"
 
 
 @case("CPU time of commands that know it: with perf, without, and while cores are stolen")
@@ -320,9 +321,9 @@ def _(folder):
         raise tap.Skip("a sanitizer takes no library that is preloaded")
     for kind in "plain", "denied", "stolen", "left":
         for within in False, True:
-            try_account(kind, "waits", 0, within, folder)
+            try_known(kind, "waits", 0, within, folder)
             for how in HOWS:
-                try_account(kind, how, CHILDREN, within, folder)
+                try_known(kind, how, CHILDREN, within, folder)
 
 
 def await_sample(recording):

@@ -126,7 +126,7 @@ struct wm_tree_set {
     pid_t reaper;        /* adopts the orphans of the tree; 0: none */
     bool started;        /* whatever is found from now on is new */
     bool lists_children; /* this kernel has PID/task/TID/children */
-    bool search_pending; /* a search was put off for its cost */
+    bool search_pending; /* one was put off for its cost, or a process has ended */
     int64_t ran_ns;      /* the last refresh that found that some process had run */
 
     struct wm_process *processes; /* the root first, while it lives */

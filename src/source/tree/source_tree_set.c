@@ -152,6 +152,8 @@ static void refresh_all(struct wm_tree_set *set, int64_t now_ns)
         bool is_alive = !process->gone && process->state != 'Z';
         if ((was_alive && !is_alive) || process->image != image)
             regroup(set, image);
+        /* Its children have another parent now, and may be as old as the last search. */
+        set->search_pending |= was_alive && !is_alive;
     }
     if (gone == 0)
         return;
