@@ -95,7 +95,8 @@ void wm_track_regions_free(struct wm_track_regions *regions)
 {
     if (!regions)
         return;
-    wm_region_restore(wm_region_inbox_path(regions->inbox), regions->before);
+    if (regions->inbox)
+        wm_region_restore(wm_region_inbox_path(regions->inbox), regions->before);
     wm_region_calls_free(regions->calls);
     wm_region_inbox_free(regions->inbox);
     free(regions->kept);
