@@ -52,7 +52,9 @@ int wm_guard_resize(struct wm_guard *guard, size_t units, struct wm_error *err);
 int wm_guard_start(struct wm_guard *guard, struct wm_error *err);
 
 /* Waits until the round is over or CLOCK_MONOTONIC reaches `deadline_ns`; true
- * when it is over, with nothing left hanging. */
+ * when it is over, with nothing left hanging. Where the deadline comes before the thread
+ * had a processor for the first call, it waits for that too, for WM_GUARD_HANG_NS at most.
+ */
 bool wm_guard_wait(struct wm_guard *guard, int64_t deadline_ns);
 
 /* Whether the unit has finished a call since its result was taken last. */

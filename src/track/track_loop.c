@@ -238,7 +238,9 @@ static void end_command(struct wm_tracker *tracker)
 
     if (!tracker->launch || !reap(tracker, &end))
         return;
-    wm_account_finish(tracker->account, tracker->tree, end.children_seconds);
+    wm_account_finish(tracker->account, tracker->tree, end.children_seconds,
+                      end.usage.voluntary_switches.number +
+                          end.usage.involuntary_switches.number);
     result->tool_cpu_seconds.number += end.launcher_seconds;
     result->peak_rss_bytes = end.peak_rss_bytes;
     result->peak_rss_bound_bytes = end.peak_rss_bound_bytes;

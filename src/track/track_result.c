@@ -142,7 +142,7 @@ int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
     struct wm_result *result = &tracker->result;
     struct wm_tree_census census;
 
-    wm_account_finish(tracker->account, tracker->tree, NAN);
+    wm_account_finish(tracker->account, tracker->tree, NAN, 0);
     wm_account_read(tracker->account, tracker->tree, &total, &main);
     total -= own_seconds < main ? own_seconds : main;
     main -= own_seconds < main ? own_seconds : main;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slow_perf.c - runs a command whose first perf_event_open takes so long, as it does
- * where nobody else counts: `slow_perf MILLISECONDS CMD...`. */
+/* slow_perf.c - runs a command whose first perf_event_open waits for a file: it takes long
+ * where nobody else counts. `slow_perf FILE CMD...`. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,21 +30,30 @@ static int listen_to_calls(void)
                         SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 }
 
-static void let_go(int listener, useconds_t wait_us)
+static bool has_ended(pid_t command)
+{
+    siginfo_t info = { 0 };
+
+    return waitid(P_PID, (id_t)command, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+}
+
+/* Who ends meanwhile is not waited for. */
+static void let_go(int listener, pid_t command, const char *file)
 {
     struct seccomp_notif call = { 0 };
     struct seccomp_notif_resp answer = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0)
         return;
-    usleep(wait_us);
+    while (access(file, F_OK) != 0 && !has_ended(command))
+        usleep(1000);
     answer.id = call.id;
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* it may be gone by now */
 }
 
 int main(int argc, char **argv)
 {
-    useconds_t wait_us = argc > 2 ? (useconds_t)strtoul(argv[1], NULL, 10) * 1000 : 0;
     int status = 0, listener = argc > 2 ? listen_to_calls() : -1;
 
     if (listener < 0) {
@@ -57,12 +67,13 @@ int main(int argc, char **argv)
         perror(argv[2]);
         _exit(127);
     }
+    bool was_slow = false;
     struct pollfd calls = { .fd = listener, .events = POLLIN };
     while (waitpid(command, &status, WNOHANG) == 0) {
         if (poll(&calls, 1, 2) <= 0)
             continue;
-        let_go(listener, wait_us);
-        wait_us = 0;
+        let_go(listener, command, was_slow ? "/" : argv[1]);
+        was_slow = true;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

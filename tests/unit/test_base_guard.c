@@ -249,6 +249,27 @@ static void test_slow_is_not_hanging(void **state)
     free_driver(driver);
 }
 
+/* A call is waited for until it begins, unless the machine holds that up for too long. */
+static void test_a_call_that_has_not_begun_is_not_late(void **state)
+{
+    struct driver *driver = new_driver();
+    struct wm_guard *guard = new_guard(driver);
+    (void)state;
+
+    for (int i = 0; i < 20; i++) {
+        hang(driver, 0, true);
+        start(guard, 1);
+        int64_t begun_ns = wm_clock_monotonic_ns();
+        assert_false(wm_guard_wait(guard, begun_ns));
+        assert_true(wm_guard_busy_since(guard, 0) > 0 ||
+                    wm_clock_monotonic_ns() - begun_ns > WM_GUARD_HANG_NS / 2);
+        hang(driver, 0, false);
+        assert_true(wm_guard_wait(guard, in_ns(LONG_NS)));
+    }
+    assert_true(wm_guard_close(guard, in_ns(LONG_NS)));
+    free_driver(driver);
+}
+
 static void test_hang(void **state)
 {
     static const struct {
@@ -529,6 +550,7 @@ UNIT(base_guard)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_slow_is_not_hanging),
+        cmocka_unit_test(test_a_call_that_has_not_begun_is_not_late),
         cmocka_unit_test(test_hang),
         cmocka_unit_test(test_second_hang_is_given_up_at_once),
         cmocka_unit_test(test_all_hang),

@@ -41,6 +41,10 @@ enum { COUNTER_MAX = 1024 };
 #define CLOCK_ERROR 0.01
 #define CLOCK_DRIFT 0.05
 
+/* The task clock runs while the kernel goes from one process to the next, some 4 us; a
+ * process's own clock does not. Seconds. */
+#define SWITCH_ERROR 8e-6
+
 /* A hypervisor takes a core away for a time slice of its own. Seconds. */
 #define STOLEN_AT_ONCE 0.02
 
@@ -702,7 +706,7 @@ static double unclocked_seconds(const struct wm_account *account)
 }
 
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
-                       double reaped_seconds)
+                       double reaped_seconds, double switches)
 {
     struct wm_others known;
     double more;
@@ -715,6 +719,7 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     if (is_cut(account))
         known.counted = NAN;
     known.has_unwaited |= may_lack_some(account, tree);
+    known.error += SWITCH_ERROR * switches;
     if (account->whole.count > 0)
         known.unclocked = unclocked_seconds(account);
     account->others = wm_others_in_all(&known, account->main, &more);

@@ -86,9 +86,10 @@ void wm_account_read(struct wm_account *account, const struct wm_tree *tree,
 void wm_account_want_exact(struct wm_account *account);
 
 /* Ends the account, after the last reading. What the launcher has reaped is exact but for
- * processes that no parent waited for; NAN: there is no launcher. */
+ * processes that no parent waited for; NAN: there is no launcher. `switches` are its
+ * context switches; 0 where they are not known. */
 void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
-                       double reaped_seconds);
+                       double reaped_seconds, double switches);
 
 /* How a command's time would be counted here, for people, and why by no better
  * way: 0, or the errno value with which perf refused. */
