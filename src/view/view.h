@@ -10,7 +10,6 @@
 #include "analyze/analyze_report.h"
 #include "analyze/compare/analyze_compare.h"
 #include "analyze/experiment/analyze_experiment.h"
-#include "analyze/region/analyze_block_analysis.h"
 #include "view/text/view_units.h"
 #include "wattmeter/doctor.h"
 
@@ -20,8 +19,7 @@ struct wm_print_format {
     const char *name; /* "text", "gpu-tracker" */
     int (*report)(const struct wm_report *report, const struct wm_units *units, FILE *out,
                   struct wm_error *err);
-    int (*analysis)(const struct wm_block_analysis *results, FILE *out,
-                    struct wm_error *err);
+    int (*blocks)(const struct wm_report *report, FILE *out, struct wm_error *err);
     int (*comparison)(const struct wm_comparison *comparison, int verbosity, FILE *out,
                       struct wm_error *err);
 };
@@ -42,8 +40,8 @@ json_t *wm_view_json_usage(const struct wm_report *report, const struct wm_units
 /* The report for people. */
 void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out);
 
-/* An analysis of blocks for people. */
-void wm_view_blocks_text(const struct wm_block_analysis *results, FILE *out);
+/* The blocks of a report for people. */
+void wm_view_blocks_text(const struct wm_report *report, FILE *out);
 
 /* A comparison for people, of which WM_ENOMEM is the only failure, and as JSON, the
  * caller's; NULL when out of memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_block_json.c - an analysis of blocks as JSON, and out of JSON: ours, and
  * gpu_tracker's. */
-#include "analyze/region/analyze_block_analysis.h"
+#include "analyze/analyze_report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 
-void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin)
+void wm_report_put_origin(json_t **object, enum wm_origin origin)
 {
     const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
 
@@ -24,7 +24,7 @@ void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin)
 
 /* What objects are made with. */
 struct writer {
-    const struct wm_block_analysis *results;
+    const struct wm_report *results;
     bool details;
     json_t *why; /* path of what is null, and the reason; NULL without details */
 };
@@ -72,8 +72,8 @@ static void put_usage_why(struct writer *writer, const struct wm_block_figures *
         put_why(writer, path, key, "a single timepoint has no standard deviation");
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
         const char *name = wm_measurement_name((enum wm_measurement)i);
-        if (wm_block_analysis_lack(writer->results, i))
-            put_why(writer, inner, name, wm_block_analysis_no_gpu);
+        if (wm_report_lacks(writer->results, i))
+            put_why(writer, inner, name, wm_report_no_gpu);
         else if (timepoints == 1)
             continue;
         else if (!usage[i].of[WM_BLOCK_MEAN].known)
@@ -89,11 +89,11 @@ static json_t *json_usage(struct writer *writer, const struct wm_block_figures *
     json_t *json = json_object();
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool lacks = writer->details && wm_block_analysis_lack(writer->results, i);
+        bool lacks = writer->details && wm_report_lacks(writer->results, i);
         json_t *figures = json_figures(lacks ? &none : &usage[i]);
-        enum wm_origin origin = wm_block_analysis_origin(writer->results, i);
+        enum wm_origin origin = wm_report_usage_origin(writer->results, i);
         if (writer->details && !lacks && usage[i].of[WM_BLOCK_MEAN].known)
-            wm_block_analysis_put_origin(&figures, origin);
+            wm_report_put_origin(&figures, origin);
         wm_json_set(&json, wm_measurement_name((enum wm_measurement)i), figures);
     }
     return json;
@@ -101,9 +101,8 @@ static json_t *json_usage(struct writer *writer, const struct wm_block_figures *
 
 static json_t *json_static_data(struct writer *writer)
 {
-    struct wm_static_data data = writer->results->static_data;
-    bool lacks =
-        writer->details && wm_block_analysis_lack(writer->results, WM_SYSTEM_GPU_RAM);
+    struct wm_static_data data = writer->results->usage.machine;
+    bool lacks = writer->details && wm_report_lacks(writer->results, WM_SYSTEM_GPU_RAM);
     json_t *json = json_object();
 
     if (lacks)
@@ -120,7 +119,7 @@ static json_t *json_static_data(struct writer *writer)
         if (!entry.text && !entry.number.known)
             put_why(writer, "static_data", entry.key,
                     lacks && strcmp(entry.key, "gpu_ram_system_capacity") == 0
-                        ? wm_block_analysis_no_gpu
+                        ? wm_report_no_gpu
                         : "it is not known");
     }
     return json;
@@ -181,18 +180,18 @@ static json_t *json_block(struct writer *writer, const struct wm_region_usage *b
     return json;
 }
 
-static json_t *json_remarks(const struct wm_remarks *remarks)
+static json_t *json_remarks(const struct wm_report *report)
 {
     json_t *json = json_array();
 
-    for (size_t i = 0; i < remarks->count; i++)
-        wm_json_add(&json, wm_text_json(remarks->all[i]));
+    for (size_t i = report->file_remarks; i < report->remark_count; i++)
+        wm_json_add(&json, wm_text_json(report->remarks[i]));
     return json;
 }
 
 static void put_total(struct writer *writer, json_t **root, const char *key, uint64_t count)
 {
-    if (!writer->results->is_told_less) {
+    if (!writer->results->usage.lacks_counts) {
         put_count(root, key, count);
         return;
     }
@@ -200,26 +199,27 @@ static void put_total(struct writer *writer, json_t **root, const char *key, uin
     put_why(writer, "", key, "gpu_tracker's JSON does not tell");
 }
 
-json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details)
+json_t *wm_report_blocks_json(const struct wm_report *results, bool details)
 {
     struct writer writer = { .results = results, .details = details };
     json_t *root = json_object(), *blocks = json_array();
 
     if (details) {
         writer.why = json_object();
-        put_total(&writer, &root, "num_timepoints", results->timepoints);
-        put_total(&writer, &root, "num_stray_stops", results->stray);
+        put_total(&writer, &root, "num_timepoints", results->usage.timepoints);
+        put_total(&writer, &root, "num_stray_stops", results->usage.stray);
     }
-    wm_json_set(&root, "overall", json_usage(&writer, results->overall));
-    put_usage_why(&writer, results->overall,
-                  results->is_told_less ? UINT64_MAX : results->timepoints, "", "overall");
+    wm_json_set(&root, "overall", json_usage(&writer, results->usage.overall));
+    put_usage_why(&writer, results->usage.overall,
+                  results->usage.lacks_counts ? UINT64_MAX : results->usage.timepoints, "",
+                  "overall");
     wm_json_set(&root, "static_data", json_static_data(&writer));
-    for (size_t i = 0; i < results->count && blocks; i++)
-        wm_json_add(&blocks, json_block(&writer, &results->blocks[i], i));
+    for (size_t i = 0; i < results->regions.name_count && blocks; i++)
+        wm_json_add(&blocks, json_block(&writer, &results->regions.names[i], i));
     wm_json_set(&root, "code_block_results", blocks);
     if (details) {
         wm_json_set(&root, "why", writer.why);
-        wm_json_set(&root, "remarks", json_remarks(&results->remarks));
+        wm_json_set(&root, "remarks", json_remarks(results));
     }
     return root;
 }
@@ -420,47 +420,49 @@ static void read_block(struct reader *reader, const json_t *json,
 }
 
 static void read_blocks(struct reader *reader, const json_t *root,
-                        struct wm_block_analysis *results)
+                        struct wm_report *results)
 {
     const json_t *json = json_object_get(root, "code_block_results");
     size_t count = json_array_size(json);
 
     if (!json_is_array(json))
         fail(reader, WM_EFORMAT, "code_block_results");
-    results->blocks = calloc(count + 1, sizeof(*results->blocks));
-    if (!results->blocks)
+    results->regions.names = calloc(count + 1, sizeof(*results->regions.names));
+    if (!results->regions.names)
         fail(reader, WM_ENOMEM, NULL);
     for (size_t i = 0; i < count && reader->status == WM_OK; i++)
-        read_block(reader, json_array_get(json, i), &results->blocks[results->count++]);
+        read_block(reader, json_array_get(json, i),
+                   &results->regions.names[results->regions.name_count++]);
 }
 
 /* What gpu_tracker has where no GPU was measured, and our JSON leaves out. */
-static void fill_lack(const struct wm_block_analysis *results, uint64_t timepoints,
+static void fill_lack(const struct wm_report *results, uint64_t timepoints,
                       struct wm_block_figures *usage)
 {
     const struct wm_known none = { true, 0 };
 
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
         struct wm_known *of = usage[i].of;
-        if (!wm_block_analysis_lack(results, i) || of[WM_BLOCK_MEAN].known)
+        if (!wm_report_lacks(results, i) || of[WM_BLOCK_MEAN].known)
             continue;
         of[WM_BLOCK_MIN] = of[WM_BLOCK_MAX] = of[WM_BLOCK_MEAN] = none;
         of[WM_BLOCK_STD].known = timepoints > 1;
     }
 }
 
-static void fill_lacks(struct wm_block_analysis *results)
+static void fill_lacks(struct wm_report *results)
 {
-    if (wm_block_analysis_lack(results, WM_SYSTEM_GPU_RAM) &&
-        !results->static_data.gpu_ram_capacity.known)
-        results->static_data.gpu_ram_capacity = (struct wm_known) { .known = true };
-    for (size_t i = 0; i < results->count; i++)
-        fill_lack(results, results->blocks[i].timepoints, results->blocks[i].usage);
-    fill_lack(results, results->timepoints, results->overall);
+    if (wm_report_lacks(results, WM_SYSTEM_GPU_RAM) &&
+        !results->usage.machine.gpu_ram_capacity.known)
+        results->usage.machine.gpu_ram_capacity = (struct wm_known) { .known = true };
+    for (size_t i = 0; i < results->regions.name_count; i++)
+        fill_lack(results, results->regions.names[i].timepoints,
+                  results->regions.names[i].usage);
+    fill_lack(results, results->usage.timepoints, results->usage.overall);
 }
 
 /* Our JSON has it beside each figure of GPUs. */
-static void read_origin(const json_t *root, struct wm_block_analysis *results)
+static void read_origin(const json_t *root, struct wm_report *results)
 {
     const json_t *overall = json_object_get(root, "overall");
 
@@ -468,26 +470,27 @@ static void read_origin(const json_t *root, struct wm_block_analysis *results)
         const char *name = wm_measurement_name((enum wm_measurement)i);
         const json_t *figures = json_object_get(overall, name);
         if (json_is_true(json_object_get(figures, "simulated")))
-            results->gpu_origin = WM_SIMULATED;
+            results->usage.gpu_origin = WM_SIMULATED;
         else if (json_is_true(json_object_get(figures, "estimated")))
-            results->gpu_origin = WM_ESTIMATED;
+            results->usage.gpu_origin = WM_ESTIMATED;
     }
 }
 
 static void read_results(struct reader *reader, const json_t *root,
-                         struct wm_block_analysis *results)
+                         struct wm_report *results)
 {
     if (!json_is_object(root))
         fail(reader, WM_EFORMAT, "no object");
-    read_usage(reader, root, "overall", results->overall);
-    results->is_told_less =
-        !read_total(reader, root, "num_timepoints", &results->timepoints);
-    read_total(reader, root, "num_stray_stops", &results->stray);
-    read_static_data(reader, root, &results->static_data);
+    results->is_foreign = true;
+    read_usage(reader, root, "overall", results->usage.overall);
+    results->usage.lacks_counts =
+        !read_total(reader, root, "num_timepoints", &results->usage.timepoints);
+    read_total(reader, root, "num_stray_stops", &results->usage.stray);
+    read_static_data(reader, root, &results->usage.machine);
     read_blocks(reader, root, results);
     if (reader->status < 0)
         return;
-    wm_block_analysis_sort(results);
+    wm_region_usages_sort(results->regions.names, results->regions.name_count);
     read_origin(root, results);
     fill_lacks(results);
 }
@@ -518,7 +521,7 @@ static char *without_nan(const char *text, size_t length, size_t *ret_length)
     return copy;
 }
 
-bool wm_block_analysis_is_json(const char *path)
+bool wm_report_is_json(const char *path)
 {
     char head[64];
     size_t length;
@@ -531,11 +534,11 @@ bool wm_block_analysis_is_json(const char *path)
     return start < length && head[start] == '{';
 }
 
-int wm_block_analysis_parse(const char *text, size_t length, const char *name,
-                            struct wm_block_analysis **ret_results, struct wm_error *err)
+int wm_report_parse(const char *text, size_t length, const char *name,
+                    struct wm_report **ret_results, struct wm_error *err)
 {
     struct reader reader = { name, err, WM_OK };
-    struct wm_block_analysis *results = calloc(1, sizeof(*results));
+    struct wm_report *results = calloc(1, sizeof(*results));
     json_error_t trouble;
     size_t used, mark = wm_text_mark(text, length);
     char *copy = without_nan(text + mark, length - mark, &used);
@@ -552,7 +555,7 @@ int wm_block_analysis_parse(const char *text, size_t length, const char *name,
     free(copy);
     json_decref(root);
     if (reader.status < 0)
-        wm_block_analysis_free(results);
+        wm_report_free(results);
     else
         *ret_results = results;
     return reader.status;

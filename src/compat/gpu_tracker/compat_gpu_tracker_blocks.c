@@ -94,22 +94,22 @@ static int print_block(const struct wm_region_usage *block, FILE *out, struct wm
     return status;
 }
 
-int wm_gpu_tracker_analysis_text(const struct wm_block_analysis *results, FILE *out,
-                                 struct wm_error *err)
+int wm_gpu_tracker_blocks_text(const struct wm_report *report, FILE *out,
+                               struct wm_error *err)
 {
     fputs("Overall:\n", out);
-    int status = print_usage(results->overall, OUTER_TABLE_INDENT, out, err);
+    int status = print_usage(report->usage.overall, OUTER_TABLE_INDENT, out, err);
 
     fputs("Static Data:\n", out);
-    print_static_data(&results->static_data, out);
+    print_static_data(&report->usage.machine, out);
     fputs("Code Block Results:\n", out);
-    for (size_t i = 0; i < results->count && status == WM_OK; i++)
-        status = print_block(&results->blocks[i], out, err);
+    for (size_t i = 0; i < report->regions.name_count && status == WM_OK; i++)
+        status = print_block(&report->regions.names[i], out, err);
     return status;
 }
 
-int wm_gpu_tracker_analysis_json(const struct wm_block_analysis *results, FILE *out,
-                                 struct wm_error *err)
+int wm_gpu_tracker_blocks_json(const struct wm_report *report, FILE *out,
+                               struct wm_error *err)
 {
-    return wm_gpu_tracker_json(wm_block_analysis_json(results, false), out, err);
+    return wm_gpu_tracker_json(wm_report_blocks_json(report, false), out, err);
 }

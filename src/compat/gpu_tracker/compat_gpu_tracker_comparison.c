@@ -222,7 +222,7 @@ static int json(const struct wm_comparison *comparison, int verbosity, FILE *out
 const struct wm_print_format wm_gpu_tracker_print = {
     .name = "gpu-tracker",
     .report = wm_gpu_tracker_report_text,
-    .analysis = wm_gpu_tracker_analysis_text,
+    .blocks = wm_gpu_tracker_blocks_text,
     .comparison = text,
 };
 
@@ -234,6 +234,6 @@ const struct wm_print_format wm_gpu_tracker_print_api = {
 const struct wm_print_format wm_gpu_tracker_print_json = {
     .name = "gpu-tracker-json",
     .report = wm_gpu_tracker_report_json,
-    .analysis = wm_gpu_tracker_analysis_json,
+    .blocks = wm_gpu_tracker_blocks_json,
     .comparison = json,
 };

@@ -186,11 +186,6 @@ void wm_timepoint_builder_free(struct wm_timepoint_builder *builder)
     free(builder);
 }
 
-bool wm_timepoint_has_gpus(const struct wm_timepoint_builder *builder)
-{
-    return builder->has_gpus;
-}
-
 double wm_timepoint_unix_seconds(const struct wm_run *run, int64_t when_ns)
 {
     return (double)(when_ns - run->anchor_ns + run->anchor_unix_ns) / 1e9;

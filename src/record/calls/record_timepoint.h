@@ -79,9 +79,6 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
 /* Accepts NULL. */
 void wm_timepoint_builder_free(struct wm_timepoint_builder *builder);
 
-/* Whether GPUs are measured, or may be. */
-bool wm_timepoint_has_gpus(const struct wm_timepoint_builder *builder);
-
 /* Takes the next tick; true and `ret_timepoint` from the second one on. */
 bool wm_timepoint_next(struct wm_timepoint_builder *builder, const struct wm_tick *tick,
                        struct wm_timepoint *ret_timepoint);

@@ -53,7 +53,7 @@ static struct wm_known count_of(double count)
                                           : (struct wm_known) { 0 };
 }
 
-static struct wm_static_data static_data_of(const struct wm_run *run)
+struct wm_static_data wm_static_data_of(const struct wm_run *run)
 {
     return (struct wm_static_data) {
         .ram_unit = "bytes",
@@ -79,7 +79,8 @@ int wm_timepoints_of_recording(const struct wm_recording *recording,
         return wm_fail_memory(err, NULL);
     timepoints->recording = recording;
     timepoints->run = wm_recording_run(recording);
-    timepoints->static_data = static_data ? *static_data : static_data_of(timepoints->run);
+    timepoints->static_data =
+        static_data ? *static_data : wm_static_data_of(timepoints->run);
     const struct wm_channel *channels = wm_recording_channels(recording, &count);
     if (!static_data)
         status = wm_timepoint_builder_new(timepoints->run, channels, count,

@@ -17,6 +17,9 @@ struct wm_static_data {
     struct wm_known system_cores, expected_cores, gpus, expected_gpus; /* whole ones */
 };
 
+/* That of a run of ours, but for the capacities. */
+struct wm_static_data wm_static_data_of(const struct wm_run *run);
+
 /* Its columns in gpu_tracker's order. */
 enum wm_static_kind {
     WM_STATIC_MEMORY_UNIT,

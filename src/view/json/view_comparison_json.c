@@ -9,7 +9,7 @@
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {
-    const struct wm_static_data *data = &compare->sessions[0].runs[0].analysis->static_data;
+    const struct wm_static_data *data = &compare->sessions[0].runs[0].report->usage.machine;
 
     if (item <= WM_SYSTEM_RAM)
         return data->ram_unit;
@@ -41,7 +41,7 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_reference)
     wm_json_set(&json, "value", number(cell->value));
     wm_json_set(&json, "runs", json_integer((json_int_t)cell->runs));
     if (cell->value.known)
-        wm_block_analysis_put_origin(&json, cell->origin);
+        wm_report_put_origin(&json, cell->origin);
     if (cell->lacks)
         wm_json_set(&json, "at_least", json_string(cell->lacks));
     if (cell->off.known && cell->off.number > 0 && cell->value.number > 0)

@@ -57,8 +57,9 @@ static void put_usage(const struct wm_json_node *parent,
 {
     struct wm_json_node usage = wm_json_object(parent, "usage");
 
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        if (!measured[i].of[WM_BLOCK_MEAN].known)
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        if (!measured[i].of[WM_BLOCK_MEAN].known ||
+            wm_report_lacks(parent->view->report, i))
             continue;
         struct wm_json_node node =
             wm_json_object(&usage, wm_measurement_name((enum wm_measurement)i));

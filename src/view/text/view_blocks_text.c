@@ -13,17 +13,17 @@ enum { LABEL_WIDTH = 39, FIGURE_WIDTH = 10, FACT_WIDTH = 13, BAR_WIDTH = 40 };
 enum { SHOWN_NAME_SIZE = 256 };
 
 struct text {
-    const struct wm_block_analysis *results;
+    const struct wm_report *report;
     const struct wm_unit *ram, *gpu_ram; /* NULL: a unit that nobody knows */
     FILE *out;
 };
 
-static struct text text_of(const struct wm_block_analysis *results, FILE *out)
+static struct text text_of(const struct wm_report *report, FILE *out)
 {
-    const struct wm_static_data *data = &results->static_data;
+    const struct wm_static_data *data = &report->usage.machine;
     const struct wm_report_style ram = { .ram_unit = data->ram_unit };
     const struct wm_report_style gpu_ram = { .ram_unit = data->gpu_ram_unit };
-    struct text text = { .results = results, .out = out };
+    struct text text = { .report = report, .out = out };
     struct wm_units units;
 
     if (wm_units_of_style(&ram, &units, NULL) == WM_OK)
@@ -77,7 +77,7 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
         wm_view_right(text->out, wm_block_figure_names[f], FIGURE_WIDTH);
     fputc('\n', text->out);
     for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool lacks = wm_block_analysis_lack(text->results, i);
+        bool lacks = wm_report_lacks(text->report, i);
         wm_line_key(text->out, wm_measurement_name((enum wm_measurement)i), LABEL_WIDTH);
         for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++) {
             struct wm_known value = lacks ? unknown : usage[i].of[f];
@@ -85,9 +85,9 @@ static void print_usage(const struct text *text, const struct wm_block_figures *
             wm_view_right(text->out, value_text(text, i, value).text, FIGURE_WIDTH - 1);
         }
         if (lacks)
-            fprintf(text->out, "  (%s)", wm_block_analysis_no_gpu);
+            fprintf(text->out, "  (%s)", wm_report_no_gpu);
         else if (usage[i].of[WM_BLOCK_MEAN].known)
-            print_origin(text, wm_block_analysis_origin(text->results, i));
+            print_origin(text, wm_report_usage_origin(text->report, i));
         fputc('\n', text->out);
     }
 }
@@ -170,24 +170,24 @@ static void print_block(const struct text *text, const struct wm_region_usage *b
         print_usage(text, block->usage);
 }
 
-void wm_view_blocks_text(const struct wm_block_analysis *results, FILE *out)
+void wm_view_blocks_text(const struct wm_report *report, FILE *out)
 {
-    const struct text text = text_of(results, out);
+    const struct text text = text_of(report, out);
     char fact[64];
 
-    snprintf(fact, sizeof(fact), "%" PRIu64, results->timepoints);
-    print_fact(&text, "Timepoints", results->is_told_less ? "n/a" : fact);
-    snprintf(fact, sizeof(fact), "%zu", results->count);
+    snprintf(fact, sizeof(fact), "%" PRIu64, report->usage.timepoints);
+    print_fact(&text, "Timepoints", report->usage.lacks_counts ? "n/a" : fact);
+    snprintf(fact, sizeof(fact), "%zu", report->regions.name_count);
     print_fact(&text, "Blocks", fact);
-    if (results->stray > 0) {
+    if (report->usage.stray > 0) {
         snprintf(fact, sizeof(fact), "%" PRIu64 " left out: nothing had started",
-                 results->stray);
+                 report->usage.stray);
         print_fact(&text, "Stops", fact);
     }
-    for (size_t i = 0; i < results->remarks.count; i++)
-        print_fact(&text, "Note", results->remarks.all[i]);
-    if (results->timepoints > 0 || results->is_told_less)
-        print_usage(&text, results->overall);
-    for (size_t i = 0; i < results->count; i++)
-        print_block(&text, &results->blocks[i]);
+    for (size_t i = report->file_remarks; i < report->remark_count; i++)
+        print_fact(&text, "Note", report->remarks[i]);
+    if (report->usage.timepoints > 0 || report->usage.lacks_counts)
+        print_usage(&text, report->usage.overall);
+    for (size_t i = 0; i < report->regions.name_count; i++)
+        print_block(&text, &report->regions.names[i]);
 }
