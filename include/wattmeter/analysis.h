@@ -34,7 +34,7 @@ extern "C" {
 
 struct wm_analysis_input {
     const char *tracking;            /* a tracking file of gpu_tracker's, a recording, or */
-                                     /* the JSON of an analysis, which has its calls */
+                                     /* its JSON of an analysis, which has its calls */
     size_t run;                      /* of a recording; WM_LAST_RUN */
     const char *const *sub_tracking; /* sub-tracking files, read as one; none: the */
     size_t sub_tracking_count;       /* regions of the recording */

@@ -48,8 +48,8 @@ WM_API int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_er
 /* Accepts NULL. */
 WM_API void wm_comparison_free(struct wm_comparison *comparison);
 
-/* Adds a session of that name: a recording, a tracking file, or the JSON that an analysis
- * printed. A pickle is refused with what to do about it. Units are converted to those of
+/* Adds a session of that name: a recording, a tracking file, or gpu_tracker's JSON of an
+ * analysis. A pickle is refused with what to do about it. Units are converted to those of
  * the first session. WM_EINVAL where a session has that name already. */
 WM_API int wm_comparison_add(struct wm_comparison *comparison, const char *name,
                              const char *path, struct wm_error *err);

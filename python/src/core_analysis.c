@@ -171,8 +171,8 @@ static PyObject *comparison_new(PyTypeObject *type, PyObject *args, PyObject *ke
 
 PyDoc_STRVAR(add_doc,
              "add($self, name, path, /)\n--\n\n"
-             "Adds a session: a recording, a tracking file, or the JSON that an\n"
-             "analysis printed. The first is what the others are compared with.\n\n"
+             "Adds a session: a recording, a tracking file, or gpu_tracker's JSON of an\n"
+             "analysis. The first is what the others are compared with.\n\n"
              "Raises ValueError where a session has that name already.");
 
 static PyObject *comparison_add(PyObject *self, PyObject *args)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * analyze_recording.c - reads a recording once into a report: its ticks, or gpu_tracker's
- * timepoints, and the calls as the edges that they were. The JSON of an analysis is a
- * report already.
+ * timepoints, and the calls as the edges that they were. gpu_tracker's JSON of an analysis
+ * is a report already.
  */
 #include "analyze/analyze.h"
 

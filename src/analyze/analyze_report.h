@@ -6,7 +6,6 @@
 #ifndef WM_ANALYZE_REPORT_H
 #define WM_ANALYZE_REPORT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -270,16 +269,8 @@ extern const char wm_report_no_gpu[];
 /* Where the values of a measurement come from. */
 enum wm_origin wm_report_usage_origin(const struct wm_report *report, size_t measurement);
 
-/* Beside a figure that was not measured, as in a report: "origin": "simulated",
- * "simulated": true. */
-void wm_report_put_origin(json_t **object, enum wm_origin origin);
-
-/* gpu_tracker's structure, with null for what is not known; with `details` ours, which has
- * more beside it (docs/analysis.md). The caller's; NULL when out of memory. */
-json_t *wm_report_blocks_json(const struct wm_report *report, bool details);
-
-/* Reads gpu_tracker's JSON of an analysis, in which NaN may stand, and ours. WM_EFORMAT
- * says what is missing; `name` is what it calls the file. */
+/* Reads gpu_tracker's JSON of an analysis, in which NaN may stand. WM_EFORMAT says what is
+ * missing; `name` is what it calls the file. */
 int wm_report_parse(const char *text, size_t length, const char *name,
                     struct wm_report **ret_report, struct wm_error *err);
 

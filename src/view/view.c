@@ -68,7 +68,7 @@ static int report_json(const struct wm_report *report, const struct wm_units *un
 
 static int blocks_json(const struct wm_report *report, FILE *out, struct wm_error *err)
 {
-    return wm_view_dump(wm_report_blocks_json(report, true), JSON_INDENT(2), out, err);
+    return wm_view_dump(wm_view_blocks_json(report), JSON_INDENT(2), out, err);
 }
 
 static int comparison_json(const struct wm_comparison *comparison, int verbosity, FILE *out,

@@ -37,6 +37,9 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
 /* What gpu_tracker's reports have of it, and the CPU time. NULL when out of memory. */
 json_t *wm_view_json_usage(const struct wm_report *report, const struct wm_units *units);
 
+/* The blocks of a report as a JSON object, the caller's; NULL when out of memory. */
+json_t *wm_view_blocks_json(const struct wm_report *report);
+
 /* The report for people. */
 void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out);
 

@@ -197,13 +197,16 @@ static int build_lists(const struct maker *maker, struct wm_region_report *repor
 int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_usages,
                       size_t *ret_count)
 {
-    static const struct wm_report nothing;
+    static const char why[] = "files of calls have no more than their times";
+    static const struct wm_report nothing = { .energy.energy.why = why };
     struct maker maker = { .report = &nothing, .regions = regions };
     size_t count = wm_regions_facts(regions).names;
     struct wm_region_usage *usages = calloc(count + 1, sizeof(*usages));
     struct wm_region_figures figures;
     int status = usages ? WM_OK : WM_ENOMEM;
 
+    for (size_t i = 0; i < WM_REGION_RESOURCES; i++)
+        maker.whys[i] = wm_value_missing(why);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         wm_regions_name(regions, i, maker.wholes, &figures);
         status = build_usage(&maker, &figures, &usages[i]);
