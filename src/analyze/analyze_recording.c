@@ -12,6 +12,7 @@
 #include "analyze/analyze_build.h"
 #include "analyze/analyze_state.h"
 #include "analyze/region/analyze_edges.h"
+#include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_utf8.h"
 #include "record/record_read.h"
@@ -26,7 +27,6 @@ struct replay {
     struct wm_recording *recording;
     const struct wm_analysis_input *input; /* NULL: the recording alone */
     struct wm_analysis *analysis;
-    struct wm_timepoints *timepoints; /* NULL: nobody asks for those without calls */
 
     struct wm_calls *calls; /* NULL: there are none */
     bool is_of_files;       /* they are those of sub-tracking files */
@@ -53,6 +53,12 @@ static void note_time(struct span *span, int64_t first_ns, int64_t last_ns)
     span->last_ns = last_ns;
 }
 
+/* Its ticks are timepoints without readings, and their times those of the clock. */
+static bool is_foreign(const struct replay *replay)
+{
+    return wm_recording_static_data(replay->recording) != NULL;
+}
+
 /* A recording of ours has the calls in it; a tracking file of gpu_tracker's has none. */
 static int open_calls(struct replay *replay, struct wm_error *err)
 {
@@ -63,7 +69,7 @@ static int open_calls(struct replay *replay, struct wm_error *err)
     if (replay->is_of_files)
         status = wm_calls_open_files(input->sub_tracking, input->sub_tracking_count,
                                      &replay->calls, err);
-    else if (!wm_recording_static_data(replay->recording))
+    else if (!is_foreign(replay))
         status = wm_calls_of_recording(replay->recording, &replay->calls, err);
     if (status == WM_OK)
         return wm_edges_new(replay->calls, replay->is_of_files, &replay->edges, err);
@@ -76,10 +82,9 @@ static int open_regions(struct replay *replay, struct wm_error *err)
     const struct wm_result *result = wm_recording_result(replay->recording);
     int status;
 
-    if (!replay->calls && !replay->timepoints)
+    if (!replay->calls && !replay->input)
         return WM_OK;
-    replay->owns_regions =
-        replay->is_of_files || wm_recording_static_data(replay->recording) != NULL;
+    replay->owns_regions = replay->is_of_files || is_foreign(replay);
     if (replay->owns_regions)
         status = wm_regions_new(0, WM_BLOCKS_MOST, &replay->regions, err);
     else
@@ -116,29 +121,45 @@ static int replay_until(struct replay *replay, int64_t when_ns, struct wm_error 
     return status;
 }
 
+/* Since 1970, as gpu_tracker's column has it, a double, which is off by a tenth of a
+ * microsecond: that of a recording's own table `data`, so that whoever analyzes this comes
+ * to the same. */
+static int64_t unix_ns(const struct replay *replay, int64_t when_ns)
+{
+    const struct wm_run *run = wm_recording_run(replay->recording);
+    int64_t unix_ns = when_ns - run->anchor_ns + run->anchor_unix_ns;
+
+    if (is_foreign(replay))
+        return when_ns;
+    wm_clock_from_seconds(wm_timepoint_unix_seconds(run, when_ns), &unix_ns);
+    return unix_ns;
+}
+
 static int take_tick(struct replay *replay, const struct wm_tick *tick,
                      struct wm_error *err)
 {
-    struct wm_timepoint point;
-    bool has_point = false;
+    const struct wm_timepoint *point = NULL;
     int64_t when_ns = tick->when_ns;
 
-    if (!wm_recording_static_data(replay->recording)) /* whose ticks have no readings */
+    if (is_foreign(replay)) {
+        point = wm_recording_timepoint(replay->recording);
+    } else {
         wm_analysis_tick(replay->analysis, tick);
-    /* The first has what is known of the machine; the analysis has its own. */
-    if (replay->timepoints && (replay->owns_regions || replay->seen_ticks.count == 0))
-        has_point = wm_timepoints_take(replay->timepoints, tick, &point);
+        if (replay->analysis->has_point)
+            point = &replay->analysis->point;
+    }
     if (!replay->regions)
         return WM_OK;
     if (replay->is_of_files)
-        when_ns = wm_timepoints_unix_ns(replay->timepoints, when_ns);
+        when_ns = unix_ns(replay, when_ns);
     else if (replay->seen_ticks.count == 0)
         wm_regions_begin(replay->regions, when_ns);
-    if (has_point || !replay->is_of_files)
+    if (point || !replay->is_of_files)
         note_time(&replay->seen_ticks, when_ns, when_ns);
-    if (has_point && replay->owns_regions) {
-        point.when_ns = when_ns;
-        wm_regions_tick(replay->regions, NULL, &point);
+    if (point && replay->owns_regions) {
+        struct wm_timepoint told = *point;
+        told.when_ns = when_ns;
+        wm_regions_tick(replay->regions, NULL, &told);
     }
     return replay_until(replay, when_ns, err);
 }
@@ -194,9 +215,7 @@ static void forget(struct replay *replay)
     wm_analysis_free(replay->analysis);
     wm_edges_free(replay->edges);
     wm_calls_close(replay->calls);
-    *replay = (struct replay) { .recording = replay->recording,
-                                .input = replay->input,
-                                .timepoints = replay->timepoints };
+    *replay = (struct replay) { .recording = replay->recording, .input = replay->input };
 }
 
 static int replay_all(struct replay *replay, struct wm_error *err)
@@ -268,8 +287,9 @@ static int add_files(const struct replay *replay, struct wm_report *report,
 {
     struct wm_region_report *regions = &report->regions;
 
-    report->is_foreign = wm_recording_static_data(replay->recording) != NULL;
-    report->usage.machine = *wm_timepoints_static(replay->timepoints);
+    report->is_foreign = is_foreign(replay);
+    if (report->is_foreign)
+        report->usage.machine = *wm_recording_static_data(replay->recording);
     report->usage.stray = replay->calls ? wm_calls_stray(replay->calls) : 0;
     wm_build_overall(replay->regions, &report->usage);
     if (replay->owns_regions &&
@@ -299,7 +319,6 @@ static int read_report(struct replay *replay, struct wm_report **ret_report,
     else
         wm_report_free(report);
     forget(replay);
-    wm_timepoints_close(replay->timepoints);
     return status;
 }
 
@@ -342,8 +361,6 @@ int wm_report_from_files(const struct wm_analysis_input *input,
     int status = wm_recording_open_any(input->tracking, input->run, &replay.recording, err);
     if (status == WM_EFORMAT && wm_report_is_json(input->tracking))
         return read_json(input, ret_report, err);
-    if (status == WM_OK)
-        status = wm_timepoints_of_recording(replay.recording, &replay.timepoints, err);
     if (status == WM_OK)
         status = read_report(&replay, ret_report, err);
     wm_recording_close(replay.recording);

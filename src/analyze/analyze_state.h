@@ -91,6 +91,9 @@ struct wm_analysis {
     struct wm_gauge_stats cpu_temperature; /* of the hottest sensor */
 
     struct wm_timepoint_builder *timepoints;
+    struct wm_timepoint point; /* of the last tick, where that gave one */
+    bool has_point;
+    struct wm_known ram_capacity, gpu_ram_capacity;  /* at the first tick */
     struct wm_window_max cpu_max[WM_CPU_PART_COUNT]; /* percent of one core */
     int64_t host_read_ns, tree_read_ns;              /* when CPU time was read last */
     struct wm_window_max power_max;                  /* W of all that counts */

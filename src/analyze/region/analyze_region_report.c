@@ -460,6 +460,8 @@ void wm_build_overall(struct wm_regions *regions, struct wm_usage_report *usage)
 static void find_machine(const struct wm_analysis *analysis, struct wm_usage_report *usage)
 {
     usage->machine = wm_static_data_of(analysis->run);
+    usage->machine.ram_capacity = analysis->ram_capacity;
+    usage->machine.gpu_ram_capacity = analysis->gpu_ram_capacity;
     struct wm_known gpus = usage->machine.expected_gpus;
     for (size_t i = 0; (!gpus.known || gpus.number > 0) && i < analysis->count; i++) {
         const struct wm_channel *channel = &analysis->channels[i];
