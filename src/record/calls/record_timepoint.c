@@ -326,6 +326,16 @@ const struct wm_static_column wm_static_columns[WM_STATIC_COLUMNS] = {
     { "n_expected_gpus", WM_STATIC_COUNT, IN(expected_gpus) },
 };
 
+const char *wm_measurement_unit(const struct wm_static_data *data, size_t measurement)
+{
+    if (measurement <= WM_SYSTEM_RAM)
+        return data->ram_unit;
+    if (measurement <= WM_SYSTEM_GPU_RAM)
+        return data->gpu_ram_unit;
+    return measurement >= WM_MAIN_THREADS && measurement <= WM_COMBINED_THREADS ? "count"
+                                                                                : "percent";
+}
+
 struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
 {
     const struct wm_static_column *column = &wm_static_columns[index];

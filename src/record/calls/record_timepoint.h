@@ -132,6 +132,9 @@ struct wm_static_entry {
     bool is_whole;
 };
 
+/* "gigabytes", "count", "percent". */
+const char *wm_measurement_unit(const struct wm_static_data *data, size_t measurement);
+
 struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data,
                                             size_t index);
 

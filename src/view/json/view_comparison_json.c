@@ -10,16 +10,10 @@
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {
-    const struct wm_static_data *data = &compare->sessions[0].runs[0].report->usage.machine;
+    const struct wm_report *first = compare->sessions[0].runs[0].report;
 
-    if (item <= WM_SYSTEM_RAM)
-        return data->ram_unit;
-    if (item <= WM_SYSTEM_GPU_RAM)
-        return data->gpu_ram_unit;
-    if (item >= WM_MAIN_THREADS && item <= WM_COMBINED_THREADS)
-        return "count";
     if (item < WM_COMPARE_FIGURES)
-        return "percent";
+        return wm_measurement_unit(&first->usage.machine, item);
     return wm_unit_plain(wm_compare_item_row(item)->unit)->name;
 }
 
