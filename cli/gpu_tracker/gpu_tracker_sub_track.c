@@ -213,8 +213,8 @@ static bool compare_in_python(json_t *sessions, const char *statistic,
 static int compare(json_t *sessions, const char *statistic,
                    const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
-    enum wm_comparison_format format =
-        output->json ? WM_COMPARISON_GPU_TRACKER_JSON : WM_COMPARISON_GPU_TRACKER_CLI;
+    enum wm_report_format format =
+        output->json ? WM_REPORT_GPU_TRACKER_JSON : WM_REPORT_GPU_TRACKER_CLI;
     struct wm_comparison *comparison;
     const char *name, *remark;
     struct wm_error err;

@@ -290,8 +290,8 @@ static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywor
     if (!comparison)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        status = wm_comparison_run(comparison, statistic, (enum wm_comparison_format)format,
-                                   &err);
+        status =
+            wm_comparison_run(comparison, statistic, (enum wm_report_format)format, &err);
     Py_END_ALLOW_THREADS
     return core_object_return(self, status, &err);
 }

@@ -54,7 +54,6 @@ static int comparison_text(const struct wm_comparison *comparison, int verbosity
 }
 
 static const struct wm_print_format print_text = {
-    .name = "text",
     .report = report_text,
     .blocks = blocks_text,
     .comparison = comparison_text,
@@ -79,7 +78,6 @@ static int comparison_json(const struct wm_comparison *comparison, int verbosity
 }
 
 static const struct wm_print_format print_json = {
-    .name = "json",
     .report = report_json,
     .blocks = blocks_json,
     .comparison = comparison_json,
@@ -87,22 +85,16 @@ static const struct wm_print_format print_json = {
 
 /* Other people's forms, in src/compat. */
 extern const struct wm_print_format wm_gpu_tracker_print;
-extern const struct wm_print_format wm_gpu_tracker_print_api;
+extern const struct wm_print_format wm_gpu_tracker_print_cli;
 extern const struct wm_print_format wm_gpu_tracker_print_json;
 
 /* Every form there is, by what callers call it. */
-static const struct wm_print_format *const report_formats[] = {
+static const struct wm_print_format *const formats[] = {
     [WM_REPORT_TEXT] = &print_text,
     [WM_REPORT_JSON] = &print_json,
     [WM_REPORT_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print,
     [WM_REPORT_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
-};
-static const struct wm_print_format *const comparison_formats[] = {
-    [WM_COMPARISON_TEXT] = &print_text,
-    [WM_COMPARISON_JSON] = &print_json,
-    [WM_COMPARISON_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print_api,
-    [WM_COMPARISON_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
-    [WM_COMPARISON_GPU_TRACKER_CLI] = &wm_gpu_tracker_print,
+    [WM_REPORT_GPU_TRACKER_CLI] = &wm_gpu_tracker_print_cli,
 };
 
 static int no_format(struct wm_error *err)
@@ -122,20 +114,20 @@ int wm_report_print(const struct wm_report *report, enum wm_report_format format
 {
     struct wm_units units;
 
-    if ((size_t)format >= COUNT(report_formats))
+    if ((size_t)format >= COUNT(formats))
         return no_format(err);
     int status = wm_units_of_style(style, &units, err);
     if (status == WM_OK)
-        status = report_formats[format]->report(report, &units, out, err);
+        status = formats[format]->report(report, &units, out, err);
     return status == WM_OK ? wm_view_flush(out, "the report", err) : status;
 }
 
 int wm_report_print_blocks(const struct wm_report *report, enum wm_report_format format,
                            FILE *out, struct wm_error *err)
 {
-    if ((size_t)format >= COUNT(report_formats))
+    if ((size_t)format >= COUNT(formats))
         return no_format(err);
-    int status = report_formats[format]->blocks(report, out, err);
+    int status = formats[format]->blocks(report, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 
@@ -144,9 +136,9 @@ int wm_comparison_print(const struct wm_comparison *comparison, int verbosity, F
 {
     if (!wm_comparison_compare(comparison))
         return wm_fail(err, WM_EINVAL, "comparison: it has not been run");
-    if ((size_t)wm_comparison_format(comparison) >= COUNT(comparison_formats))
+    enum wm_report_format format = wm_comparison_format(comparison);
+    if ((size_t)format >= COUNT(formats))
         return no_format(err);
-    int status = comparison_formats[wm_comparison_format(comparison)]->comparison(
-        comparison, verbosity, out, err);
+    int status = formats[format]->comparison(comparison, verbosity, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

@@ -13,10 +13,9 @@
 #include "view/text/view_units.h"
 #include "wattmeter/doctor.h"
 
-/* A form in which things are printed; NULL for what it does not print. Whether `out` took
+/* A form in which things are printed. Whether `out` took
  * it all is looked at afterwards: these say what else went wrong. */
 struct wm_print_format {
-    const char *name; /* "text", "gpu-tracker" */
     int (*report)(const struct wm_report *report, const struct wm_units *units, FILE *out,
                   struct wm_error *err);
     int (*blocks)(const struct wm_report *report, FILE *out, struct wm_error *err);

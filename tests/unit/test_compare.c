@@ -462,11 +462,10 @@ static void test_seed(void **state)
 {
     static const struct {
         const char *statistic, *path;
-        enum wm_comparison_format format;
+        enum wm_report_format format;
     } rows[] = {
-        { "mean", "tests/data/gpu_tracker/compare_mean.txt",
-          WM_COMPARISON_GPU_TRACKER_CLI },
-        { "max", "tests/data/gpu_tracker/compare_max.txt", WM_COMPARISON_GPU_TRACKER_TEXT },
+        { "mean", "tests/data/gpu_tracker/compare_mean.txt", WM_REPORT_GPU_TRACKER_CLI },
+        { "max", "tests/data/gpu_tracker/compare_max.txt", WM_REPORT_GPU_TRACKER_TEXT },
     };
     struct wm_comparison *comparison;
 
@@ -498,7 +497,7 @@ static void test_bad_use(void **state)
     struct wm_error err;
 
     assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
-    assert_int_equal(wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, &err),
+    assert_int_equal(wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, &err),
                      WM_EINVAL);
     assert_int_equal(wm_comparison_print(comparison, 0, stdout, &err), WM_EINVAL);
     assert_null(wm_comparison_remark(comparison, 0));
@@ -535,20 +534,19 @@ static void test_bad_use(void **state)
                      files[i].why);
     }
 
-    assert_int_equal(wm_comparison_run(comparison, "median", WM_COMPARISON_TEXT, &err),
+    assert_int_equal(wm_comparison_run(comparison, "median", WM_REPORT_TEXT, &err),
                      WM_EINVAL);
     assert_int_equal(
-        wm_comparison_run(comparison, "total", WM_COMPARISON_GPU_TRACKER_TEXT, &err),
+        wm_comparison_run(comparison, "total", WM_REPORT_GPU_TRACKER_TEXT, &err),
         WM_EINVAL);
     assert_string_equal(
         err.text, "Invalid summary statistic 'total'. Valid values are min max mean std.");
-    assert_int_equal(wm_comparison_run(comparison, "total", WM_COMPARISON_JSON, &err),
-                     WM_OK);
+    assert_int_equal(wm_comparison_run(comparison, "total", WM_REPORT_JSON, &err), WM_OK);
     wm_comparison_free(comparison);
     wm_comparison_free(NULL);
 }
 
-static int try_all(enum wm_comparison_format format)
+static int try_all(enum wm_report_format format)
 {
     struct wm_comparison *comparison;
     FILE *out;
@@ -573,8 +571,8 @@ static int try_all(enum wm_comparison_format format)
 static void test_out_of_memory(void **state)
 {
     (void)state;
-    for (enum wm_comparison_format format = WM_COMPARISON_TEXT;
-         format <= WM_COMPARISON_GPU_TRACKER_CLI; format++) {
+    for (enum wm_report_format format = WM_REPORT_TEXT; format <= WM_REPORT_GPU_TRACKER_CLI;
+         format++) {
         test_fail_allocation(-1);
         assert_int_equal(try_all(format), WM_OK);
         long made = test_fail_allocation(-1);

@@ -26,7 +26,7 @@ struct wm_comparison {
     size_t file_count, file_room;
 
     struct wm_compare *compare;
-    enum wm_comparison_format format;
+    enum wm_report_format format;
     struct wm_known threshold; /* where it was set */
     uint64_t watched;          /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
@@ -469,9 +469,9 @@ static void find_references(struct wm_comparison *comparison)
 }
 
 int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                      enum wm_comparison_format format, struct wm_error *err)
+                      enum wm_report_format format, struct wm_error *err)
 {
-    bool as_gpu_tracker = format >= WM_COMPARISON_GPU_TRACKER_TEXT;
+    bool as_gpu_tracker = format >= WM_REPORT_GPU_TRACKER_TEXT;
     enum wm_block_figure chosen = WM_BLOCK_MEAN;
 
     forget_run(comparison);
@@ -519,7 +519,7 @@ const struct wm_compare *wm_comparison_compare(const struct wm_comparison *compa
     return comparison->compare;
 }
 
-enum wm_comparison_format wm_comparison_format(const struct wm_comparison *comparison)
+enum wm_report_format wm_comparison_format(const struct wm_comparison *comparison)
 {
     return comparison->format;
 }
