@@ -11,7 +11,7 @@
 
 #include "analyze/analyze_build.h"
 #include "analyze/analyze_state.h"
-#include "analyze/region/analyze_edges.h"
+#include "analyze/region/analyze_regions.h"
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_utf8.h"
