@@ -41,8 +41,8 @@ struct wm_analysis_input {
 };
 
 /* Reads a report that has the blocks of code as its regions, in the order of their names,
- * and what wm_report_print_blocks() prints. Of gpu_tracker's files its figures are missing.
- */
+ * and what wm_report_print_blocks() prints. Of gpu_tracker's files its figures are missing,
+ * and wm_report_print() refuses it. */
 WM_API int wm_report_from_files(const struct wm_analysis_input *input,
                                 struct wm_report **ret_report, struct wm_error *err);
 

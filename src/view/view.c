@@ -116,6 +116,10 @@ int wm_report_print(const struct wm_report *report, enum wm_report_format format
 
     if ((size_t)format >= COUNT(formats))
         return no_format(err);
+    if (report->is_foreign)
+        return wm_fail(err, WM_EINVAL,
+                       "gpu_tracker's files have no report to print, but blocks: analyze "
+                       "prints them");
     int status = wm_units_of_style(style, &units, err);
     if (status == WM_OK)
         status = formats[format]->report(report, &units, out, err);

@@ -340,6 +340,10 @@ static void test_no_such_form(void **state)
     (void)state;
     assert_int_equal(wm_report_print_blocks(results, none, stdout, &err), WM_EINVAL);
     assert_string_equal(err.text, "there is no such form to print in");
+    results->is_foreign = true;
+    assert_int_equal(wm_report_print(results, WM_REPORT_TEXT, NULL, stdout, &err),
+                     WM_EINVAL);
+    assert_non_null(strstr(err.text, "gpu_tracker's files"));
     wm_report_free(results);
 }
 
