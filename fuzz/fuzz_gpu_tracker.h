@@ -11,7 +11,7 @@
 #include "base/text/base_utf8.h"
 #include "fuzz_recording.h"
 #include "record/calls/record_calls.h"
-#include "record/calls/record_timepoints.h"
+#include "record/calls/record_timepoint.h"
 #include "wattmeter/analysis.h"
 
 /* A file with a name, for the suffix counts and SQLite looks for others beside it. */
@@ -46,22 +46,21 @@ static inline void require_failure(int status, const struct wm_error *err)
 static inline void fuzz_tracking(const char *path)
 {
     struct wm_recording *recording = NULL;
-    struct wm_timepoints *timepoints = NULL;
-    struct wm_timepoint timepoint;
     struct wm_tick tick;
     struct wm_error err = { 0 };
     int64_t last_ns = INT64_MIN;
     int begun_anew = 0;
 
     int status = wm_recording_open_any(path, WM_LAST_RUN, &recording, &err);
-    if (status == WM_OK)
-        status = wm_timepoints_of_recording(recording, &timepoints, &err);
     if (status < 0) {
         require_failure(status, &err);
+        return;
+    }
+    const struct wm_static_data *data = wm_recording_static_data(recording);
+    if (!data) { /* it is one of ours */
         wm_recording_close(recording);
         return;
     }
-    const struct wm_static_data *data = wm_timepoints_static(timepoints);
     require(data->ram_unit[0] && data->gpu_ram_unit[0] && data->time_unit[0]);
     require(data->system_cores.number >= 0 && data->expected_cores.number >= 0);
     while ((status = wm_recording_next(recording, &tick, &err)) > 0) {
@@ -70,17 +69,15 @@ static inline void fuzz_tracking(const char *path)
             last_ns = INT64_MIN;
             continue;
         }
-        if (!wm_timepoints_take(timepoints, &tick, &timepoint))
-            continue;
-        require(timepoint.when_ns >= last_ns);
-        last_ns = timepoint.when_ns;
+        const struct wm_timepoint *timepoint = wm_recording_timepoint(recording);
+        require(timepoint->when_ns >= last_ns);
+        last_ns = timepoint->when_ns;
         for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
-            require(isfinite(timepoint.values[i]));
+            require(isfinite(timepoint->values[i]));
     }
     if (status < 0)
         require_failure(status, &err);
     require(isfinite(data->ram_capacity.number) && isfinite(data->gpu_ram_capacity.number));
-    wm_timepoints_close(timepoints);
     wm_recording_close(recording);
 }
 

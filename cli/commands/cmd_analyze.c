@@ -14,7 +14,7 @@ struct analyze_args {
 
 #define ANALYZE(member) offsetof(struct analyze_args, member)
 
-/* In the order of enum wm_analysis_format. */
+/* In the order of enum wm_report_format. */
 #define FORMATS "text json gpu-tracker gpu-tracker-json"
 
 static const struct cmd_option analyze_options[] = {
@@ -44,38 +44,36 @@ static int check_output(const struct analyze_args *args, const struct cmd_stream
     return code == CMD_DONE ? output_check("analyze", output, io) : code;
 }
 
-struct printed_analysis {
-    const struct wm_block_analysis *analysis;
-    enum wm_analysis_format format;
+struct printed {
+    const struct wm_report *report;
+    enum wm_report_format format;
 };
 
-static int print_analysis(const void *found, FILE *out, struct wm_error *err)
+static int print_blocks(const void *opaque, FILE *out, struct wm_error *err)
 {
-    const struct printed_analysis *printed = found;
+    const struct printed *printed = opaque;
 
-    return wm_block_analysis_print(printed->analysis, printed->format, out, err);
+    return wm_report_print_blocks(printed->report, printed->format, out, err);
 }
 
 /* gpu_tracker's layouts have no place for them. */
-static void tell_remarks(const struct wm_block_analysis *analysis,
-                         const struct cmd_streams *io)
+static void print_remarks(const struct wm_report *report, const struct cmd_streams *io)
 {
     const char *remark;
 
-    for (size_t i = 0; (remark = wm_block_analysis_remark(analysis, i)) != NULL; i++)
+    for (size_t i = 0; (remark = wm_report_file_remark(report, i)) != NULL; i++)
         fprintf(io->chat, "wattmeter analyze: %s\n", remark);
 }
 
-static int print(const struct analyze_args *args, enum wm_analysis_format format,
-                 const struct wm_block_analysis *analysis, const struct cmd_streams *io)
+static int print(const struct analyze_args *args, enum wm_report_format format,
+                 const struct wm_report *report, const struct cmd_streams *io)
 {
-    bool as_gpu_tracker =
-        format == WM_ANALYSIS_GPU_TRACKER_TEXT || format == WM_ANALYSIS_GPU_TRACKER_JSON;
-    const struct printed_analysis printed = { analysis, format };
+    bool as_gpu_tracker = format >= WM_REPORT_GPU_TRACKER_TEXT;
+    const struct printed printed = { report, format };
 
     if (as_gpu_tracker)
-        tell_remarks(analysis, io);
-    int code = output_print("analyze", &args->output, print_analysis, &printed, io);
+        print_remarks(report, io);
+    int code = output_print("analyze", &args->output, print_blocks, &printed, io);
     /* As gpu_tracker's print() does on the screen, and not in a file. */
     if (code == CMD_DONE && as_gpu_tracker && !args->output.path)
         fputc('\n', io->out);
@@ -91,7 +89,7 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
         .sub_tracking = (const char *const *)args->regions.words,
         .sub_tracking_count = args->regions.count,
     };
-    struct wm_block_analysis *analysis;
+    struct wm_report *report;
     struct wm_error err;
     size_t format;
 
@@ -104,10 +102,10 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
     if (code != CMD_DONE)
         return code;
 
-    if (wm_block_analysis_new(&input, &analysis, &err) < 0)
+    if (wm_report_from_files(&input, &report, &err) < 0)
         return output_failure("analyze", &err, io);
-    code = print(args, (enum wm_analysis_format)format, analysis, io);
-    wm_block_analysis_free(analysis);
+    code = print(args, (enum wm_report_format)format, report, io);
+    wm_report_free(report);
     return code;
 }
 

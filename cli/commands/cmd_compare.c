@@ -64,19 +64,19 @@ static const struct cmd_option compare_options[] = {
 static const struct cmd_option *const options[] = { compare_options, output_options, NULL };
 
 /* In the order of FORMATS. */
-static const enum wm_comparison_format formats[] = {
-    WM_COMPARISON_TEXT,
-    WM_COMPARISON_JSON,
-    WM_COMPARISON_GPU_TRACKER_CLI,
-    WM_COMPARISON_GPU_TRACKER_TEXT,
-    WM_COMPARISON_GPU_TRACKER_JSON,
+static const enum wm_report_format formats[] = {
+    WM_REPORT_TEXT,
+    WM_REPORT_JSON,
+    WM_REPORT_GPU_TRACKER_CLI,
+    WM_REPORT_GPU_TRACKER_TEXT,
+    WM_REPORT_GPU_TRACKER_JSON,
 };
 
 /* What the options come to. */
 struct request {
     const struct compare_args *args;
     const struct cmd_streams *io;
-    enum wm_comparison_format format;
+    enum wm_report_format format;
     const char *statistic;
     double fail_above; /* a ratio; negative: not given */
 };
@@ -264,8 +264,7 @@ static int print(const struct request *request, const struct wm_comparison *comp
     int code = output_print("compare", output, print_comparison, &printed, request->io);
 
     /* As gpu_tracker's print() does on the screen, and not in a file. */
-    if (code == CMD_DONE && request->format >= WM_COMPARISON_GPU_TRACKER_TEXT &&
-        !output->path)
+    if (code == CMD_DONE && request->format >= WM_REPORT_GPU_TRACKER_TEXT && !output->path)
         fputc('\n', request->io->out);
     return code;
 }

@@ -30,33 +30,33 @@ int gpu_tracker_combine(const struct gpu_tracker_args *args, const struct cmd_st
 static bool are_swapped(struct wm_analysis_input input)
 {
     const char *sub_tracking = input.tracking;
-    struct wm_block_analysis *analysis;
+    struct wm_report *report;
 
     input.tracking = input.sub_tracking[0];
     input.sub_tracking = &sub_tracking;
-    if (wm_block_analysis_new(&input, &analysis, NULL) < 0)
+    if (wm_report_from_files(&input, &report, NULL) < 0)
         return false;
-    wm_block_analysis_free(analysis);
+    wm_report_free(report);
     return true;
 }
 
-static int print_as_text(const void *analysis, FILE *out, struct wm_error *err)
+static int print_as_text(const void *report, FILE *out, struct wm_error *err)
 {
-    return wm_block_analysis_print(analysis, WM_ANALYSIS_GPU_TRACKER_TEXT, out, err);
+    return wm_report_print_blocks(report, WM_REPORT_GPU_TRACKER_TEXT, out, err);
 }
 
-static int print_as_json(const void *analysis, FILE *out, struct wm_error *err)
+static int print_as_json(const void *report, FILE *out, struct wm_error *err)
 {
-    return wm_block_analysis_print(analysis, WM_ANALYSIS_GPU_TRACKER_JSON, out, err);
+    return wm_report_print_blocks(report, WM_REPORT_GPU_TRACKER_JSON, out, err);
 }
 
 /* The original refuses a file with stray stops, and passes over unfinished calls. */
-static void warn_of_unpaired(const struct wm_block_analysis *analysis, const char *file,
+static void warn_of_unpaired(const struct wm_report *report, const char *file,
                              const struct cmd_streams *io)
 {
     uint64_t stray, unfinished;
 
-    wm_block_analysis_unpaired(analysis, &stray, &unfinished);
+    wm_report_unpaired(report, &stray, &unfinished);
     if (stray > 0)
         gpu_tracker_warn(io, "%s: left out: stops that nothing had started: %" PRIu64, file,
                          stray);
@@ -75,7 +75,7 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
         .sub_tracking_count = 1,
     };
     struct gpu_tracker_output output;
-    struct wm_block_analysis *analysis;
+    struct wm_report *report;
     const char *remark;
     struct wm_error err;
 
@@ -88,7 +88,7 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
     };
     if (gpu_tracker_pickle(&output, io, words, &code))
         return code;
-    if (wm_block_analysis_new(&input, &analysis, &err) < 0) {
+    if (wm_report_from_files(&input, &report, &err) < 0) {
         if (are_swapped(input))
             return gpu_tracker_error(io,
                                      "--tf and --stf are swapped: %s is the tracking file, "
@@ -96,12 +96,12 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
                                      args->sub_tracking_file, args->tracking_file);
         return gpu_tracker_error(io, "%s", err.text);
     }
-    for (size_t i = 0; (remark = wm_block_analysis_remark(analysis, i)) != NULL; i++)
+    for (size_t i = 0; (remark = wm_report_file_remark(report, i)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
-    warn_of_unpaired(analysis, args->sub_tracking_file, io);
-    code = gpu_tracker_print(&output, io, output.json ? print_as_json : print_as_text,
-                             analysis);
-    wm_block_analysis_free(analysis);
+    warn_of_unpaired(report, args->sub_tracking_file, io);
+    code =
+        gpu_tracker_print(&output, io, output.json ? print_as_json : print_as_text, report);
+    wm_report_free(report);
     return code;
 }
 
@@ -213,8 +213,8 @@ static bool compare_in_python(json_t *sessions, const char *statistic,
 static int compare(json_t *sessions, const char *statistic,
                    const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
-    enum wm_comparison_format format =
-        output->json ? WM_COMPARISON_GPU_TRACKER_JSON : WM_COMPARISON_GPU_TRACKER_CLI;
+    enum wm_report_format format =
+        output->json ? WM_REPORT_GPU_TRACKER_JSON : WM_REPORT_GPU_TRACKER_CLI;
     struct wm_comparison *comparison;
     const char *name, *remark;
     struct wm_error err;

@@ -8,7 +8,7 @@
  *         return fail(&err);
  *     wm_comparison_add(comparison, "before", "before.sqlite", &err);
  *     wm_comparison_add(comparison, "after", "after.json", &err);
- *     if (wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, &err) == WM_OK)
+ *     if (wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, &err) == WM_OK)
  *         wm_comparison_print(comparison, 0, stdout, &err);
  *     wm_comparison_free(comparison);
  *
@@ -26,6 +26,7 @@
 #include "wattmeter/analysis.h"
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/report.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,23 +34,13 @@ extern "C" {
 
 struct wm_comparison;
 
-enum wm_comparison_format {
-    WM_COMPARISON_TEXT,             /* for people */
-    WM_COMPARISON_JSON,             /* docs/analysis.md has the structure */
-    WM_COMPARISON_GPU_TRACKER_TEXT, /* gpu_tracker's own layouts, byte by byte, without the
-                                     */
-    WM_COMPARISON_GPU_TRACKER_JSON, /* line end that it adds on the screen */
-    WM_COMPARISON_GPU_TRACKER_CLI,  /* the text as the documents of its command print it: */
-                                    /* names of blocks are not indented */
-};
-
 WM_API int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *err);
 
 /* Accepts NULL. */
 WM_API void wm_comparison_free(struct wm_comparison *comparison);
 
-/* Adds a session of that name: a recording, a tracking file, or the JSON that an analysis
- * printed. A pickle is refused with what to do about it. Units are converted to those of
+/* Adds a session of that name: a recording, a tracking file, or gpu_tracker's JSON of an
+ * analysis. A pickle is refused with what to do about it. Units are converted to those of
  * the first session. WM_EINVAL where a session has that name already. */
 WM_API int wm_comparison_add(struct wm_comparison *comparison, const char *name,
                              const char *path, struct wm_error *err);
@@ -78,7 +69,7 @@ WM_API int wm_comparison_set_threshold(struct wm_comparison *comparison, double 
  * They match blocks by gpu_tracker's rules, and it is WM_EINVAL where the blocks do not;
  * in ours a block may be in some of the sessions only. */
 WM_API int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                             enum wm_comparison_format format, struct wm_error *err);
+                             enum wm_report_format format, struct wm_error *err);
 
 /* The increase over the first session, of a figure that matters, that is the largest for
  * certain: the lower end of its 95 % interval, as a ratio (0.05 is 5 %); 0: there is none;

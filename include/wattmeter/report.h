@@ -48,6 +48,8 @@ enum wm_report_format {
      * screen; described in docs/gpu-tracker.md. */
     WM_REPORT_GPU_TRACKER_TEXT,
     WM_REPORT_GPU_TRACKER_JSON,
+    WM_REPORT_GPU_TRACKER_CLI, /* of a comparison the text as the documents of its command
+                                * print it: names of blocks are not indented */
 };
 
 /* How a report is printed; all zero is right for nearly everybody. A unit is

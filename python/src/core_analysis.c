@@ -41,7 +41,7 @@ static int session_init(struct session *session, PyObject *sub_tracking, PyObjec
 
 static void free_analysis(void *handle)
 {
-    wm_block_analysis_free(handle);
+    wm_report_free(handle);
 }
 
 static PyObject *analysis_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -49,7 +49,7 @@ static PyObject *analysis_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     static char *names[] = { "tracking", "sub_tracking", "run", NULL };
     struct session session = { 0 };
     PyObject *sub_tracking = Py_None, *run = Py_None;
-    struct wm_block_analysis *analysis;
+    struct wm_report *report;
     struct wm_error err = { 0 };
     int status;
 
@@ -59,24 +59,24 @@ static PyObject *analysis_new(PyTypeObject *type, PyObject *args, PyObject *keyw
         session_init(&session, sub_tracking, run) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        status = wm_block_analysis_new(&session.input, &analysis, &err);
+        status = wm_report_from_files(&session.input, &report, &err);
     Py_END_ALLOW_THREADS
     session_release(&session);
     if (core_check(status, &err) < 0)
         return NULL;
-    return core_object_new(type, "analysis", analysis, free_analysis, CORE_MAY_FORK);
+    return core_object_new(type, "analysis", report, free_analysis, CORE_MAY_FORK);
 }
 
 struct analysis_printing {
-    const struct wm_block_analysis *analysis;
-    enum wm_analysis_format format;
+    const struct wm_report *report;
+    enum wm_report_format format;
 };
 
 static int print_analysis(void *context, FILE *out, struct wm_error *err)
 {
     const struct analysis_printing *printing = context;
 
-    return wm_block_analysis_print(printing->analysis, printing->format, out, err);
+    return wm_report_print_blocks(printing->report, printing->format, out, err);
 }
 
 static PyObject *analysis_print(PyObject *self, PyObject *args)
@@ -89,7 +89,7 @@ static PyObject *analysis_print(PyObject *self, PyObject *args)
     if (format < 0)
         return NULL;
     struct analysis_printing printing = { core_slot_of(self)->handle,
-                                          (enum wm_analysis_format)format };
+                                          (enum wm_report_format)format };
     return core_print(print_analysis, &printing);
 }
 
@@ -100,7 +100,7 @@ static PyObject *analysis_remarks(PyObject *self, void *unused)
 
     (void)unused;
     for (size_t i = 0;
-         list && (remark = wm_block_analysis_remark(core_slot_of(self)->handle, i)) != NULL;
+         list && (remark = wm_report_file_remark(core_slot_of(self)->handle, i)) != NULL;
          i++)
         if (!core_append(list, core_text(remark)))
             Py_CLEAR(list);
@@ -112,7 +112,7 @@ static PyObject *analysis_unpaired(PyObject *self, void *unused)
     uint64_t stray, unfinished;
 
     (void)unused;
-    wm_block_analysis_unpaired(core_slot_of(self)->handle, &stray, &unfinished);
+    wm_report_unpaired(core_slot_of(self)->handle, &stray, &unfinished);
     return Py_BuildValue("(KK)", (unsigned long long)stray, (unsigned long long)unfinished);
 }
 
@@ -171,8 +171,8 @@ static PyObject *comparison_new(PyTypeObject *type, PyObject *args, PyObject *ke
 
 PyDoc_STRVAR(add_doc,
              "add($self, name, path, /)\n--\n\n"
-             "Adds a session: a recording, a tracking file, or the JSON that an\n"
-             "analysis printed. The first is what the others are compared with.\n\n"
+             "Adds a session: a recording, a tracking file, or gpu_tracker's JSON of an\n"
+             "analysis. The first is what the others are compared with.\n\n"
              "Raises ValueError where a session has that name already.");
 
 static PyObject *comparison_add(PyObject *self, PyObject *args)
@@ -290,8 +290,8 @@ static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywor
     if (!comparison)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        status = wm_comparison_run(comparison, statistic, (enum wm_comparison_format)format,
-                                   &err);
+        status =
+            wm_comparison_run(comparison, statistic, (enum wm_report_format)format, &err);
     Py_END_ALLOW_THREADS
     return core_object_return(self, status, &err);
 }

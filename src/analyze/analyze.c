@@ -135,7 +135,7 @@ static void add_gauge(const struct wm_channel *channel, const struct wm_reading 
 
 void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
 {
-    struct wm_timepoint point;
+    struct wm_timepoint *point = NULL;
     struct wm_region_totals totals;
 
     assert(tick->count == analysis->count);
@@ -151,12 +151,17 @@ void wm_analysis_tick(struct wm_analysis *analysis, const struct wm_tick *tick)
     }
     wm_devices_tick(analysis, tick, &totals);
     add_cpu_temperature(analysis, tick);
-    bool has_point = wm_timepoint_next(analysis->timepoints, tick, &point);
-    add_cpu(analysis, tick, has_point ? &point : NULL);
+    analysis->has_point = wm_timepoint_next(analysis->timepoints, tick, &analysis->point);
+    if (analysis->has_point)
+        point = &analysis->point;
+    add_cpu(analysis, tick, point);
+    if (analysis->ticks == 0)
+        wm_timepoint_capacities(analysis->timepoints, tick, &analysis->ram_capacity,
+                                &analysis->gpu_ram_capacity);
     if (analysis->regions && analysis->ticks == 0)
         wm_regions_begin(analysis->regions, tick->when_ns);
     if (analysis->regions)
-        wm_regions_tick(analysis->regions, &totals, has_point ? &point : NULL);
+        wm_regions_tick(analysis->regions, &totals, point);
 
     add_segment(analysis, tick);
     if (analysis->ticks++ == 0)

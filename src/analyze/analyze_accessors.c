@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/analyze_figures.h"
+#include "wattmeter/analysis.h"
 
 size_t wm_report_count(const struct wm_report *report, enum wm_report_kind kind)
 {
@@ -233,6 +234,22 @@ const char *wm_report_remark(const struct wm_report *report, size_t index)
     return index < report->fact_count ? report->facts[index] : NULL;
 }
 
+const char *wm_report_file_remark(const struct wm_report *report, size_t index)
+{
+    return index < report->remark_count - report->file_remarks
+               ? report->remarks[report->file_remarks + index]
+               : NULL;
+}
+
+void wm_report_unpaired(const struct wm_report *report, uint64_t *ret_stray,
+                        uint64_t *ret_unfinished)
+{
+    *ret_stray = report->usage.stray;
+    *ret_unfinished = 0;
+    for (size_t i = 0; i < report->regions.name_count; i++)
+        *ret_unfinished += report->regions.names[i].unfinished;
+}
+
 bool wm_report_remark_is_of_energy(const struct wm_report *report, size_t index)
 {
     const char *remark = wm_report_remark(report, index);
@@ -333,9 +350,9 @@ int wm_report_usage(const struct wm_report *report, enum wm_report_kind kind, si
 {
     const struct wm_region_usage *usage = find_region(report, kind, region);
 
-    for (int i = 0; usage && i < WM_MEASUREMENT_COUNT; i++) {
+    for (size_t i = 0; usage && i < WM_MEASUREMENT_COUNT; i++) {
         const struct wm_block_figures *stats = &usage->usage[i];
-        if (stats->count == 0 || index-- > 0)
+        if (stats->count == 0 || wm_report_lacks(report, i) || index-- > 0)
             continue;
         *ret_usage = (struct wm_report_usage) {
             .name = wm_measurement_name((enum wm_measurement)i),

@@ -110,6 +110,9 @@ void wm_build_energy(struct wm_report_builder *builder);
 /* What regions cost. */
 void wm_build_regions(struct wm_report_builder *builder);
 
+/* What all timepoints come to. */
+void wm_build_overall(struct wm_regions *regions, struct wm_usage_report *usage);
+
 /* The names of the regions, but for what they cost; the caller's. WM_ENOMEM is the only
  * failure. */
 int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_usages,

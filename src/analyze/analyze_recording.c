@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_recording.c - reads a recording once: its ticks, or gpu_tracker's timepoints, and
- * the calls as the edges that they were. It becomes a report, an analysis of its blocks, or
- * both. The JSON of an analysis is one already.
+ * analyze_recording.c - reads a recording once into a report: its ticks, or gpu_tracker's
+ * timepoints, and the calls as the edges that they were. gpu_tracker's JSON of an analysis
+ * is a report already.
  */
 #include "analyze/analyze.h"
 
@@ -11,11 +11,12 @@
 
 #include "analyze/analyze_build.h"
 #include "analyze/analyze_state.h"
-#include "analyze/region/analyze_block_analysis.h"
-#include "analyze/region/analyze_edges.h"
+#include "analyze/region/analyze_regions.h"
+#include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_utf8.h"
 #include "record/record_read.h"
+#include "wattmeter/analysis.h"
 
 /* The times at which something was seen. */
 struct span {
@@ -24,9 +25,8 @@ struct span {
 
 struct replay {
     struct wm_recording *recording;
-    const struct wm_analysis_input *input; /* NULL: a report alone */
-    struct wm_analysis *analysis;          /* NULL: no report is wanted */
-    struct wm_timepoints *timepoints;      /* NULL: no analysis of blocks is */
+    const struct wm_analysis_input *input; /* NULL: the recording alone */
+    struct wm_analysis *analysis;
 
     struct wm_calls *calls; /* NULL: there are none */
     bool is_of_files;       /* they are those of sub-tracking files */
@@ -36,8 +36,8 @@ struct replay {
     bool has_next;
     struct span seen_calls; /* of the calls that ended */
 
-    struct wm_regions *regions; /* NULL: nobody asks for calls */
-    bool owns_regions;          /* they are not the analysis's */
+    struct wm_regions *regions; /* NULL: there are neither calls nor timepoints */
+    bool owns_regions;          /* they are of files, and not the analysis's */
     struct span seen_ticks;     /* by the clock of the calls */
 };
 
@@ -53,6 +53,12 @@ static void note_time(struct span *span, int64_t first_ns, int64_t last_ns)
     span->last_ns = last_ns;
 }
 
+/* Its ticks are timepoints without readings, and their times those of the clock. */
+static bool is_foreign(const struct replay *replay)
+{
+    return wm_recording_static_data(replay->recording) != NULL;
+}
+
 /* A recording of ours has the calls in it; a tracking file of gpu_tracker's has none. */
 static int open_calls(struct replay *replay, struct wm_error *err)
 {
@@ -63,7 +69,7 @@ static int open_calls(struct replay *replay, struct wm_error *err)
     if (replay->is_of_files)
         status = wm_calls_open_files(input->sub_tracking, input->sub_tracking_count,
                                      &replay->calls, err);
-    else if (!wm_recording_static_data(replay->recording))
+    else if (!is_foreign(replay))
         status = wm_calls_of_recording(replay->recording, &replay->calls, err);
     if (status == WM_OK)
         return wm_edges_new(replay->calls, replay->is_of_files, &replay->edges, err);
@@ -76,9 +82,9 @@ static int open_regions(struct replay *replay, struct wm_error *err)
     const struct wm_result *result = wm_recording_result(replay->recording);
     int status;
 
-    if (!replay->calls && !replay->timepoints)
+    if (!replay->calls && !replay->input)
         return WM_OK;
-    replay->owns_regions = !replay->analysis || replay->is_of_files;
+    replay->owns_regions = replay->is_of_files || is_foreign(replay);
     if (replay->owns_regions)
         status = wm_regions_new(0, WM_BLOCKS_MOST, &replay->regions, err);
     else
@@ -115,28 +121,45 @@ static int replay_until(struct replay *replay, int64_t when_ns, struct wm_error 
     return status;
 }
 
+/* Since 1970, as gpu_tracker's column has it, a double, which is off by a tenth of a
+ * microsecond: that of a recording's own table `data`, so that whoever analyzes this comes
+ * to the same. */
+static int64_t unix_ns(const struct replay *replay, int64_t when_ns)
+{
+    const struct wm_run *run = wm_recording_run(replay->recording);
+    int64_t unix_ns = when_ns - run->anchor_ns + run->anchor_unix_ns;
+
+    if (is_foreign(replay))
+        return when_ns;
+    wm_clock_from_seconds(wm_timepoint_unix_seconds(run, when_ns), &unix_ns);
+    return unix_ns;
+}
+
 static int take_tick(struct replay *replay, const struct wm_tick *tick,
                      struct wm_error *err)
 {
-    struct wm_timepoint point;
-    bool has_point = false;
+    const struct wm_timepoint *point = NULL;
     int64_t when_ns = tick->when_ns;
 
-    if (replay->analysis)
+    if (is_foreign(replay)) {
+        point = wm_recording_timepoint(replay->recording);
+    } else {
         wm_analysis_tick(replay->analysis, tick);
-    if (replay->timepoints)
-        has_point = wm_timepoints_take(replay->timepoints, tick, &point);
+        if (replay->analysis->has_point)
+            point = &replay->analysis->point;
+    }
     if (!replay->regions)
         return WM_OK;
     if (replay->is_of_files)
-        when_ns = wm_timepoints_unix_ns(replay->timepoints, when_ns);
+        when_ns = unix_ns(replay, when_ns);
     else if (replay->seen_ticks.count == 0)
         wm_regions_begin(replay->regions, when_ns);
-    if (has_point || !replay->is_of_files)
+    if (point || !replay->is_of_files)
         note_time(&replay->seen_ticks, when_ns, when_ns);
-    if (has_point && replay->owns_regions) {
-        point.when_ns = when_ns;
-        wm_regions_tick(replay->regions, NULL, &point);
+    if (point && replay->owns_regions) {
+        struct wm_timepoint told = *point;
+        told.when_ns = when_ns;
+        wm_regions_tick(replay->regions, NULL, &told);
     }
     return replay_until(replay, when_ns, err);
 }
@@ -150,47 +173,6 @@ static int end_regions(struct replay *replay, struct wm_error *err)
         replay->seen_ticks.count > 0)
         wm_regions_end(replay->regions, replay->seen_ticks.last_ns);
     return replay_until(replay, INT64_MAX, err);
-}
-
-/* WM_OK, WM_TIMEPOINTS_ANEW, or what failed. */
-static int replay_once(struct replay *replay, struct wm_error *err)
-{
-    struct wm_tick tick;
-
-    int status = open_calls(replay, err);
-    if (status == WM_OK)
-        status = open_regions(replay, err);
-    if (status == WM_OK && replay->edges)
-        status = read_next(replay, err);
-    while (status == WM_OK &&
-           (status = wm_recording_next(replay->recording, &tick, err)) == 1)
-        status = take_tick(replay, &tick, err);
-    return status == WM_OK ? end_regions(replay, err) : status;
-}
-
-/* All but the recording, and what it is to become. */
-static void forget(struct replay *replay)
-{
-    if (replay->owns_regions)
-        wm_regions_free(replay->regions);
-    wm_edges_free(replay->edges);
-    wm_calls_close(replay->calls);
-    *replay = (struct replay) { .recording = replay->recording,
-                                .input = replay->input,
-                                .analysis = replay->analysis,
-                                .timepoints = replay->timepoints };
-}
-
-static int replay_all(struct replay *replay, struct wm_error *err)
-{
-    int status = replay_once(replay, err);
-
-    if (status == WM_TIMEPOINTS_ANEW) {
-        forget(replay);
-        status = replay_once(replay, err);
-        assert(status != WM_TIMEPOINTS_ANEW);
-    }
-    return status;
 }
 
 static int new_analysis(struct wm_recording *recording, struct wm_analysis **ret_analysis,
@@ -207,40 +189,44 @@ static int new_analysis(struct wm_recording *recording, struct wm_analysis **ret
     return status;
 }
 
-/* What its reader has to say of a recording, behind all that the report says. */
-static int remark_report(const struct wm_recording *recording, struct wm_report *report,
-                         struct wm_error *err)
+/* WM_OK, WM_TIMEPOINTS_ANEW, or what failed. */
+static int replay_once(struct replay *replay, struct wm_error *err)
 {
-    struct wm_report_builder builder = { .report = report };
-    const char *text;
+    struct wm_tick tick;
 
-    for (size_t i = 0; (text = wm_recording_remark(recording, i)) != NULL; i++)
-        wm_build_remark(&builder, "%s", text);
-    return builder.failed ? wm_fail_memory(err, "report") : WM_OK;
+    int status = new_analysis(replay->recording, &replay->analysis, err);
+    if (status == WM_OK)
+        status = open_calls(replay, err);
+    if (status == WM_OK)
+        status = open_regions(replay, err);
+    if (status == WM_OK && replay->edges)
+        status = read_next(replay, err);
+    while (status == WM_OK &&
+           (status = wm_recording_next(replay->recording, &tick, err)) == 1)
+        status = take_tick(replay, &tick, err);
+    return status == WM_OK ? end_regions(replay, err) : status;
 }
 
-int wm_report_from_recording(struct wm_recording *recording, struct wm_report **ret_report,
-                             struct wm_error *err)
+/* All but what was opened before. */
+static void forget(struct replay *replay)
 {
-    struct replay replay = { .recording = recording };
-    struct wm_report *report = NULL;
+    if (replay->owns_regions)
+        wm_regions_free(replay->regions);
+    wm_analysis_free(replay->analysis);
+    wm_edges_free(replay->edges);
+    wm_calls_close(replay->calls);
+    *replay = (struct replay) { .recording = replay->recording, .input = replay->input };
+}
 
-    if (!wm_recording_at_start(recording))
-        return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
-    int status = new_analysis(recording, &replay.analysis, err);
-    if (status == WM_OK)
-        status = replay_all(&replay, err);
-    if (status == WM_OK)
-        status = wm_analysis_report(replay.analysis, wm_recording_result(recording),
-                                    &report, err);
-    if (status == WM_OK)
-        status = remark_report(recording, report, err);
-    if (status == WM_OK)
-        *ret_report = report;
-    else
-        wm_report_free(report);
-    forget(&replay);
-    wm_analysis_free(replay.analysis);
+static int replay_all(struct replay *replay, struct wm_error *err)
+{
+    int status = replay_once(replay, err);
+
+    if (status == WM_TIMEPOINTS_ANEW) {
+        forget(replay);
+        status = replay_once(replay, err);
+        assert(status != WM_TIMEPOINTS_ANEW);
+    }
     return status;
 }
 
@@ -257,70 +243,100 @@ static bool are_of_another(const struct replay *replay)
            calls->first_ns > ticks->last_ns + interval_ns;
 }
 
-static int remark(const struct replay *replay, struct wm_remarks *remarks)
+/* What there is to say of the files, behind all that the report says. */
+static int remark_files(const struct replay *replay, struct wm_report *report,
+                        struct wm_error *err)
 {
+    struct wm_report_builder builder = { .report = report };
     const char *text;
-    int status = WM_OK;
 
-    for (size_t i = 0;
-         status == WM_OK && (text = wm_recording_remark(replay->recording, i)) != NULL; i++)
-        status = wm_remarks_add(remarks, "%s", text);
-    for (size_t i = 0; status == WM_OK && replay->calls &&
+    report->file_remarks = report->remark_count;
+    for (size_t i = 0; (text = wm_recording_remark(replay->recording, i)) != NULL; i++)
+        wm_build_remark(&builder, "%s", text);
+    for (size_t i = 0; replay->input && replay->calls &&
                        (text = wm_calls_remark(replay->calls, i)) != NULL;
          i++)
-        status = wm_remarks_add(remarks, "%s", text);
-    if (status == WM_OK && replay->is_of_files && are_of_another(replay))
-        status = wm_remarks_add(
-            remarks,
+        wm_build_remark(&builder, "%s", text);
+    if (replay->is_of_files && are_of_another(replay))
+        wm_build_remark(
+            &builder,
             "%s: no call of a block was open between its first timepoint and its last: the "
             "calls seem to be those of another session",
             wm_text_path(replay->input->tracking));
+    return builder.failed ? wm_fail_memory(err, "report") : WM_OK;
+}
+
+/* Those of which no call is known are no blocks. */
+static void keep_called(struct wm_region_report *regions)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < regions->name_count; i++) {
+        struct wm_region_usage *usage = &regions->names[i];
+        if (usage->calls + usage->unfinished > 0)
+            regions->names[kept++] = *usage;
+        else
+            free(usage->name);
+    }
+    regions->name_count = kept;
+}
+
+/* What the report has beside that of the recording alone. */
+static int add_files(const struct replay *replay, struct wm_report *report,
+                     struct wm_error *err)
+{
+    struct wm_region_report *regions = &report->regions;
+
+    report->is_foreign = is_foreign(replay);
+    if (report->is_foreign)
+        report->usage.machine = *wm_recording_static_data(replay->recording);
+    report->usage.stray = replay->calls ? wm_calls_stray(replay->calls) : 0;
+    wm_build_overall(replay->regions, &report->usage);
+    if (replay->owns_regions &&
+        wm_regions_usages(replay->regions, &regions->names, &regions->name_count) < 0)
+        return wm_fail_memory(err, "report");
+    keep_called(regions);
+    wm_region_usages_sort(regions->names, regions->name_count);
+    return WM_OK;
+}
+
+/* Releases all of it. */
+static int read_report(struct replay *replay, struct wm_report **ret_report,
+                       struct wm_error *err)
+{
+    struct wm_report *report = NULL;
+
+    int status = replay_all(replay, err);
+    if (status == WM_OK)
+        status = wm_analysis_report(replay->analysis,
+                                    wm_recording_result(replay->recording), &report, err);
+    if (status == WM_OK && replay->input)
+        status = add_files(replay, report, err);
+    if (status == WM_OK)
+        status = remark_files(replay, report, err);
+    if (status == WM_OK)
+        *ret_report = report;
+    else
+        wm_report_free(report);
+    forget(replay);
     return status;
 }
 
-/* What is told of GPUs is as real as the least real of them. */
-static enum wm_origin gpu_origin_of(const struct wm_recording *recording)
+int wm_report_from_recording(struct wm_recording *recording, struct wm_report **ret_report,
+                             struct wm_error *err)
 {
-    enum wm_origin origin = WM_MEASURED;
-    size_t count;
+    struct replay replay = { .recording = recording };
 
-    const struct wm_channel *channels = wm_recording_channels(recording, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (channels[i].device_kind == WM_DEVICE_GPU && channels[i].origin > origin)
-            origin = channels[i].origin;
-    }
-    return origin;
-}
-
-/* Where the regions are the recording's own, `report` knows what they cost. */
-static int make_blocks(const struct replay *replay, struct wm_report *report,
-                       struct wm_block_analysis **ret_blocks, struct wm_error *err)
-{
-    uint64_t stray = replay->calls ? wm_calls_stray(replay->calls) : 0;
-    struct wm_block_analysis *blocks;
-
-    int status = wm_block_analysis_of(
-        replay->regions, wm_timepoints_static(replay->timepoints), stray,
-        replay->owns_regions ? NULL : &report->regions, &blocks, err);
-    if (status < 0) {
-        wm_report_free(report);
-        return status;
-    }
-    blocks->report = report;
-    *ret_blocks = blocks;
-    if (remark(replay, &blocks->remarks) < 0)
-        return wm_fail_memory(err, "analysis");
-    struct wm_known gpus = blocks->static_data.expected_gpus;
-    if ((!gpus.known || gpus.number > 0) && !wm_recording_static_data(replay->recording))
-        blocks->gpu_origin = gpu_origin_of(replay->recording);
-    return WM_OK;
+    if (!wm_recording_at_start(recording))
+        return wm_fail(err, WM_EINVAL, "the recording does not stand at its start");
+    return read_report(&replay, ret_report, err);
 }
 
 /* A result of a thousand blocks takes 2 MB. */
 #define MOST_JSON ((size_t)1 << 30)
 
-static int read_json(const struct wm_analysis_input *input,
-                     struct wm_block_analysis **ret_analysis, struct wm_error *err)
+static int read_json(const struct wm_analysis_input *input, struct wm_report **ret_report,
+                     struct wm_error *err)
 {
     size_t length;
     char *text;
@@ -332,45 +348,21 @@ static int read_json(const struct wm_analysis_input *input,
     int status = wm_file_slurp(input->tracking, MOST_JSON, &text, &length, err);
     if (status < 0)
         return status;
-    status = wm_block_analysis_parse(text, length, input->tracking, ret_analysis, err);
+    status = wm_report_parse(text, length, input->tracking, ret_report, err);
     free(text);
     return status;
 }
 
-int wm_block_analysis_read(const struct wm_analysis_input *input, bool with_report,
-                           struct wm_block_analysis **ret_analysis, struct wm_error *err)
+int wm_report_from_files(const struct wm_analysis_input *input,
+                         struct wm_report **ret_report, struct wm_error *err)
 {
     struct replay replay = { .input = input };
-    struct wm_block_analysis *blocks = NULL;
-    struct wm_report *report = NULL;
 
     int status = wm_recording_open_any(input->tracking, input->run, &replay.recording, err);
-    if (status == WM_EFORMAT && wm_block_analysis_is_json(input->tracking))
-        return read_json(input, ret_analysis, err);
+    if (status == WM_EFORMAT && wm_report_is_json(input->tracking))
+        return read_json(input, ret_report, err);
     if (status == WM_OK)
-        status = wm_timepoints_of_recording(replay.recording, &replay.timepoints, err);
-    if (status == WM_OK && with_report && !wm_recording_static_data(replay.recording))
-        status = new_analysis(replay.recording, &replay.analysis, err);
-    if (status == WM_OK)
-        status = replay_all(&replay, err);
-    if (status == WM_OK && replay.analysis)
-        status = wm_analysis_report(replay.analysis, wm_recording_result(replay.recording),
-                                    &report, err);
-    if (status == WM_OK)
-        status = make_blocks(&replay, report, &blocks, err);
-    forget(&replay);
-    wm_analysis_free(replay.analysis);
-    wm_timepoints_close(replay.timepoints);
+        status = read_report(&replay, ret_report, err);
     wm_recording_close(replay.recording);
-    if (status < 0)
-        wm_block_analysis_free(blocks);
-    else
-        *ret_analysis = blocks;
     return status;
-}
-
-int wm_block_analysis_new(const struct wm_analysis_input *input,
-                          struct wm_block_analysis **ret_analysis, struct wm_error *err)
-{
-    return wm_block_analysis_read(input, false, ret_analysis, err);
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct wm_value wm_value_known(double number)
 {
@@ -56,6 +57,19 @@ void wm_region_usages_free(struct wm_region_usage *usages, size_t count)
     free(usages);
 }
 
+static int by_name(const void *one, const void *other)
+{
+    const struct wm_region_usage *a = one, *b = other;
+
+    return strcmp(a->name, b->name);
+}
+
+void wm_region_usages_sort(struct wm_region_usage *usages, size_t count)
+{
+    if (count > 1)
+        qsort(usages, count, sizeof(*usages), by_name);
+}
+
 void wm_report_free(struct wm_report *report)
 {
     if (!report)
@@ -82,4 +96,23 @@ void wm_report_free(struct wm_report *report)
     wm_run_release(&report->run);
     wm_result_release(&report->result);
     free(report);
+}
+
+const char wm_report_no_gpu[] = "no GPU was measured";
+
+bool wm_report_lacks(const struct wm_report *report, size_t measurement)
+{
+    struct wm_known gpus = report->usage.machine.expected_gpus;
+    struct wm_known most = report->usage.overall[measurement].of[WM_BLOCK_MAX];
+
+    return gpus.known && gpus.number == 0 &&
+           wm_measurement_is_gpu((enum wm_measurement)measurement) &&
+           !(most.known && most.number > 0);
+}
+
+enum wm_origin wm_report_usage_origin(const struct wm_report *report, size_t measurement)
+{
+    return wm_measurement_is_gpu((enum wm_measurement)measurement)
+               ? report->usage.gpu_origin
+               : WM_MEASURED;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "analyze/region/analyze_blocks.h"
+#include "record/calls/record_timepoint.h"
 #include "record/run/record_run.h"
 #include "wattmeter/report.h"
 
@@ -179,6 +180,9 @@ struct wm_region_usage {
 /* Accepts NULL. */
 void wm_region_usages_free(struct wm_region_usage *usages, size_t count);
 
+/* Puts them in the order of their names. */
+void wm_region_usages_sort(struct wm_region_usage *usages, size_t count);
+
 struct wm_region_report {
     struct wm_region_usage *names; /* in the order in which they were first seen */
     size_t name_count;
@@ -186,6 +190,17 @@ struct wm_region_report {
     size_t path_count;
     struct wm_region_spending rest; /* of no region */
     size_t threads, processes;
+};
+
+/* The run as gpu_tracker's analysis has it, beside its regions: their memory, too, is in
+ * the units of `machine`. */
+struct wm_usage_report {
+    struct wm_static_data machine;
+    enum wm_origin gpu_origin; /* measured: all GPUs were; so it is in gpu_tracker's */
+    bool lacks_counts;         /* gpu_tracker's JSON does not have the next two: 0 */
+    uint64_t timepoints;
+    uint64_t stray;                                        /* stops without a start */
+    struct wm_block_figures overall[WM_MEASUREMENT_COUNT]; /* of all timepoints */
 };
 
 struct wm_report {
@@ -229,11 +244,15 @@ struct wm_report {
     struct wm_spread power;      /* W, of the same; the most */
     double power_max_s;          /* over that time at least; 0: over all of it */
     struct wm_region_report regions;
+    struct wm_usage_report usage; /* of a report that wm_report_from_files() made */
+    bool is_foreign; /* of gpu_tracker's files: the usage is all that is known, and the
+                      * calls, times and usage of regions */
     struct wm_value *process_energies; /* J of the CPUs, of each of result.processes */
 
     char **remarks; /* what a reader has to know: short windows, gaps, losses */
     size_t remark_count;
-    char **facts; /* how figures were obtained, where that is unusual */
+    size_t file_remarks; /* the first of them that is on a file, as are those after it */
+    char **facts;        /* how figures were obtained, where that is unusual */
     size_t fact_count;
     const char **energy_notes; /* those of the remarks and facts that are of energy */
     size_t energy_note_count;
@@ -241,5 +260,21 @@ struct wm_report {
     char **texts; /* texts that the `why` of the values point to */
     size_t text_count;
 };
+
+/* Whether a measurement is of GPUs, and none was measured: gpu_tracker's layouts have 0
+ * then, which stands in the figures, and ours nothing. */
+bool wm_report_lacks(const struct wm_report *report, size_t measurement);
+extern const char wm_report_no_gpu[];
+
+/* Where the values of a measurement come from. */
+enum wm_origin wm_report_usage_origin(const struct wm_report *report, size_t measurement);
+
+/* Reads gpu_tracker's JSON of an analysis, in which NaN may stand. WM_EFORMAT says what is
+ * missing; `name` is what it calls the file. */
+int wm_report_parse(const char *text, size_t length, const char *name,
+                    struct wm_report **ret_report, struct wm_error *err);
+
+/* Whether the file begins with a brace, a byte order mark and blanks aside. */
+bool wm_report_is_json(const char *path);
 
 #endif

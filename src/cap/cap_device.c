@@ -10,7 +10,6 @@
 
 #include "base/base_clock.h"
 #include "cap/cap_journal.h"
-#include "cap/cap_package.h"
 #include "source/gpu/source_gpu_ops.h"
 #include "source/source_config.h"
 

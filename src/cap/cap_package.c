@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cap_package.c - finding, reading and setting the power limits of CPU packages. */
-#include "cap/cap_package.h"
+#include "cap/cap_device.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,6 +3,7 @@
 #include "view/view.h"
 
 #include "base/base_error.h"
+#include "wattmeter/analysis.h"
 
 /* More digits than this are noise of binary fractions: 0.1 for
  * 0.10000000000000001. */
@@ -37,11 +38,10 @@ static int report_text(const struct wm_report *report, const struct wm_units *un
     return WM_OK;
 }
 
-static int analysis_text(const struct wm_block_analysis *results, FILE *out,
-                         struct wm_error *err)
+static int blocks_text(const struct wm_report *report, FILE *out, struct wm_error *err)
 {
     (void)err;
-    wm_view_blocks_text(results, out);
+    wm_view_blocks_text(report, out);
     return WM_OK;
 }
 
@@ -54,9 +54,8 @@ static int comparison_text(const struct wm_comparison *comparison, int verbosity
 }
 
 static const struct wm_print_format print_text = {
-    .name = "text",
     .report = report_text,
-    .analysis = analysis_text,
+    .blocks = blocks_text,
     .comparison = comparison_text,
 };
 
@@ -66,10 +65,9 @@ static int report_json(const struct wm_report *report, const struct wm_units *un
     return wm_view_dump(wm_view_json(report, units), JSON_INDENT(2), out, err);
 }
 
-static int analysis_json(const struct wm_block_analysis *results, FILE *out,
-                         struct wm_error *err)
+static int blocks_json(const struct wm_report *report, FILE *out, struct wm_error *err)
 {
-    return wm_view_dump(wm_block_analysis_json(results, true), JSON_INDENT(2), out, err);
+    return wm_view_dump(wm_view_blocks_json(report), JSON_INDENT(2), out, err);
 }
 
 static int comparison_json(const struct wm_comparison *comparison, int verbosity, FILE *out,
@@ -80,36 +78,23 @@ static int comparison_json(const struct wm_comparison *comparison, int verbosity
 }
 
 static const struct wm_print_format print_json = {
-    .name = "json",
     .report = report_json,
-    .analysis = analysis_json,
+    .blocks = blocks_json,
     .comparison = comparison_json,
 };
 
 /* Other people's forms, in src/compat. */
 extern const struct wm_print_format wm_gpu_tracker_print;
-extern const struct wm_print_format wm_gpu_tracker_print_api;
+extern const struct wm_print_format wm_gpu_tracker_print_cli;
 extern const struct wm_print_format wm_gpu_tracker_print_json;
 
 /* Every form there is, by what callers call it. */
-static const struct wm_print_format *const report_formats[] = {
+static const struct wm_print_format *const formats[] = {
     [WM_REPORT_TEXT] = &print_text,
     [WM_REPORT_JSON] = &print_json,
     [WM_REPORT_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print,
     [WM_REPORT_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
-};
-static const struct wm_print_format *const analysis_formats[] = {
-    [WM_ANALYSIS_TEXT] = &print_text,
-    [WM_ANALYSIS_JSON] = &print_json,
-    [WM_ANALYSIS_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print,
-    [WM_ANALYSIS_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
-};
-static const struct wm_print_format *const comparison_formats[] = {
-    [WM_COMPARISON_TEXT] = &print_text,
-    [WM_COMPARISON_JSON] = &print_json,
-    [WM_COMPARISON_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print_api,
-    [WM_COMPARISON_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
-    [WM_COMPARISON_GPU_TRACKER_CLI] = &wm_gpu_tracker_print,
+    [WM_REPORT_GPU_TRACKER_CLI] = &wm_gpu_tracker_print_cli,
 };
 
 static int no_format(struct wm_error *err)
@@ -129,20 +114,24 @@ int wm_report_print(const struct wm_report *report, enum wm_report_format format
 {
     struct wm_units units;
 
-    if ((size_t)format >= COUNT(report_formats))
+    if ((size_t)format >= COUNT(formats))
         return no_format(err);
+    if (report->is_foreign)
+        return wm_fail(err, WM_EINVAL,
+                       "gpu_tracker's files have no report to print, but blocks: analyze "
+                       "prints them");
     int status = wm_units_of_style(style, &units, err);
     if (status == WM_OK)
-        status = report_formats[format]->report(report, &units, out, err);
+        status = formats[format]->report(report, &units, out, err);
     return status == WM_OK ? wm_view_flush(out, "the report", err) : status;
 }
 
-int wm_block_analysis_print(const struct wm_block_analysis *analysis,
-                            enum wm_analysis_format format, FILE *out, struct wm_error *err)
+int wm_report_print_blocks(const struct wm_report *report, enum wm_report_format format,
+                           FILE *out, struct wm_error *err)
 {
-    if ((size_t)format >= COUNT(analysis_formats))
+    if ((size_t)format >= COUNT(formats))
         return no_format(err);
-    int status = analysis_formats[format]->analysis(analysis, out, err);
+    int status = formats[format]->blocks(report, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 
@@ -151,9 +140,9 @@ int wm_comparison_print(const struct wm_comparison *comparison, int verbosity, F
 {
     if (!wm_comparison_compare(comparison))
         return wm_fail(err, WM_EINVAL, "comparison: it has not been run");
-    if ((size_t)wm_comparison_format(comparison) >= COUNT(comparison_formats))
+    enum wm_report_format format = wm_comparison_format(comparison);
+    if ((size_t)format >= COUNT(formats))
         return no_format(err);
-    int status = comparison_formats[wm_comparison_format(comparison)]->comparison(
-        comparison, verbosity, out, err);
+    int status = formats[format]->comparison(comparison, verbosity, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

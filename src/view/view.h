@@ -10,18 +10,15 @@
 #include "analyze/analyze_report.h"
 #include "analyze/compare/analyze_compare.h"
 #include "analyze/experiment/analyze_experiment.h"
-#include "analyze/region/analyze_block_analysis.h"
 #include "view/text/view_units.h"
 #include "wattmeter/doctor.h"
 
-/* A form in which things are printed; NULL for what it does not print. Whether `out` took
+/* A form in which things are printed. Whether `out` took
  * it all is looked at afterwards: these say what else went wrong. */
 struct wm_print_format {
-    const char *name; /* "text", "gpu-tracker" */
     int (*report)(const struct wm_report *report, const struct wm_units *units, FILE *out,
                   struct wm_error *err);
-    int (*analysis)(const struct wm_block_analysis *results, FILE *out,
-                    struct wm_error *err);
+    int (*blocks)(const struct wm_report *report, FILE *out, struct wm_error *err);
     int (*comparison)(const struct wm_comparison *comparison, int verbosity, FILE *out,
                       struct wm_error *err);
 };
@@ -39,11 +36,14 @@ json_t *wm_view_json(const struct wm_report *report, const struct wm_units *unit
 /* What gpu_tracker's reports have of it, and the CPU time. NULL when out of memory. */
 json_t *wm_view_json_usage(const struct wm_report *report, const struct wm_units *units);
 
+/* The blocks of a report as a JSON object, the caller's; NULL when out of memory. */
+json_t *wm_view_blocks_json(const struct wm_report *report);
+
 /* The report for people. */
 void wm_view_text(const struct wm_report *report, const struct wm_units *units, FILE *out);
 
-/* An analysis of blocks for people. */
-void wm_view_blocks_text(const struct wm_block_analysis *results, FILE *out);
+/* The blocks of a report for people. */
+void wm_view_blocks_text(const struct wm_report *report, FILE *out);
 
 /* A comparison for people, of which WM_ENOMEM is the only failure, and as JSON, the
  * caller's; NULL when out of memory. */

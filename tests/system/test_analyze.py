@@ -217,6 +217,24 @@ def analyze(*arguments):
     return done.stdout
 
 
+def blocks_of(ours):
+    return ours.get("regions", {}).get("by_name", [])
+
+
+def same_of_ours(ours, wanted):
+    """What gpu_tracker's structure has, in ours: without what is not known."""
+    def known(usage):
+        return {name: figures for name, figures in usage.items() if figures["mean"] is not None}
+
+    same(ours["usage"], known(wanted["overall"]))
+    same(ours["static_data"], wanted["static_data"])
+    same(blocks_of(ours), [
+        {"name": block["name"], "timepoints": block["num_timepoints"],
+         "calls": block["num_calls"], "calls_with_timepoints": block["num_non_empty_calls"],
+         "time": block["compute_time"], "usage": known(block["resource_usage"])}
+        for block in wanted["code_block_results"]])
+
+
 def regions(*files):
     return [word for file in files for word in ("--regions", file)]
 
@@ -253,7 +271,7 @@ def many_names(folder):
     tracking = write_tracking(folder / "t.csv", made_timepoints(10))
     calls = {f"step-{index}": [(1, START + index, START + index + 0.5)] for index in range(16389)}
     found = json.loads(analyze(tracking, "--regions", write_marks(folder / "m.csv", marks_of(calls)), "--json"))
-    blocks = {block["name"]: block["num_calls"] for block in found["code_block_results"]}
+    blocks = {block["name"]: block["calls"] for block in blocks_of(found)}
     assert len(blocks) == 16385 and blocks["(further regions)"] == 5 and sum(blocks.values()) == 16389
 
 
@@ -261,16 +279,16 @@ def many_names(folder):
 def as_json(folder):
     timepoints, blocks, wanted = session(folder)
     ours = json.loads(analyze(timepoints, "--regions", blocks, "--json"))
-    same(ours, wanted)
-    assert ours["num_timepoints"] == 300 and ours["num_stray_stops"] == 0
-    nothing = next(block for block in ours["code_block_results"] if block["name"] == "nothing")
-    index = ours["code_block_results"].index(nothing)
-    assert ours["why"][f"code_block_results.{index}.resource_usage"]
-    for block in ours["code_block_results"]:
-        counted = sum(bucket["calls"] for bucket in block["compute_time"]["histogram"])
-        assert counted == block["num_calls"]
-        assert block["compute_time"]["unit"] == "seconds"
-        assert block["num_unfinished_calls"] == 0
+    same_of_ours(ours, wanted)
+    assert ours["timepoints"] == 300 and ours["stray"] == 0
+    nothing = next(block for block in blocks_of(ours) if block["name"] == "nothing")
+    index = blocks_of(ours).index(nothing)
+    assert nothing["usage"] == {} and nothing["timepoints"] == 0
+    assert "times" in ours["why"][f"regions.by_name.{index}.inclusive.energy.total"]
+    for block in blocks_of(ours):
+        counted = sum(bucket["calls"] for bucket in block["histogram"])
+        assert counted == block["calls"]
+        assert block["unfinished"] == 0
     assert json.loads(analyze(timepoints, "--regions", blocks, "--format", "json")) == ours
 
     text = analyze(timepoints, "--regions", blocks, "--format", "gpu-tracker-json")
@@ -291,10 +309,10 @@ def open_time(folder):
     marks = write_marks(folder / "m.csv", [
         (1, "a", 0, START), (2, "a", 0, START + 1), (1, "a", 1, START + 2),
         (2, "a", 1, START + 4), (1, "a", 0, START + 5), (1, "a", 1, START + 5.5)])
-    block = json.loads(analyze(tracking, "--regions", marks, "--json"))["code_block_results"][0]
-    assert block["num_calls"] == 3
-    same(block["compute_time"]["inclusive"], 4.5)
-    same(block["compute_time"]["total"], 5.5)
+    [block] = blocks_of(json.loads(analyze(tracking, "--regions", marks, "--json")))
+    assert block["calls"] == 3
+    same(block["inclusive"]["time"], 4.5)
+    same(block["time"]["total"], 5.5)
 
 
 @case("several files are read as one, and combine makes one of them")
@@ -332,7 +350,7 @@ def hostile_names(folder):
     for suffix in (".csv", ".sqlite"):
         tracking = write_tracking(folder / f"t{suffix}", timepoints)
         marks = write_marks(folder / f"m{suffix}", marks_of(calls))
-        same(json.loads(analyze(tracking, "--regions", marks, "--json")), wanted)
+        same_of_ours(json.loads(analyze(tracking, "--regions", marks, "--json")), wanted)
         text = analyze(tracking, "--regions", marks, "--format", "gpu-tracker")
         assert text == text_of(wanted) + "\n"
         assert "\x1b" not in analyze(tracking, "--regions", marks)
@@ -352,22 +370,24 @@ def broken_calls(folder):
         for suffix in (".csv", ".sqlite"):
             path = write_marks(folder / f"m{len(rows)}{unfinished_a}{strays}{suffix}", rows)
             got = json.loads(analyze(tracking, "--regions", path, "--json"))
-            same(got["code_block_results"][:2], wanted["code_block_results"])
-            assert got["code_block_results"][0]["num_unfinished_calls"] == unfinished_a
-            assert got["num_stray_stops"] == strays
+            first, second, *more = blocks_of(got)
+            same_of_ours(got | {"regions": {"by_name": [first, second]}}, wanted)
+            assert first["unfinished"] == unfinished_a
+            assert got["stray"] == strays
             assert analyze(tracking, "--regions", path)
             assert analyze(tracking, "--regions", path, "--format", "gpu-tracker")
-    lonely = got["code_block_results"][2]
-    assert lonely["num_calls"] == 0 and lonely["num_unfinished_calls"] == 1
-    assert lonely["num_timepoints"] == 0 and lonely["compute_time"]["mean"] is None
+    [lonely] = more
+    assert lonely["calls"] == 0 and lonely["unfinished"] == 1
+    assert lonely["timepoints"] == 0 and lonely["time"]["mean"] is None
 
     # Calls of one name in one process nest: the inner one is the one that ends first.
     twice = write_marks(folder / "twice.csv", [
         (1, "a", 0, START), (1, "a", 0, START + 1), (1, "a", 1, START + 2),
         (1, "a", 1, START + 5)])
-    block = json.loads(analyze(tracking, "--regions", twice, "--json"))["code_block_results"][0]
-    assert block["num_calls"] == 2
-    same(block["compute_time"], {"min": 1.0, "max": 5.0, "total": 6.0, "inclusive": 5.0})
+    [block] = blocks_of(json.loads(analyze(tracking, "--regions", twice, "--json")))
+    assert block["calls"] == 2
+    same(block["time"], {"min": 1.0, "max": 5.0, "total": 6.0})
+    same(block["inclusive"]["time"], 5.0)
 
 
 @case("a last line without its end is taken, or left out, and never without a word")
@@ -382,28 +402,29 @@ def _(folder):
         return results, results["remarks"]
 
     results, remarks = analyzed("--regions", marks)
-    assert remarks == [] and results["code_block_results"][0]["num_calls"] == 1, results
+    assert remarks == [] and blocks_of(results)[0]["calls"] == 1, results
     whole = tracking.read_bytes(), marks.read_bytes()
     tracking.write_bytes(whole[0][:-2])
     marks.write_bytes(whole[1][:-2])
     results, remarks = analyzed("--regions", marks)
-    assert results["num_timepoints"] == 4, results
-    assert results["code_block_results"][0]["num_unfinished_calls"] == 1, results
+    assert results["timepoints"] == 4, results
+    assert blocks_of(results)[0]["unfinished"] == 1, results
     assert remarks == [f"{tracking}:8: the last line was cut off, and is left out",
                        f"{marks}:3: the last line was cut off, and is left out"], remarks
 
     tracking.write_bytes(whole[0].replace(b"\r", b"")[:-1])
     marks.write_bytes(whole[1].replace(b"\r", b"")[:-1])
     results, remarks = analyzed("--regions", marks)
-    assert results["num_timepoints"] == 5, results
-    assert results["code_block_results"][0]["compute_time"]["total"] == 2.5, results
+    assert results["timepoints"] == 5, results
+    assert blocks_of(results)[0]["time"]["total"] == 2.5, results
     assert [remark.split(":")[1:3] for remark in remarks] == [
         ["8", " the last line has no end"], ["3", " the last line has no end"]], remarks
     done = wattmeter("analyze", tracking, "--regions", marks)
     assert done.stdout.count("\nNote         ") == 2 and done.stderr == "", done
-    done = wattmeter("analyze", tracking, "--regions", marks, "--format", "gpu-tracker")
-    assert done.stderr.count("has no end: it is taken") == 2 and "Note" not in done.stdout, done
-    (folder / "r.json").write_text(json.dumps(results))
+    for form in ("gpu-tracker", "gpu-tracker-json"):
+        done = wattmeter("analyze", tracking, "--regions", marks, "--format", form)
+        assert done.stderr.count("has no end: it is taken") == 2 and "Note" not in done.stdout, done
+    (folder / "r.json").write_text(done.stdout)
     done = wattmeter("compare", f"A={tracking}", f"B={folder}/r.json", "--regions",
                      f"A={marks}", "--json")
     assert json.loads(done.stdout)["remarks"][-2:] == remarks, done
@@ -452,7 +473,7 @@ def our_recordings(folder):
     for name in ("v1.csv", "v1.sqlite"):
         recording = tap.SOURCE / "tests" / "data" / "recordings" / name
         got = json.loads(analyze(recording, "--json"))
-        assert got["num_timepoints"] > 0, name
+        assert got["timepoints"] > 0, name
         assert got["static_data"]["ram_unit"] == "bytes"
         assert analyze(recording).startswith("Timepoints")
     for suffix in (".sqlite", ".csv"):
@@ -461,9 +482,12 @@ def our_recordings(folder):
                          tap.HELPERS / "regions", "nested")
         assert done.returncode == 0, done
         got = json.loads(analyze(recording, "--json"))
-        assert {block["name"]: block["num_calls"] for block in got["code_block_results"]} == {
+        assert {block["name"]: block["calls"] for block in blocks_of(got)} == {
             "inner": 4, "outer": 1}, suffix
-        assert got["num_timepoints"] > 3, suffix
+        assert got["timepoints"] > 3, suffix
+        report = json.loads(wattmeter("report", recording, "--json").stdout)["regions"]
+        assert got["regions"]["by_path"] == report["by_path"], suffix
+        assert blocks_of(got) == sorted(report["by_name"], key=lambda block: block["name"]), suffix
 
 
 @case("regions that were never left are exported beside calls that ended, else left out")
@@ -527,8 +551,8 @@ def _(folder):
         done = wattmeter(*words)
         assert done.returncode == 0, done
     got = json.loads(analyze(recording, "--regions", folder / "all.csv", "--json"))
-    assert [(block["num_calls"], block["num_unfinished_calls"])
-            for block in got["code_block_results"]] == [(depth, 0)], got
+    assert [(block["calls"], block["unfinished"]) for block in blocks_of(got)] == [
+        (depth, 0)], got
 
 
 @case("-o writes a file, and never over what is to be analyzed")

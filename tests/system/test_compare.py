@@ -120,20 +120,19 @@ def mixed(folder):
     first = write_session(folder, "first")
     csv_files = write_session(folder, "csv", "megabytes", larger=1.5)
     sqlite = write_session(folder, "sqlite", "bytes", slower=2.0, suffix=".sqlite")
-    ours, theirs = folder / "ours.json", folder / "theirs.json"
-    for path, form in ((ours, "json"), (theirs, "gpu-tracker-json")):
-        assert wattmeter("analyze", sqlite[0], "--regions", sqlite[1], "--format", form, "-o",
-                         path).returncode == 0
+    theirs = folder / "theirs.json"
+    assert wattmeter("analyze", sqlite[0], "--regions", sqlite[1], "--format",
+                     "gpu-tracker-json", "-o", theirs).returncode == 0
     result = compare_json(*words("first", *first[:2]), *words("csv", *csv_files[:2]),
-                          *words("sqlite", *sqlite[:2]), f"ours={ours}", f"theirs={theirs}")
-    assert result["sessions"] == ["first", "csv", "sqlite", "ours", "theirs"]
+                          *words("sqlite", *sqlite[:2]), f"theirs={theirs}")
+    assert result["sessions"] == ["first", "csv", "sqlite", "theirs"]
     ram = result["overall"]["main_ram"]
     assert ram["unit"] == "gigabytes" and ram["matters"] is True
     near(ram["sessions"]["first"]["value"], 1.002)
     near(ram["sessions"]["csv"]["value"], 1.503)
     near(ram["sessions"]["csv"]["change"], 0.5)
     near(ram["sessions"]["sqlite"]["value"], 1.002)
-    for name in ("csv", "sqlite", "ours", "theirs"):
+    for name in ("csv", "sqlite", "theirs"):
         figure = ram["sessions"][name]
         assert figure["verdict"] == "not_tested" and "6 runs" in figure["why"], figure
     assert result["references"] == {name: "first" for name in result["sessions"][1:]}
@@ -143,7 +142,7 @@ def mixed(folder):
     time = block["figures"]["time"]["sessions"]
     near(time["first"]["value"], statistics.fmean(first[2]))
     near(time["sqlite"]["change"], 1.0, 1e-6)
-    for name in ("sqlite", "ours", "theirs"):
+    for name in ("sqlite", "theirs"):
         near(time[name]["value"], time["sqlite"]["value"])
     assert result["worst"] is None
 
@@ -359,9 +358,9 @@ def origins(folder):
     report = json.loads(wattmeter("report", "--json", paths[1]).stdout)
     for name in MEASUREMENTS:
         is_gpu = "gpu" in name
-        assert (simulated.items() <= gpus["overall"][name].items()) == is_gpu, name
-        assert (none["overall"][name]["mean"] is None) == is_gpu, name
-        assert (none["why"].get(f"overall.{name}") == "no GPU was measured") == is_gpu, name
+        assert (simulated.items() <= gpus["usage"][name].items()) == is_gpu, name
+        assert (none["usage"][name] is None) == is_gpu, name
+        assert (none["why"].get(f"usage.{name}") == "no GPU was measured") == is_gpu, name
     assert none["static_data"]["gpu_ram_system_capacity"] is None
     for line in wattmeter("analyze", paths[0]).stdout.splitlines():
         assert ("SIMULATED" in line) == (" gpu " in line), line
@@ -369,14 +368,17 @@ def origins(folder):
     assert seed["overall"]["main_gpu_ram"] == {"min": 0, "max": 0, "mean": 0, "std": 0}
     assert seed["static_data"]["gpu_ram_system_capacity"] == 0
 
-    # An analysis that was stored tells it, too.
+    result = compare_json(*paths, talk="other numbers of GPUs")
+    used = result["overall"]["system_gpu_ram"]["sessions"]
+    assert simulated.items() <= used[str(paths[0])].items(), used
+    assert used[str(paths[1])]["value"] is None and "origin" not in used[str(paths[1])]
+    # gpu_tracker's JSON of an analysis is read again, and ours is refused.
     stored = folder / "stored.json"
+    stored.write_text(json.dumps(seed))
+    result = compare_json(f"a={stored}", f"b={paths[1]}")
+    assert "system_gpu_ram" not in result["overall"] and "system_ram" in result["overall"], result
     stored.write_text(json.dumps(gpus))
-    for first in (paths[0], stored):
-        result = compare_json(first, paths[1], talk="other numbers of GPUs")
-        used = result["overall"]["system_gpu_ram"]["sessions"]
-        assert simulated.items() <= used[str(first)].items(), used
-        assert used[str(paths[1])]["value"] is None and "origin" not in used[str(paths[1])]
+    compare(stored, paths[1], status=1, talk="not gpu_tracker's JSON of an analysis")
     energy = compare_json(*paths, talk="GPUs")["overall"].get("energy", {}).get("sessions")
     assert simulated.items() <= energy[str(paths[0])].items(), energy
     assert energy[str(paths[1])].get("origin") == report["energy"].get("origin"), energy

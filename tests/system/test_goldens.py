@@ -656,7 +656,7 @@ def check_forms(folder, path):
     figures = {key: functools.reduce(lambda part, step: part[step], place, report) for key, place in FIGURES.items()}
     table = list(csv.DictReader(ask(folder, "report", "--csv", path).splitlines()))
     assert len(table) > 1 or all(is_same(table[0][key], figures[key]) for key in figures), (path, figures, table)
-    assert tap.json.loads(ask(folder, "analyze", "--json", path))["overall"], path
+    assert tap.json.loads(ask(folder, "analyze", "--json", path))["usage"], path
 
 
 @tap.case("recordings of every kind come to the same in every form")

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/region/analyze_edges.h"
+#include "analyze/region/analyze_regions.h"
 #include "record/record_ops.h"
 #include "record/record_read.h"
 #include "test.h"

@@ -23,7 +23,7 @@ static void near(double value, double expected, double tolerance)
 /* Sessions of blocks without any figures. */
 struct made {
     struct wm_region_usage blocks[4][6];
-    struct wm_block_analysis results[4];
+    struct wm_report reports[4];
     struct wm_compare_run runs[4];
     struct wm_compare_session sessions[4];
 };
@@ -36,12 +36,13 @@ static void make_sessions(struct made *made, const char *const *names, size_t co
     *made = (struct made) { 0 };
     for (size_t i = 0; i < count; i++) {
         char *copy = strdup(names[i]), *rest = copy, *name;
-        struct wm_block_analysis *results = &made->results[i];
+        struct wm_report *report = &made->reports[i];
         while ((name = strtok_r(rest, " ", &rest)) != NULL)
-            made->blocks[i][results->count++].name = strdup(name);
+            made->blocks[i][report->regions.name_count++].name = strdup(name);
         free(copy);
-        results->blocks = made->blocks[i];
-        made->runs[i] = (struct wm_compare_run) { .analysis = results, .batch = 1 };
+        report->is_foreign = true;
+        report->regions.names = made->blocks[i];
+        made->runs[i] = (struct wm_compare_run) { .report = report, .batch = 1 };
         made->sessions[i] = (struct wm_compare_session) {
             .name = called[i], .runs = &made->runs[i], .count = 1, .file = i
         };
@@ -50,8 +51,8 @@ static void make_sessions(struct made *made, const char *const *names, size_t co
 
 static void free_sessions(struct made *made)
 {
-    for (size_t i = 0; i < ARRAY_LEN(made->results); i++) {
-        for (size_t b = 0; b < made->results[i].count; b++)
+    for (size_t i = 0; i < ARRAY_LEN(made->reports); i++) {
+        for (size_t b = 0; b < made->reports[i].regions.name_count; b++)
             free(made->blocks[i][b].name);
     }
 }
@@ -304,7 +305,6 @@ enum { REPEATS = 8 };
 struct repeats {
     struct wm_region_usage blocks[2][REPEATS];
     struct wm_report reports[2][REPEATS];
-    struct wm_block_analysis analyses[2][REPEATS];
     struct wm_compare_run runs[2][REPEATS];
     struct wm_compare_session sessions[2];
 };
@@ -327,12 +327,10 @@ static void make_repeats(struct repeats *made)
             *block = (struct wm_region_usage) { .name = "a", .calls = 5, .timepoints = 10 };
             block->time = figures(time / 5);
             for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
-                made->analyses[s][r].overall[m] = block->usage[m] = figures(100);
-            made->analyses[s][r].blocks = block;
-            made->analyses[s][r].count = 1;
-            made->analyses[s][r].report = report;
-            made->runs[s][r] =
-                (struct wm_compare_run) { &made->analyses[s][r], 1, "7", rounds[r] };
+                report->usage.overall[m] = block->usage[m] = figures(100);
+            report->regions.names = block;
+            report->regions.name_count = 1;
+            made->runs[s][r] = (struct wm_compare_run) { report, 1, "7", rounds[r] };
         }
         made->sessions[s] = (struct wm_compare_session) {
             .name = s == 0 ? "A" : "B", .runs = made->runs[s], .count = REPEATS, .file = s
@@ -419,27 +417,28 @@ static void test_units(void **state)
     const struct wm_static_data gigabytes = { .ram_unit = "gigabytes",
                                               .gpu_ram_unit = "megabytes",
                                               .time_unit = "hours" };
-    struct wm_block_analysis results = { .static_data = {
-                                             .ram_unit = "bytes",
-                                             .gpu_ram_unit = "terabytes",
-                                             .time_unit = "seconds",
-                                             .ram_capacity = { true, 67254166528 } } };
+    static struct wm_report report;
+    struct wm_usage_report *usage = &report.usage;
     struct wm_error err;
 
     (void)state;
-    results.overall[WM_MAIN_RAM].of[WM_BLOCK_MEAN].number = 341860352;
-    results.overall[WM_SYSTEM_GPU_RAM].of[WM_BLOCK_MAX].number = 0.000727;
-    results.overall[WM_MAIN_THREADS].of[WM_BLOCK_MAX].number = 15;
-    assert_int_equal(wm_compare_convert(&results, &gigabytes, "x", &err), WM_OK);
-    assert_true(results.overall[WM_MAIN_RAM].of[WM_BLOCK_MEAN].number == 0.341860352);
-    near(results.overall[WM_SYSTEM_GPU_RAM].of[WM_BLOCK_MAX].number, 727, 1e-12);
-    assert_true(results.overall[WM_MAIN_THREADS].of[WM_BLOCK_MAX].number == 15);
-    assert_true(results.static_data.ram_capacity.number == 67.254166528);
-    assert_string_equal(results.static_data.ram_unit, "gigabytes");
-    assert_string_equal(results.static_data.gpu_ram_unit, "megabytes");
+    usage->machine = (struct wm_static_data) { .ram_unit = "bytes",
+                                               .gpu_ram_unit = "terabytes",
+                                               .time_unit = "seconds",
+                                               .ram_capacity = { true, 67254166528 } };
+    usage->overall[WM_MAIN_RAM].of[WM_BLOCK_MEAN].number = 341860352;
+    usage->overall[WM_SYSTEM_GPU_RAM].of[WM_BLOCK_MAX].number = 0.000727;
+    usage->overall[WM_MAIN_THREADS].of[WM_BLOCK_MAX].number = 15;
+    assert_int_equal(wm_compare_convert(&report, &gigabytes, "x", &err), WM_OK);
+    assert_true(usage->overall[WM_MAIN_RAM].of[WM_BLOCK_MEAN].number == 0.341860352);
+    near(usage->overall[WM_SYSTEM_GPU_RAM].of[WM_BLOCK_MAX].number, 727, 1e-12);
+    assert_true(usage->overall[WM_MAIN_THREADS].of[WM_BLOCK_MAX].number == 15);
+    assert_true(usage->machine.ram_capacity.number == 67.254166528);
+    assert_string_equal(usage->machine.ram_unit, "gigabytes");
+    assert_string_equal(usage->machine.gpu_ram_unit, "megabytes");
 
-    snprintf(results.static_data.ram_unit, 16, "gibibytes");
-    assert_int_equal(wm_compare_convert(&results, &gigabytes, "x.json", &err), WM_EFORMAT);
+    snprintf(usage->machine.ram_unit, 16, "gibibytes");
+    assert_int_equal(wm_compare_convert(&report, &gigabytes, "x.json", &err), WM_EFORMAT);
     assert_string_equal(err.text, "x.json: \"gibibytes\" is no unit of memory");
 }
 
@@ -463,11 +462,10 @@ static void test_seed(void **state)
 {
     static const struct {
         const char *statistic, *path;
-        enum wm_comparison_format format;
+        enum wm_report_format format;
     } rows[] = {
-        { "mean", "tests/data/gpu_tracker/compare_mean.txt",
-          WM_COMPARISON_GPU_TRACKER_CLI },
-        { "max", "tests/data/gpu_tracker/compare_max.txt", WM_COMPARISON_GPU_TRACKER_TEXT },
+        { "mean", "tests/data/gpu_tracker/compare_mean.txt", WM_REPORT_GPU_TRACKER_CLI },
+        { "max", "tests/data/gpu_tracker/compare_max.txt", WM_REPORT_GPU_TRACKER_TEXT },
     };
     struct wm_comparison *comparison;
 
@@ -499,7 +497,7 @@ static void test_bad_use(void **state)
     struct wm_error err;
 
     assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
-    assert_int_equal(wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, &err),
+    assert_int_equal(wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, &err),
                      WM_EINVAL);
     assert_int_equal(wm_comparison_print(comparison, 0, stdout, &err), WM_EINVAL);
     assert_null(wm_comparison_remark(comparison, 0));
@@ -536,20 +534,19 @@ static void test_bad_use(void **state)
                      files[i].why);
     }
 
-    assert_int_equal(wm_comparison_run(comparison, "median", WM_COMPARISON_TEXT, &err),
+    assert_int_equal(wm_comparison_run(comparison, "median", WM_REPORT_TEXT, &err),
                      WM_EINVAL);
     assert_int_equal(
-        wm_comparison_run(comparison, "total", WM_COMPARISON_GPU_TRACKER_TEXT, &err),
+        wm_comparison_run(comparison, "total", WM_REPORT_GPU_TRACKER_TEXT, &err),
         WM_EINVAL);
     assert_string_equal(
         err.text, "Invalid summary statistic 'total'. Valid values are min max mean std.");
-    assert_int_equal(wm_comparison_run(comparison, "total", WM_COMPARISON_JSON, &err),
-                     WM_OK);
+    assert_int_equal(wm_comparison_run(comparison, "total", WM_REPORT_JSON, &err), WM_OK);
     wm_comparison_free(comparison);
     wm_comparison_free(NULL);
 }
 
-static int try_all(enum wm_comparison_format format)
+static int try_all(enum wm_report_format format)
 {
     struct wm_comparison *comparison;
     FILE *out;
@@ -574,8 +571,8 @@ static int try_all(enum wm_comparison_format format)
 static void test_out_of_memory(void **state)
 {
     (void)state;
-    for (enum wm_comparison_format format = WM_COMPARISON_TEXT;
-         format <= WM_COMPARISON_GPU_TRACKER_CLI; format++) {
+    for (enum wm_report_format format = WM_REPORT_TEXT; format <= WM_REPORT_GPU_TRACKER_CLI;
+         format++) {
         test_fail_allocation(-1);
         assert_int_equal(try_all(format), WM_OK);
         long made = test_fail_allocation(-1);

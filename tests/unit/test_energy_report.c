@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/energy/analyze_share.h"
+#include "analyze/analyze_state.h"
 #include "session.h"
 
 /* Of a figure that sensors' edges may move a little. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/energy/analyze_series.h"
+#include "analyze/experiment/analyze_experiment.h"
 #include "record/record.h"
 #include "test.h"
 

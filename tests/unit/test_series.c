@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/energy/analyze_series.h"
+#include "analyze/experiment/analyze_experiment.h"
 #include "test.h"
 
 #define S INT64_C(1000000000)

@@ -7,13 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/analyze_report.h"
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "record/calls/record_timepoints.h"
+#include "record/calls/record_timepoint.h"
 #include "record/record_read.h"
 #include "record/sql/record_sql.h"
 #include "test_database.h"
 #include "test_record_fixture.h"
+#include "wattmeter/analysis.h"
 
 #define STATIC                                                                             \
     "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,"         \
@@ -34,41 +36,16 @@
 /* A row: main_ram and the timestamp tell it from others. */
 #define ROW(main_ram, time) #main_ram "," TWENTY "," #time "\n"
 
-/* What the timepoints that were opened last are of. */
-static struct wm_recording *recording;
-
-static void close_timepoints(struct wm_timepoints *timepoints)
-{
-    wm_timepoints_close(timepoints);
-    wm_recording_close(recording);
-    recording = NULL;
-}
-
-/* close_timepoints() is due after a success. */
-static int open_timepoints(const char *path, size_t run,
-                           struct wm_timepoints **ret_timepoints, struct wm_error *err)
-{
-    int status = wm_recording_open_any(path, run, &recording, err);
-
-    if (status == WM_OK)
-        status = wm_timepoints_of_recording(recording, ret_timepoints, err);
-    if (status < 0)
-        close_timepoints(NULL);
-    return status;
-}
-
 /* 1 and a timepoint, 0 past the last, 2 where they come anew, or what failed. */
-static int next_timepoint(struct wm_timepoints *timepoints,
+static int next_timepoint(struct wm_recording *recording,
                           struct wm_timepoint *ret_timepoint, struct wm_error *err)
 {
     struct wm_tick tick;
-    int status;
 
-    while ((status = wm_recording_next(recording, &tick, err)) == 1) {
-        if (!wm_timepoints_take(timepoints, &tick, ret_timepoint))
-            continue;
-        ret_timepoint->when_ns = wm_timepoints_unix_ns(timepoints, tick.when_ns);
-        break;
+    int status = wm_recording_next(recording, &tick, err);
+    if (status == 1) {
+        *ret_timepoint = *wm_recording_timepoint(recording);
+        assert_true(ret_timepoint->when_ns == tick.when_ns);
     }
     return status;
 }
@@ -77,15 +54,15 @@ static int next_timepoint(struct wm_timepoints *timepoints,
 static int rows_of(const char *path, size_t run, char *text, size_t size,
                    struct wm_error *err)
 {
-    struct wm_timepoints *timepoints = NULL;
+    struct wm_recording *recording = NULL;
     struct wm_timepoint timepoint;
     size_t length = 0;
 
     text[0] = '\0';
-    int status = open_timepoints(path, run, &timepoints, err);
+    int status = wm_recording_open_any(path, run, &recording, err);
     if (status < 0)
         return status;
-    while ((status = next_timepoint(timepoints, &timepoint, err)) > 0) {
+    while ((status = next_timepoint(recording, &timepoint, err)) > 0) {
         if (status == 2) {
             length = 0;
             text[0] = '\0';
@@ -102,7 +79,7 @@ static int rows_of(const char *path, size_t run, char *text, size_t size,
                  strtol(strstr(remark, ".csv:") + strlen(".csv:"), NULL, 10),
                  strstr(remark, "is taken") ? "taken" : "left out");
     assert_null(wm_recording_remark(recording, 1));
-    close_timepoints(timepoints);
+    wm_recording_close(recording);
     return status;
 }
 
@@ -212,9 +189,9 @@ static void assert_known(struct wm_known number, double expected)
     assert_true(number.known && number.number == expected);
 }
 
-static void assert_static(const struct wm_timepoints *timepoints)
+static void assert_static(const struct wm_recording *recording)
 {
-    const struct wm_static_data *data = wm_timepoints_static(timepoints);
+    const struct wm_static_data *data = wm_recording_static_data(recording);
 
     assert_string_equal(data->ram_unit, "gigabytes");
     assert_string_equal(data->gpu_ram_unit, "megabytes");
@@ -225,30 +202,28 @@ static void assert_static(const struct wm_timepoints *timepoints)
     assert_known(data->expected_cores, 4);
     assert_known(data->gpus, 2);
     assert_known(data->expected_gpus, 1);
-    assert_non_null(wm_recording_static_data(recording));
 }
 
 static void test_static(void **state)
 {
-    struct wm_timepoints *timepoints = NULL;
+    struct wm_recording *recording = NULL;
     struct wm_error err;
 
     test_write_file(*state, "a.csv", STATIC VALUES);
-    assert_int_equal(open_timepoints(in_dir(state, "a.csv"), 0, &timepoints, &err), 0);
-    assert_static(timepoints);
-    close_timepoints(timepoints);
+    assert_int_equal(wm_recording_open_any(in_dir(state, "a.csv"), 0, &recording, &err), 0);
+    assert_static(recording);
+    wm_recording_close(recording);
 
     /* What is not known, and half a core. */
     test_write_file(*state, "a.csv", STATIC "bytes,bytes,seconds,,,,0.5,,\n");
-    assert_int_equal(open_timepoints(in_dir(state, "a.csv"), 0, &timepoints, &err), 0);
-    const struct wm_static_data *data = wm_timepoints_static(timepoints);
+    assert_int_equal(wm_recording_open_any(in_dir(state, "a.csv"), 0, &recording, &err), 0);
+    const struct wm_static_data *data = wm_recording_static_data(recording);
     assert_false(data->ram_capacity.known || data->gpu_ram_capacity.known);
     assert_false(data->system_cores.known || data->gpus.known);
     assert_known(data->expected_cores, 0);
-    close_timepoints(timepoints);
-    close_timepoints(NULL);
+    wm_recording_close(recording);
 
-    assert_int_equal(open_timepoints(in_dir(state, "a.csv"), 1, &timepoints, &err),
+    assert_int_equal(wm_recording_open_any(in_dir(state, "a.csv"), 1, &recording, &err),
                      WM_EINVAL);
 }
 
@@ -266,7 +241,7 @@ static void test_real(void **state)
     (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct wm_timepoints *timepoints = NULL;
+        struct wm_recording *recording = NULL;
         struct wm_timepoint timepoint = { 0 };
         struct wm_error err;
         char path[256];
@@ -275,9 +250,9 @@ static void test_real(void **state)
 
         snprintf(path, sizeof(path), "%s/%s",
                  test_source_path("tests/data/gpu_tracker/tracking"), cases[i].file);
-        if (open_timepoints(path, WM_LAST_RUN, &timepoints, &err) < 0)
+        if (wm_recording_open_any(path, WM_LAST_RUN, &recording, &err) < 0)
             fail_msg("%s", err.text);
-        for (; next_timepoint(timepoints, &timepoint, &err) > 0; rows++) {
+        for (; next_timepoint(recording, &timepoint, &err) > 0; rows++) {
             for (int m = 0; m < WM_MEASUREMENT_COUNT; m++)
                 sum += timepoint.values[m];
             assert_true(timepoint.values[WM_MAIN_THREADS] == 1);
@@ -287,7 +262,7 @@ static void test_real(void **state)
         }
         assert_int_equal(rows, cases[i].rows);
         assert_true(fabs(sum / (double)rows - cases[i].sum_of_means) < 1e-9);
-        close_timepoints(timepoints);
+        wm_recording_close(recording);
     }
 }
 
@@ -427,17 +402,17 @@ static void test_broken_sqlite(void **state)
 static int read_many(const char *path, size_t *ret_rows, double *ret_sum,
                      struct wm_error *err)
 {
-    struct wm_timepoints *timepoints = NULL;
+    struct wm_recording *recording = NULL;
     struct wm_timepoint timepoint;
     int64_t last_ns = 0;
 
     *ret_rows = 0;
     *ret_sum = 0;
-    int status = open_timepoints(path, WM_LAST_RUN, &timepoints, err);
+    int status = wm_recording_open_any(path, WM_LAST_RUN, &recording, err);
     if (status < 0)
         return status;
-    assert_static(timepoints);
-    while ((status = next_timepoint(timepoints, &timepoint, err)) > 0) {
+    assert_static(recording);
+    while ((status = next_timepoint(recording, &timepoint, err)) > 0) {
         if (status == 2) {
             last_ns = 0;
             *ret_sum = 0;
@@ -449,7 +424,7 @@ static int read_many(const char *path, size_t *ret_rows, double *ret_sum,
         *ret_sum += timepoint.values[WM_MAIN_RAM];
         (*ret_rows)++;
     }
-    close_timepoints(timepoints);
+    wm_recording_close(recording);
     return status;
 }
 
@@ -491,13 +466,13 @@ static void test_many_rows(void **state)
     }
 
     /* Closed in the middle, and where no thread can be had. */
-    struct wm_timepoints *timepoints = NULL;
+    struct wm_recording *recording = NULL;
     struct wm_timepoint timepoint;
     const char *path = in_dir(state, "a.sqlite");
     write_database(path, tables("FLOAT", MANY));
-    assert_int_equal(open_timepoints(path, WM_LAST_RUN, &timepoints, &err), 0);
-    assert_int_equal(next_timepoint(timepoints, &timepoint, &err), 1);
-    close_timepoints(timepoints);
+    assert_int_equal(wm_recording_open_any(path, WM_LAST_RUN, &recording, &err), 0);
+    assert_int_equal(next_timepoint(recording, &timepoint, &err), 1);
+    wm_recording_close(recording);
     test_fail_threads(true);
     int status = read_many(path, &rows, &sum, &err);
     test_fail_threads(false);
@@ -564,13 +539,6 @@ static void test_log(void **state)
     sqlite3_close(db);
 }
 
-static int64_t fixture_unix_ns(size_t n)
-{
-    const struct wm_run *run = fixture_run();
-
-    return 1000000000 + (int64_t)n * 100000000 - run->anchor_ns + run->anchor_unix_ns;
-}
-
 static void write_run(const char *path, enum wm_record_mode mode, size_t ticks)
 {
     struct wm_reading readings[FIXTURE_CHANNELS];
@@ -590,22 +558,52 @@ static void write_run(const char *path, enum wm_record_mode mode, size_t ticks)
     wm_recorder_close(recorder);
 }
 
-/* All formats, through their columns or their ticks, give what the builder gives. */
-static void check_recording(const char *path, size_t run, size_t ticks)
+static int read_report(const char *path, size_t run, struct wm_report **ret_report,
+                       struct wm_error *err)
 {
+    const struct wm_analysis_input input = { .tracking = path, .run = run };
+
+    return wm_report_from_files(&input, ret_report, err);
+}
+
+/* What the builder gives, in any format. */
+static void check_overall(const struct wm_report *report, size_t ticks)
+{
+    struct wm_block_stats expected[WM_MEASUREMENT_COUNT] = { 0 };
     struct wm_reading readings[FIXTURE_CHANNELS];
     struct wm_timepoint_builder *builder = NULL;
-    struct wm_timepoints *timepoints = NULL;
-    struct wm_timepoint timepoint, expected;
-    struct wm_error err;
+    struct wm_timepoint timepoint;
 
     assert_int_equal(wm_timepoint_builder_new(fixture_run(), fixture_channels(),
-                                              FIXTURE_CHANNELS, &builder, &err),
+                                              FIXTURE_CHANNELS, &builder, NULL),
                      WM_OK);
-    if (open_timepoints(path, run, &timepoints, &err) < 0)
+    for (size_t n = 0; n < ticks; n++) {
+        struct wm_tick tick = fixture_tick(n, readings);
+        if (!wm_timepoint_next(builder, &tick, &timepoint))
+            continue;
+        for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
+            if (wm_timepoint_value(&timepoint, m).known)
+                wm_block_stats_add(&expected[m], timepoint.values[m]);
+    }
+    wm_timepoint_builder_free(builder);
+    assert_int_equal(report->usage.timepoints, ticks - 1);
+    for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++) {
+        const struct wm_block_figures figures = wm_block_figures_of(&expected[m]);
+        assert_int_equal(report->usage.overall[m].count, figures.count);
+        for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++)
+            assert_true(report->usage.overall[m].of[f].number == figures.of[f].number);
+    }
+}
+
+static void check_recording(const char *path, size_t run, size_t ticks)
+{
+    struct wm_report *report = NULL;
+    struct wm_error err;
+
+    if (read_report(path, run, &report, &err) < 0)
         fail_msg("%s", err.text);
-    assert_null(wm_recording_static_data(recording));
-    const struct wm_static_data *data = wm_timepoints_static(timepoints);
+    const struct wm_static_data *data = &report->usage.machine;
+    assert_false(report->is_foreign);
     assert_string_equal(data->ram_unit, "bytes");
     assert_string_equal(data->gpu_ram_unit, "bytes");
     assert_string_equal(data->time_unit, "seconds");
@@ -613,28 +611,16 @@ static void check_recording(const char *path, size_t run, size_t ticks)
     assert_known(data->expected_cores, 4);
     assert_known(data->gpus, 2);
     assert_known(data->expected_gpus, 2);
-
-    for (size_t n = 0; n < ticks; n++) {
-        struct wm_tick tick = fixture_tick(n, readings);
-        if (!wm_timepoint_next(builder, &tick, &expected))
-            continue;
-        assert_int_equal(next_timepoint(timepoints, &timepoint, &err), 1);
-        assert_true(llabs(timepoint.when_ns - fixture_unix_ns(n)) < 200);
-        assert_int_equal(timepoint.known, expected.known);
-        for (int m = 0; m < WM_MEASUREMENT_COUNT; m++)
-            assert_true(timepoint.values[m] == expected.values[m]);
-    }
-    assert_int_equal(next_timepoint(timepoints, &timepoint, &err), 0);
     assert_known(data->ram_capacity, 13e9);
     assert_known(data->gpu_ram_capacity, 17e9);
-    close_timepoints(timepoints);
-    wm_timepoint_builder_free(builder);
+    check_overall(report, ticks);
+    wm_report_free(report);
 }
 
 static void test_recordings(void **state)
 {
     const char *csv = in_dir(state, "a.csv"), *sqlite = in_dir(state, "a.sqlite");
-    struct wm_timepoints *timepoints = NULL;
+    struct wm_report *report = NULL;
     struct wm_error err;
 
     write_run(csv, WM_RECORD_NEW, 20);
@@ -642,14 +628,14 @@ static void test_recordings(void **state)
     check_recording(csv, 0, 20);
     write_run(sqlite, WM_RECORD_NEW, 20);
     check_recording(sqlite, WM_LAST_RUN, 20);
-    assert_int_equal(open_timepoints(sqlite, 1, &timepoints, &err), WM_EINVAL);
+    assert_int_equal(read_report(sqlite, 1, &report, &err), WM_EINVAL);
 
     /* Each of several runs by itself, though all of them stand in one table. */
     write_run(sqlite, WM_RECORD_APPEND, 7);
     check_recording(sqlite, 0, 20);
     check_recording(sqlite, 1, 7);
     check_recording(sqlite, WM_LAST_RUN, 7);
-    assert_int_equal(open_timepoints(sqlite, 2, &timepoints, &err), WM_EINVAL);
+    assert_int_equal(read_report(sqlite, 2, &report, &err), WM_EINVAL);
 }
 
 /* Files of the first version of the format. */
@@ -657,22 +643,28 @@ static void test_old_recordings(void **state)
 {
     static const char *const files[] = { "tests/data/recordings/v1.csv",
                                          "tests/data/recordings/v1.sqlite" };
-    static char rows[2][65536];
+    struct wm_report *reports[2];
     struct wm_error err;
     (void)state;
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        if (rows_of(test_source_path(files[i]), 0, rows[i], sizeof(rows[i]), &err) < 0)
+        if (read_report(test_source_path(files[i]), 0, &reports[i], &err) < 0)
             fail_msg("%s", err.text);
     }
-    assert_string_equal(rows[0], rows[1]);
-    assert_true(strlen(rows[0]) > 0);
+    const struct wm_usage_report *csv = &reports[0]->usage, *sqlite = &reports[1]->usage;
+    assert_true(csv->timepoints > 0 && csv->timepoints == sqlite->timepoints);
+    for (size_t m = 0; m < WM_MEASUREMENT_COUNT; m++)
+        for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++)
+            assert_true(csv->overall[m].of[f].number == sqlite->overall[m].of[f].number);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        wm_report_free(reports[i]);
 }
 
 static void test_broken_recording(void **state)
 {
+    struct wm_report *report = NULL;
     struct wm_error err = { 0 };
-    char *text = NULL, rows[256];
+    char *text = NULL;
     size_t length = 0;
 
     write_run(in_dir(state, "a.csv"), WM_RECORD_NEW, 3);
@@ -680,12 +672,13 @@ static void test_broken_recording(void **state)
                      WM_OK);
     test_write_bytes(in_dir(state, "b.csv"), text, length - 5);
     free(text);
-    assert_int_equal(rows_of(in_dir(state, "b.csv"), 0, rows, sizeof(rows), &err), WM_OK);
-    assert_non_null(strstr(rows, "left out"));
+    assert_int_equal(read_report(in_dir(state, "b.csv"), 0, &report, &err), WM_OK);
+    assert_non_null(strstr(wm_report_file_remark(report, 0), "left out"));
+    assert_null(wm_report_file_remark(report, 1));
+    wm_report_free(report);
 
-    assert_int_equal(rows_of(in_dir(state, "none.csv"), 0, rows, sizeof(rows), &err),
-                     WM_ENOENT);
-    assert_int_equal(rows_of(*state, 0, rows, sizeof(rows), &err), WM_EFORMAT);
+    assert_int_equal(read_report(in_dir(state, "none.csv"), 0, &report, &err), WM_ENOENT);
+    assert_int_equal(read_report(*state, 0, &report, &err), WM_EFORMAT);
 }
 
 static void test_memory(void **state)
@@ -699,19 +692,24 @@ static void test_memory(void **state)
     write_run(paths[2], WM_RECORD_NEW, 3);
     write_run(paths[2], WM_RECORD_APPEND, 3);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct wm_report *report = NULL;
         char text[256];
         int status = WM_ENOMEM;
         long nth = 0;
         for (; status == WM_ENOMEM; nth++) {
             struct wm_error err = { 0 };
             test_fail_allocation(nth);
-            status = rows_of(paths[i], WM_LAST_RUN, text, sizeof(text), &err);
+            if (rows[i])
+                status = rows_of(paths[i], WM_LAST_RUN, text, sizeof(text), &err);
+            else
+                status = read_report(paths[i], WM_LAST_RUN, &report, &err);
             test_fail_allocation(-1);
             assert_true(status == 0 || (status == WM_ENOMEM && err.text[0] != '\0'));
         }
         assert_true(nth > 3);
         if (rows[i])
             assert_string_equal(text, rows[i]);
+        wm_report_free(report);
     }
 }
 

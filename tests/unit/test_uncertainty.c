@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "analyze/energy/analyze_uncertainty.h"
-#include "analyze/energy/analyze_unseen.h"
 #include "made_sensor.h"
 #include "record/record_channel.h"
 #include "test.h"

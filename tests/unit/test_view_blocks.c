@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/region/analyze_block_analysis.h"
+#include "analyze/analyze_build.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "test.h"
 #include "view/view.h"
+#include "wattmeter/analysis.h"
 
 enum form { TEXT, JSON, GPU_TRACKER_TEXT, GPU_TRACKER_JSON };
 
-static char *print(const struct wm_block_analysis *results, enum form form)
+static char *print(const struct wm_report *results, enum form form)
 {
     char *text = NULL;
     size_t size;
@@ -27,22 +28,21 @@ static char *print(const struct wm_block_analysis *results, enum form form)
         wm_view_blocks_text(results, out);
     else if (form == JSON)
         assert_int_equal(
-            wm_view_dump(wm_block_analysis_json(results, true), JSON_INDENT(2), out, NULL),
-            WM_OK);
+            wm_view_dump(wm_view_blocks_json(results), JSON_INDENT(2), out, NULL), WM_OK);
     else if (form == GPU_TRACKER_TEXT)
-        assert_int_equal(wm_gpu_tracker_analysis_text(results, out, NULL), WM_OK);
+        assert_int_equal(wm_gpu_tracker_blocks_text(results, out, NULL), WM_OK);
     else
-        assert_int_equal(wm_gpu_tracker_analysis_json(results, out, NULL), WM_OK);
+        assert_int_equal(wm_gpu_tracker_blocks_json(results, out, NULL), WM_OK);
     fclose(out);
     return text;
 }
 
-static struct wm_block_analysis *parse(const char *text)
+static struct wm_report *parse(const char *text)
 {
-    struct wm_block_analysis *results;
+    struct wm_report *results;
     struct wm_error err;
 
-    if (wm_block_analysis_parse(text, strlen(text), "made.json", &results, &err) < 0)
+    if (wm_report_parse(text, strlen(text), "made.json", &results, &err) < 0)
         fail_msg("%s", err.text);
     return results;
 }
@@ -52,7 +52,7 @@ static void test_seed(void **state)
 {
     char *json = test_read_source("tests/data/gpu_tracker/analysis.json");
     char *text = test_read_source("tests/data/gpu_tracker/analysis.txt");
-    struct wm_block_analysis *results = parse(json);
+    struct wm_report *results = parse(json);
     char *printed;
 
     (void)state;
@@ -63,15 +63,15 @@ static void test_seed(void **state)
     assert_string_equal(printed, json);
     free(printed);
 
-    assert_int_equal(results->count, 2);
-    assert_string_equal(results->blocks[1].name, "my-function");
-    assert_int_equal(results->blocks[1].nonempty_calls, 3);
-    assert_true(results->blocks[0].time.of[WM_BLOCK_STD].number == 0.120147);
-    assert_true(results->blocks[0].usage[WM_CPU_MAIN_SUM].of[WM_BLOCK_MEAN].number ==
+    assert_int_equal(results->regions.name_count, 2);
+    assert_string_equal(results->regions.names[1].name, "my-function");
+    assert_int_equal(results->regions.names[1].nonempty_calls, 3);
+    assert_true(results->regions.names[0].time.of[WM_BLOCK_STD].number == 0.120147);
+    assert_true(results->regions.names[0].usage[WM_CPU_MAIN_SUM].of[WM_BLOCK_MEAN].number ==
                 96.583333);
-    assert_true(results->static_data.system_cores.number == 12);
-    assert_string_equal(results->static_data.ram_unit, "gigabytes");
-    wm_block_analysis_free(results);
+    assert_true(results->usage.machine.system_cores.number == 12);
+    assert_string_equal(results->usage.machine.ram_unit, "gigabytes");
+    wm_report_free(results);
     free(json);
     free(text);
 }
@@ -215,22 +215,37 @@ static const struct golden {
     { "simulated", make_several, &gigabytes, 0, WM_SIMULATED },
 };
 
-static struct wm_block_analysis *results_of(const struct golden *golden)
+static int make_report(struct wm_regions *blocks, const struct wm_static_data *machine,
+                       struct wm_report **ret_report)
 {
-    struct wm_block_analysis *results;
+    struct wm_report *report = calloc(1, sizeof(*report));
+
+    if (!report)
+        return WM_ENOMEM;
+    report->usage.machine = *machine;
+    wm_build_overall(blocks, &report->usage);
+    int status =
+        wm_regions_usages(blocks, &report->regions.names, &report->regions.name_count);
+    wm_region_usages_sort(report->regions.names, report->regions.name_count);
+    *ret_report = report;
+    return status;
+}
+
+static struct wm_report *results_of(const struct golden *golden)
+{
+    struct wm_report *results;
     struct wm_regions *blocks;
 
     assert_int_equal(wm_regions_new(0, UINT32_MAX, &blocks, NULL), WM_OK);
     golden->make(blocks);
-    assert_int_equal(wm_block_analysis_of(blocks, golden->static_data, golden->stray, NULL,
-                                          &results, NULL),
-                     WM_OK);
+    assert_int_equal(make_report(blocks, golden->static_data, &results), WM_OK);
     wm_regions_free(blocks);
-    results->gpu_origin = golden->gpu_origin;
+    results->usage.stray = golden->stray;
+    results->usage.gpu_origin = golden->gpu_origin;
     return results;
 }
 
-static void compare(const struct golden *golden, const struct wm_block_analysis *results,
+static void compare(const struct golden *golden, const struct wm_report *results,
                     enum form form, const char *suffix)
 {
     char relative[128];
@@ -254,12 +269,12 @@ static void test_golden(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        struct wm_block_analysis *results = results_of(&goldens[i]);
+        struct wm_report *results = results_of(&goldens[i]);
         compare(&goldens[i], results, TEXT, "txt");
         compare(&goldens[i], results, JSON, "json");
         compare(&goldens[i], results, GPU_TRACKER_TEXT, "gpu_tracker.txt");
         compare(&goldens[i], results, GPU_TRACKER_JSON, "gpu_tracker.json");
-        wm_block_analysis_free(results);
+        wm_report_free(results);
     }
 }
 
@@ -291,11 +306,11 @@ static void test_nulls_have_reasons(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        struct wm_block_analysis *results = results_of(&goldens[i]);
-        json_t *root = wm_block_analysis_json(results, true);
+        struct wm_report *results = results_of(&goldens[i]);
+        json_t *root = wm_view_blocks_json(results);
         check_nulls(root, json_object_get(root, "why"), "");
         json_decref(root);
-        wm_block_analysis_free(results);
+        wm_report_free(results);
     }
 }
 
@@ -304,48 +319,57 @@ static void test_round_trip(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        struct wm_block_analysis *results = results_of(&goldens[i]);
-        for (enum form form = JSON; form <= GPU_TRACKER_JSON; form += 2) {
-            char *text = print(results, form);
-            struct wm_block_analysis *again = parse(text);
-            char *printed = print(again, form);
-            assert_string_equal(printed, text);
-            free(printed);
-            free(text);
-            wm_block_analysis_free(again);
-        }
-        wm_block_analysis_free(results);
+        struct wm_report *results = results_of(&goldens[i]);
+        char *text = print(results, GPU_TRACKER_JSON);
+        struct wm_report *again = parse(text);
+        char *printed = print(again, GPU_TRACKER_JSON);
+        assert_string_equal(printed, text);
+        free(printed);
+        free(text);
+        wm_report_free(again);
+        wm_report_free(results);
     }
 }
 
 static void test_no_such_form(void **state)
 {
-    struct wm_block_analysis *results = results_of(&goldens[0]);
-    enum wm_analysis_format none = (enum wm_analysis_format)99;
+    struct wm_report *results = results_of(&goldens[0]);
+    enum wm_report_format none = (enum wm_report_format)99;
     struct wm_error err;
 
     (void)state;
-    assert_int_equal(wm_block_analysis_print(results, none, stdout, &err), WM_EINVAL);
+    assert_int_equal(wm_report_print_blocks(results, none, stdout, &err), WM_EINVAL);
     assert_string_equal(err.text, "there is no such form to print in");
-    wm_block_analysis_free(results);
+    results->is_foreign = true;
+    assert_int_equal(wm_report_print(results, WM_REPORT_TEXT, NULL, stdout, &err),
+                     WM_EINVAL);
+    assert_non_null(strstr(err.text, "gpu_tracker's files"));
+    wm_report_free(results);
 }
 
-/* What ours lacks without a GPU is 0 in gpu_tracker's layout, from ours as from a file. */
+/* What ours lacks without a GPU is 0 in gpu_tracker's layout, of a file as of ours. */
 static void test_without_gpu(void **state)
 {
     const struct golden golden = { "", make_without_gpu, &no_gpu, 0, WM_MEASURED };
-    struct wm_block_analysis *results = results_of(&golden);
-    char *ours = print(results, JSON), *theirs = print(results, GPU_TRACKER_JSON);
-    struct wm_block_analysis *read = parse(ours);
-    char *converted = print(read, GPU_TRACKER_JSON);
+    struct wm_report *results = results_of(&golden);
+    char *theirs = print(results, GPU_TRACKER_JSON);
+    struct wm_report *read = parse(theirs);
+    struct wm_report *const reports[] = { results, read };
 
     (void)state;
-    assert_string_equal(converted, theirs);
-    wm_block_analysis_free(read);
-    wm_block_analysis_free(results);
-    free(converted);
+    for (size_t i = 0; i < ARRAY_LEN(reports); i++) {
+        char *ours = print(reports[i], JSON), *text = print(reports[i], TEXT);
+        assert_non_null(strstr(ours, "\"system_gpu_ram\": null"));
+        assert_null(strstr(ours, "\"system_gpu_ram\": {"));
+        assert_non_null(strstr(ours, "\"system_ram\""));
+        assert_non_null(strstr(text, "no GPU was measured"));
+        free(ours);
+        free(text);
+    }
+    assert_non_null(strstr(theirs, "\"system_gpu_ram\": {\n   \"min\": 0.0"));
+    wm_report_free(read);
+    wm_report_free(results);
     free(theirs);
-    free(ours);
 }
 
 /* gpu_tracker writes NaN where we write null; in a name it stays. */
@@ -358,19 +382,19 @@ static void test_python_nan(void **state)
         "\"code_block_results\": [{\"name\": \"NaN \\\" NaN\", \"num_timepoints\": 0,"
         "\"num_calls\": 1, \"num_non_empty_calls\": 0, \"compute_time\": {\"min\": 1, "
         "\"total\": 1.5}, \"resource_usage\": {}}]}";
-    struct wm_block_analysis *results = parse(text);
+    struct wm_report *results = parse(text);
 
     (void)state;
-    assert_true(!results->overall[WM_MAIN_RAM].of[WM_BLOCK_MIN].known);
-    assert_true(!results->overall[WM_MAIN_RAM].of[WM_BLOCK_MAX].known);
-    assert_true(!results->overall[WM_SYSTEM_RAM].of[WM_BLOCK_MEAN].known);
-    assert_false(results->static_data.ram_capacity.known);
-    assert_false(results->static_data.gpus.known);
-    assert_string_equal(results->blocks[0].name, "NaN \" NaN");
-    assert_true(results->blocks[0].time.of[WM_BLOCK_MIN].number == 1);
-    assert_true(!results->blocks[0].time.of[WM_BLOCK_STD].known);
-    assert_true(results->blocks[0].time.of[WM_BLOCK_TOTAL].number == 1.5);
-    wm_block_analysis_free(results);
+    assert_true(!results->usage.overall[WM_MAIN_RAM].of[WM_BLOCK_MIN].known);
+    assert_true(!results->usage.overall[WM_MAIN_RAM].of[WM_BLOCK_MAX].known);
+    assert_true(!results->usage.overall[WM_SYSTEM_RAM].of[WM_BLOCK_MEAN].known);
+    assert_false(results->usage.machine.ram_capacity.known);
+    assert_false(results->usage.machine.gpus.known);
+    assert_string_equal(results->regions.names[0].name, "NaN \" NaN");
+    assert_true(results->regions.names[0].time.of[WM_BLOCK_MIN].number == 1);
+    assert_true(!results->regions.names[0].time.of[WM_BLOCK_STD].known);
+    assert_true(results->regions.names[0].time.of[WM_BLOCK_TOTAL].number == 1.5);
+    wm_report_free(results);
 }
 
 #define STATIC                                                                             \
@@ -399,8 +423,6 @@ static const struct {
     { "{\"overall\": {\"main_ram\": {\"min\": 2, \"mean\": 1}}}", "main_ram: a negative" },
     { "{\"overall\": {\"main_ram\": {\"mean\": 2, \"max\": 1}}}", "main_ram: a negative" },
     { "{\"overall\": {}}", "static_data" },
-    { "{\"overall\": {}, \"num_timepoints\": -1}", "num_timepoints" },
-    { "{\"overall\": {}, \"num_stray_stops\": 1.5}", "num_stray_stops" },
     { "{\"overall\": {}, \"static_data\": {}}", "ram_unit" },
     { "{\"overall\": {}, \"static_data\": {\"ram_unit\": 5}}", "ram_unit" },
     { "{\"overall\": {}, \"static_data\": {\"ram_unit\": \"sixteen bytes ok\"}}",
@@ -419,13 +441,6 @@ static const struct {
     { BLOCK(COUNTS ", \"compute_time\": []"), "compute_time" },
     { BLOCK(COUNTS ", \"compute_time\": {\"total\": {}}"), "total" },
     { BLOCK(COUNTS ", \"compute_time\": {}"), "resource_usage" },
-    { BLOCK(COUNTS ", \"compute_time\": {\"histogram\": [1]}"), "calls" },
-    { BLOCK(COUNTS ", \"compute_time\": {\"histogram\": [{\"up_to\": 0, \"calls\": 1}]}"),
-      "histogram" },
-    { BLOCK(COUNTS ", \"compute_time\": {\"histogram\": [{\"up_to\": 1e300, \"calls\": "
-                   "1}]}"),
-      "histogram" },
-    { BLOCK(COUNTS ", \"num_unfinished_calls\": null"), "num_unfinished_calls" },
 };
 
 static void test_bad(void **state)
@@ -433,11 +448,10 @@ static void test_bad(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad_rows); i++) {
         const char *text = bad_rows[i].text;
-        struct wm_block_analysis *results;
+        struct wm_report *results;
         struct wm_error err = { 0 };
-        assert_int_equal(
-            wm_block_analysis_parse(text, strlen(text), "bad.json", &results, &err),
-            WM_EFORMAT);
+        assert_int_equal(wm_report_parse(text, strlen(text), "bad.json", &results, &err),
+                         WM_EFORMAT);
         if (!strstr(err.text, bad_rows[i].why) || !strstr(err.text, "bad.json"))
             fail_msg("%s: \"%s\" does not say \"%s\"", text, err.text, bad_rows[i].why);
     }
@@ -582,12 +596,12 @@ static void test_out_of_memory(void **state)
 
     (void)state;
     for (long nth = 0; status == WM_ENOMEM; nth++) {
-        struct wm_block_analysis *results = NULL;
+        struct wm_report *results = NULL;
         assert_true(nth < 5000);
         test_fail_allocation(nth);
-        status = wm_block_analysis_parse(json, strlen(json), "made.json", &results, NULL);
+        status = wm_report_parse(json, strlen(json), "made.json", &results, NULL);
         test_fail_allocation(-1);
-        wm_block_analysis_free(results);
+        wm_report_free(results);
     }
     assert_int_equal(status, WM_OK);
     free(json);
@@ -597,18 +611,18 @@ static void test_out_of_memory(void **state)
     make_several(blocks);
     status = WM_ENOMEM;
     for (long nth = 0; status == WM_ENOMEM; nth++) {
-        struct wm_block_analysis *results = NULL;
+        struct wm_report *results = NULL;
         json_t *root = NULL;
         assert_true(nth < 20000);
         test_fail_allocation(nth);
-        status = wm_block_analysis_of(blocks, &unknown, 0, NULL, &results, NULL);
+        status = make_report(blocks, &unknown, &results);
         if (status == WM_OK) {
-            root = wm_block_analysis_json(results, true);
+            root = wm_view_blocks_json(results);
             status = root ? WM_OK : WM_ENOMEM;
         }
         test_fail_allocation(-1);
         json_decref(root);
-        wm_block_analysis_free(results);
+        wm_report_free(results);
     }
     assert_int_equal(status, WM_OK);
     wm_regions_free(blocks);

@@ -41,8 +41,8 @@ static int remark_hardware(struct wm_compare *compare,
                            const struct wm_compare_session *first,
                            const struct wm_compare_session *session)
 {
-    const struct wm_static_data *one = &wm_compare_newest(first)->static_data;
-    const struct wm_static_data *other = &wm_compare_newest(session)->static_data;
+    const struct wm_static_data *one = &wm_compare_newest(first)->usage.machine;
+    const struct wm_static_data *other = &wm_compare_newest(session)->usage.machine;
     int status = WM_OK;
 
     if (differs(other->expected_cores, one->expected_cores) ||
@@ -62,7 +62,7 @@ static int remark_hardware(struct wm_compare *compare,
 
 static bool is_by_another_meter(const struct wm_report *one, const struct wm_report *other)
 {
-    return one && other && one->energy.energy.known && other->energy.energy.known &&
+    return one->energy.energy.known && other->energy.energy.known &&
            (one->cover.meter != other->cover.meter ||
             strcmp(one->cover.name, other->cover.name) != 0);
 }
@@ -71,8 +71,7 @@ static bool is_by_another_meter(const struct wm_report *one, const struct wm_rep
 static int remark_meters(struct wm_compare *compare, const struct wm_compare_session *first,
                          const struct wm_compare_session *session)
 {
-    if (!is_by_another_meter(wm_compare_newest(session)->report,
-                             wm_compare_newest(first)->report))
+    if (!is_by_another_meter(wm_compare_newest(session), wm_compare_newest(first)))
         return WM_OK;
     return wm_remarks_add(&compare->remarks,
                           "the energy of session \"%s\" is not of the same "
@@ -97,13 +96,11 @@ static int remark_runs(struct wm_compare *compare)
     int status = WM_OK;
 
     for (size_t i = 0; i < compare->run_count; i++) {
-        const struct wm_remarks *remarks =
-            &wm_compare_run_of(compare, i)->analysis->remarks;
-        const char *text;
-        for (size_t r = 0; status == WM_OK && (text = wm_remarks_get(remarks, r)) != NULL;
+        const struct wm_report *report = wm_compare_run_of(compare, i)->report;
+        for (size_t r = report->file_remarks; r < report->remark_count && status == WM_OK;
              r++) {
-            if (!is_told(&compare->remarks, text))
-                status = wm_remarks_add(&compare->remarks, "%s", text);
+            if (!is_told(&compare->remarks, report->remarks[r]))
+                status = wm_remarks_add(&compare->remarks, "%s", report->remarks[r]);
         }
     }
     return status;
@@ -116,9 +113,8 @@ static double cores_of_others(struct wm_compare *compare,
     size_t known = 0;
 
     for (size_t i = 0; i < session->count; i++) {
-        const struct wm_report *report = session->runs[i].analysis->report;
-        if (report && report->cpu_system.mean_sum.known &&
-            report->cpu_combined.mean_sum.known)
+        const struct wm_report *report = session->runs[i].report;
+        if (report->cpu_system.mean_sum.known && report->cpu_combined.mean_sum.known)
             compare->scratch[known++] = (report->cpu_system.mean_sum.number -
                                          report->cpu_combined.mean_sum.number) /
                                         100;
@@ -130,7 +126,7 @@ static double cores_of_others(struct wm_compare *compare,
 static int remark_load(struct wm_compare *compare, const struct wm_compare_session *first,
                        const struct wm_compare_session *session)
 {
-    const struct wm_known cores = wm_compare_newest(session)->static_data.system_cores;
+    const struct wm_known cores = wm_compare_newest(session)->usage.machine.system_cores;
     double before = cores_of_others(compare, first);
     double after = cores_of_others(compare, session);
 
@@ -195,7 +191,7 @@ static int take_sessions(struct wm_compare *compare,
     if (!compare->sessions)
         return WM_ENOMEM;
     compare->session_count = count;
-    compare->has_reports = true;
+    compare->is_native = true;
     for (size_t i = 0; i < count; i++) {
         struct wm_compare_session *session = &compare->sessions[i];
         *session = sessions[i];
@@ -206,7 +202,7 @@ static int take_sessions(struct wm_compare *compare,
         session->first = compare->run_count;
         compare->run_count += session->count;
         for (size_t r = 0; r < session->count; r++)
-            compare->has_reports &= session->runs[r].analysis->report != NULL;
+            compare->is_native &= !session->runs[r].report->is_foreign;
     }
     compare->scratch = calloc(4 * compare->run_count, sizeof(*compare->scratch));
     return compare->scratch ? WM_OK : WM_ENOMEM;
@@ -363,7 +359,7 @@ bool wm_compare_item_is_main(const struct wm_compare *compare, unsigned item)
     const struct wm_figure_row *row = wm_compare_item_row(item);
 
     /* What gpu_tracker recorded has hardly any of the other figures. */
-    return row ? !row->is_detail : !compare->has_reports;
+    return row ? !row->is_detail : !compare->is_native;
 }
 
 double wm_compare_unit_size(const char *unit)
@@ -397,7 +393,7 @@ static void convert_usage(struct wm_block_figures *usage, unsigned first, unsign
             usage[i].of[f].number = convert(usage[i].of[f].number, from, to);
 }
 
-static int convert_unit(struct wm_block_analysis *results, const char *unit, const char *to,
+static int convert_unit(struct wm_report *report, const char *unit, const char *to,
                         unsigned first, unsigned last, const char *name,
                         struct wm_error *err)
 {
@@ -406,22 +402,21 @@ static int convert_unit(struct wm_block_analysis *results, const char *unit, con
     if (size == 0)
         return wm_fail(err, WM_EFORMAT, "%.100s: \"%.15s\" is no unit of memory", name,
                        unit);
-    convert_usage(results->overall, first, last, size, size_to);
-    for (size_t i = 0; i < results->count; i++)
-        convert_usage(results->blocks[i].usage, first, last, size, size_to);
+    convert_usage(report->usage.overall, first, last, size, size_to);
+    for (size_t i = 0; i < report->regions.name_count; i++)
+        convert_usage(report->regions.names[i].usage, first, last, size, size_to);
     return WM_OK;
 }
 
-int wm_compare_convert(struct wm_block_analysis *results,
-                       const struct wm_static_data *units, const char *name,
-                       struct wm_error *err)
+int wm_compare_convert(struct wm_report *report, const struct wm_static_data *units,
+                       const char *name, struct wm_error *err)
 {
-    struct wm_static_data *data = &results->static_data;
+    struct wm_static_data *data = &report->usage.machine;
 
-    int status = convert_unit(results, data->ram_unit, units->ram_unit, WM_MAIN_RAM,
+    int status = convert_unit(report, data->ram_unit, units->ram_unit, WM_MAIN_RAM,
                               WM_SYSTEM_RAM, name, err);
     if (status == WM_OK)
-        status = convert_unit(results, data->gpu_ram_unit, units->gpu_ram_unit,
+        status = convert_unit(report, data->gpu_ram_unit, units->gpu_ram_unit,
                               WM_MAIN_GPU_RAM, WM_SYSTEM_GPU_RAM, name, err);
     if (status < 0)
         return status;

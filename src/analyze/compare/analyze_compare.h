@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "analyze/analyze_figures.h"
+#include "analyze/analyze_report.h"
 #include "analyze/compare/analyze_runs.h"
-#include "analyze/region/analyze_block_analysis.h"
 #include "base/text/base_number.h"
 #include "base/text/base_remarks.h"
 #include "wattmeter/comparison.h"
@@ -35,9 +35,9 @@ unsigned wm_compare_item_at(unsigned place);
 
 /* One run of a session. */
 struct wm_compare_run {
-    struct wm_block_analysis *analysis; /* with its report, where it is a recording */
-    double batch;                       /* of so many runs back to back */
-    const char *seed, *round;           /* of `run --repeat`, which make pairs; NULL */
+    struct wm_report *report;
+    double batch;             /* of so many runs back to back */
+    const char *seed, *round; /* of `run --repeat`, which make pairs; NULL */
 };
 
 struct wm_compare_session {
@@ -61,7 +61,7 @@ struct wm_compare {
     enum wm_block_figure statistic;
     double threshold;    /* a smaller difference counts as none; a ratio */
     bool as_gpu_tracker; /* which has 0 where no GPU was measured, and the newest runs */
-    bool has_reports;    /* of all runs */
+    bool is_native;      /* all runs are of our recordings */
     struct wm_compare_group *groups;
     size_t group_count, group_room;
     struct wm_remarks remarks;
@@ -91,7 +91,7 @@ const struct wm_compare_session *wm_compare_session_of(const struct wm_compare *
                                                        size_t run);
 
 /* The newest run of a session. */
-const struct wm_block_analysis *wm_compare_newest(const struct wm_compare_session *session);
+const struct wm_report *wm_compare_newest(const struct wm_compare_session *session);
 
 /* Whether `run --repeat` made both in one round, if they are of one file. */
 bool wm_compare_is_pair(const struct wm_compare_run *one,
@@ -160,14 +160,13 @@ int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
 /* Of a comparison, for its views; NULL before wm_comparison_run(). */
 const struct wm_compare *wm_comparison_compare(const struct wm_comparison *comparison);
 
-enum wm_comparison_format wm_comparison_format(const struct wm_comparison *comparison);
+enum wm_report_format wm_comparison_format(const struct wm_comparison *comparison);
 
 /* "bytes" to "terabytes", powers of 1000, in bytes; 0 for any other word. */
 double wm_compare_unit_size(const char *unit);
 
 /* Gives memory in the units of another session. WM_EFORMAT for a unit that is none. */
-int wm_compare_convert(struct wm_block_analysis *results,
-                       const struct wm_static_data *units, const char *name,
-                       struct wm_error *err);
+int wm_compare_convert(struct wm_report *report, const struct wm_static_data *units,
+                       const char *name, struct wm_error *err);
 
 #endif

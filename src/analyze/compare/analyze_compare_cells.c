@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* What two sessions have in common is that of their newest runs. */
-const struct wm_block_analysis *wm_compare_newest(const struct wm_compare_session *session)
+const struct wm_report *wm_compare_newest(const struct wm_compare_session *session)
 {
-    return session->runs[session->count - 1].analysis;
+    return session->runs[session->count - 1].report;
 }
 
 /* What a figure of one run is. */
@@ -27,7 +27,7 @@ static struct figure figure_of_report(const struct wm_compare *compare,
                                       const struct wm_region_usage *block, unsigned item)
 {
     const struct wm_figure_row *row = wm_compare_item_row(item);
-    const struct wm_report *report = run->analysis->report;
+    const struct wm_report *report = run->report;
     enum wm_report_kind kind = block ? WM_REPORT_REGION : WM_REPORT_RUN;
     bool is_mean = compare->statistic == WM_BLOCK_MEAN;
     bool is_sum = row->unit == WM_UNIT_TIME || row->unit == WM_UNIT_SECONDS ||
@@ -37,8 +37,8 @@ static struct figure figure_of_report(const struct wm_compare *compare,
 
     if (block && is_mean)
         parts = (double)(block->calls + block->unfinished);
-    if (!report || !(is_mean || compare->statistic == WM_BLOCK_TOTAL) || parts == 0 ||
-        !wm_figure_place(row, kind))
+    if (report->is_foreign || !(is_mean || compare->statistic == WM_BLOCK_TOTAL) ||
+        parts == 0 || !wm_figure_place(row, kind))
         return figure;
     struct wm_found found =
         wm_figure_of(row, kind, report, block ? (const void *)&block->inclusive : report);
@@ -57,12 +57,12 @@ static struct figure find_figure(const struct wm_compare *compare, size_t run, s
                                  unsigned item)
 {
     const struct wm_compare_run *of = wm_compare_run_of(compare, run);
-    const struct wm_block_analysis *analysis = of->analysis;
+    const struct wm_report *report = of->report;
     const struct wm_region_usage *block = NULL;
     struct figure figure = { 0 };
 
     if (item < WM_COMPARE_FIGURES && !compare->as_gpu_tracker &&
-        wm_block_analysis_lack(analysis, item))
+        wm_report_lacks(report, item))
         return figure;
     if (group != WM_COMPARE_OVERALL) {
         block = compare->groups[group].blocks[run];
@@ -76,7 +76,7 @@ static struct figure find_figure(const struct wm_compare *compare, size_t run, s
         figure.value = block->time.of[compare->statistic];
     else
         figure.value = block ? block->usage[item].of[compare->statistic]
-                             : analysis->overall[item].of[compare->statistic];
+                             : report->usage.overall[item].of[compare->statistic];
     return figure;
 }
 
@@ -84,11 +84,11 @@ static struct figure find_figure(const struct wm_compare *compare, size_t run, s
 static enum wm_origin origin_of(const struct wm_compare_session *session, unsigned item)
 {
     const struct wm_figure_row *row = wm_compare_item_row(item);
-    const struct wm_report *report = wm_compare_newest(session)->report;
+    const struct wm_report *report = wm_compare_newest(session);
 
     if (!row)
-        return wm_block_analysis_origin(wm_compare_newest(session), item);
-    if (!report || !wm_figure_place(row, WM_REPORT_RUN))
+        return wm_report_usage_origin(report, item);
+    if (report->is_foreign || !wm_figure_place(row, WM_REPORT_RUN))
         return WM_MEASURED;
     return wm_figure_of(row, WM_REPORT_RUN, report, report).origin;
 }

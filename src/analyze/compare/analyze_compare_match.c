@@ -77,14 +77,15 @@ static struct place *find_places(const struct wm_compare *compare, size_t *ret_c
     size_t count = 0;
 
     for (size_t i = 0; i < compare->run_count; i++)
-        count += wm_compare_run_of(compare, i)->analysis->count;
+        count += wm_compare_run_of(compare, i)->report->regions.name_count;
     struct place *places = calloc(count + 1, sizeof(*places));
     *ret_count = 0;
     for (size_t i = 0; places && i < compare->run_count; i++) {
-        const struct wm_block_analysis *results = wm_compare_run_of(compare, i)->analysis;
+        const struct wm_region_report *regions =
+            &wm_compare_run_of(compare, i)->report->regions;
         size_t session = (size_t)(wm_compare_session_of(compare, i) - compare->sessions);
-        for (size_t b = 0; b < results->count; b++)
-            places[(*ret_count)++] = place_of(&results->blocks[b], i, session);
+        for (size_t b = 0; b < regions->name_count; b++)
+            places[(*ret_count)++] = place_of(&regions->names[b], i, session);
     }
     return places;
 }
@@ -371,8 +372,8 @@ static int check_names(struct wm_compare *compare, const struct place *first,
 static int check_session(struct wm_compare *compare, const struct place *const *ordered,
                          size_t first, size_t other, struct wm_error *err)
 {
-    size_t count = compare->sessions[first].runs->analysis->count;
-    size_t other_count = compare->sessions[other].runs->analysis->count;
+    size_t count = compare->sessions[first].runs->report->regions.name_count;
+    size_t other_count = compare->sessions[other].runs->report->regions.name_count;
     int status = WM_OK;
 
     if (count != other_count) {
@@ -412,7 +413,8 @@ static int match(struct wm_compare *compare, const struct place *const *ordered,
             status = check_session(compare, ordered, first, i, err);
     }
     for (size_t b = 0;
-         b < compare->sessions[first].runs->analysis->count && status == WM_OK; b++) {
+         b < compare->sessions[first].runs->report->regions.name_count && status == WM_OK;
+         b++) {
         struct wm_compare_group *group = add_group(compare);
         for (size_t i = 0; group && i < compare->session_count; i++)
             group->blocks[i] = ordered[i][b].block;
@@ -430,7 +432,7 @@ int wm_compare_match_gpu_tracker(struct wm_compare *compare, struct wm_error *er
     int status = places && ordered ? WM_OK : wm_fail_memory(err, "comparison");
 
     for (size_t i = 0; i < compare->session_count && status == WM_OK; i++) {
-        size_t blocks = compare->sessions[i].runs->analysis->count;
+        size_t blocks = compare->sessions[i].runs->report->regions.name_count;
         qsort(places + at, blocks, sizeof(*places), in_order);
         ordered[i] = places + at;
         at += blocks;

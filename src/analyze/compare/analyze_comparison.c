@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyze/analyze_build.h"
 #include "base/base_array.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
@@ -25,7 +26,7 @@ struct wm_comparison {
     size_t file_count, file_room;
 
     struct wm_compare *compare;
-    enum wm_comparison_format format;
+    enum wm_report_format format;
     struct wm_known threshold; /* where it was set */
     uint64_t watched;          /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
@@ -45,7 +46,7 @@ int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_error *er
 static void release_session(struct wm_compare_session *session)
 {
     for (size_t i = 0; i < session->count; i++)
-        wm_block_analysis_free(session->runs[i].analysis);
+        wm_report_free(session->runs[i].report);
     free(session->runs);
     free(session->name);
 }
@@ -76,24 +77,22 @@ void wm_comparison_free(struct wm_comparison *comparison)
 }
 
 /* It may be that less was done, and no less needed. */
-static int remark_end(const char *name, struct wm_block_analysis *analysis)
+static void remark_end(struct wm_report_builder *builder, const char *name)
 {
-    struct wm_remarks *remarks = &analysis->remarks;
-    const struct wm_report *report = analysis->report;
-
-    if (!report)
-        return WM_OK;
+    const struct wm_report *report = builder->report;
     const struct wm_result *result = &report->result;
+
+    if (report->is_foreign)
+        return;
     if (!report->complete)
-        return wm_remarks_add(remarks, "session \"%s\" is a recording without a result: %s",
-                              name, wm_writer_why_unfinished(&report->run));
-    if (result->exit_signal > 0)
-        return wm_remarks_add(remarks, "session \"%s\": signal %d ended the command", name,
-                              result->exit_signal);
-    if (result->exit_status.known && result->exit_status.number > 0)
-        return wm_remarks_add(remarks, "session \"%s\": the command ended with status %d",
-                              name, (int)result->exit_status.number);
-    return WM_OK;
+        wm_build_remark(builder, "session \"%s\" is a recording without a result: %s", name,
+                        wm_writer_why_unfinished(&report->run));
+    else if (result->exit_signal > 0)
+        wm_build_remark(builder, "session \"%s\": signal %d ended the command", name,
+                        result->exit_signal);
+    else if (result->exit_status.known && result->exit_status.number > 0)
+        wm_build_remark(builder, "session \"%s\": the command ended with status %d", name,
+                        (int)result->exit_status.number);
 }
 
 /* Python's pickles of protocol 2 and later begin with its number; earlier ones look like
@@ -110,7 +109,7 @@ static bool is_pickle(const char *path)
     if (length == 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5)
         return true;
     return dot && (strcmp(dot, ".pkl") == 0 || strcmp(dot, ".pickle") == 0) &&
-           !wm_block_analysis_is_json(path);
+           !wm_report_is_json(path);
 }
 
 static int check_pickle(const char *path, struct wm_error *err)
@@ -141,7 +140,7 @@ static size_t count_runs(const char *path)
 
 static const char *note_of(const struct wm_compare_run *run, const char *key)
 {
-    return run->analysis->report ? wm_run_note(&run->analysis->report->run, key) : NULL;
+    return wm_run_note(&run->report->run, key);
 }
 
 /* A run by `run --repeat` says which command it is of. */
@@ -152,9 +151,9 @@ static const char *command_of(const struct wm_compare_run *run)
     return command ? command : "";
 }
 
-static struct wm_compare_run run_of(struct wm_block_analysis *analysis)
+static struct wm_compare_run run_of(struct wm_report *report)
 {
-    struct wm_compare_run run = { .analysis = analysis };
+    struct wm_compare_run run = { .report = report };
     const char *batch = note_of(&run, "repeat.batch");
 
     run.batch = batch ? fmax(strtod(batch, NULL), 1) : 1;
@@ -205,17 +204,14 @@ static bool is_of_one_command(const struct wm_run *one, const struct wm_run *oth
     return is_same;
 }
 
-static int remark_commands(const char *name, const struct wm_compare_session *session)
+static void remark_commands(struct wm_report_builder *builder, const char *name,
+                            const struct wm_compare_session *session)
 {
-    const struct wm_report *first = session->runs[0].analysis->report;
-    const struct wm_report *report = session->runs[session->count - 1].analysis->report;
-
-    if (!first || !report || is_of_one_command(&first->run, &report->run))
-        return WM_OK;
-    return wm_remarks_add(&session->runs[session->count - 1].analysis->remarks,
-                          "session \"%s\" has runs of several commands, which are taken "
-                          "for repeats; --run %s=N takes one",
-                          name, name);
+    if (!is_of_one_command(&session->runs[0].report->run, &builder->report->run))
+        wm_build_remark(builder,
+                        "session \"%s\" has runs of several commands, which are taken for "
+                        "repeats; --run %s=N takes one",
+                        name, name);
 }
 
 /* A run that only showed how many runs a batch needs is followed by that batch. */
@@ -224,47 +220,49 @@ static bool is_trial(const struct wm_compare_run *run, const struct wm_compare_r
     return wm_compare_is_pair(run, next) && run->batch != next->batch;
 }
 
-/* The analysis is taken over in any case. */
+/* The report is taken over in any case. */
 static int add_run(struct wm_comparison *comparison, const char *name,
-                   struct wm_block_analysis *analysis)
+                   struct wm_report *report)
 {
-    const struct wm_compare_run run = run_of(analysis);
+    const struct wm_compare_run run = run_of(report);
+    struct wm_report_builder builder = { .report = report };
     struct wm_compare_session *session = session_for(comparison, &run);
     struct wm_compare_run *runs = NULL;
 
     if (session)
         runs = realloc(session->runs, (session->count + 1) * sizeof(*runs));
     if (!runs) {
-        wm_block_analysis_free(analysis);
+        wm_report_free(report);
         return WM_ENOMEM;
     }
     session->runs = runs;
     if (session->count > 0 && is_trial(&runs[session->count - 1], &run))
-        wm_block_analysis_free(runs[--session->count].analysis);
+        wm_report_free(runs[--session->count].report);
     runs[session->count++] = run;
-    return remark_end(name, analysis) < 0 || remark_commands(name, session) < 0 ? WM_ENOMEM
-                                                                                : WM_OK;
+    remark_end(&builder, name);
+    remark_commands(&builder, name, session);
+    return builder.failed ? WM_ENOMEM : WM_OK;
 }
 
 /* Reads a run, in the units of the first of all. */
 static int load_run(struct wm_comparison *comparison, const char *name,
                     const struct wm_analysis_input *input, struct wm_error *err)
 {
-    struct wm_block_analysis *analysis;
+    struct wm_report *report;
 
-    int status = wm_block_analysis_read(input, true, &analysis, err);
+    int status = wm_report_from_files(input, &report, err);
     if (status < 0)
         return status;
     const struct wm_static_data *units =
-        comparison->count > 0 ? &comparison->sessions[0].runs[0].analysis->static_data
-                              : &analysis->static_data;
-    status = wm_compare_convert(analysis, units, wm_text_path(input->tracking), err);
+        comparison->count > 0 ? &comparison->sessions[0].runs[0].report->usage.machine
+                              : &report->usage.machine;
+    status = wm_compare_convert(report, units, wm_text_path(input->tracking), err);
     if (status < 0) {
-        wm_block_analysis_free(analysis);
+        wm_report_free(report);
         return status;
     }
-    return add_run(comparison, name, analysis) < 0 ? wm_fail_memory(err, "comparison")
-                                                   : WM_OK;
+    return add_run(comparison, name, report) < 0 ? wm_fail_memory(err, "comparison")
+                                                 : WM_OK;
 }
 
 static int load(struct wm_comparison *comparison, const char *name,
@@ -471,9 +469,9 @@ static void find_references(struct wm_comparison *comparison)
 }
 
 int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                      enum wm_comparison_format format, struct wm_error *err)
+                      enum wm_report_format format, struct wm_error *err)
 {
-    bool as_gpu_tracker = format >= WM_COMPARISON_GPU_TRACKER_TEXT;
+    bool as_gpu_tracker = format >= WM_REPORT_GPU_TRACKER_TEXT;
     enum wm_block_figure chosen = WM_BLOCK_MEAN;
 
     forget_run(comparison);
@@ -521,7 +519,7 @@ const struct wm_compare *wm_comparison_compare(const struct wm_comparison *compa
     return comparison->compare;
 }
 
-enum wm_comparison_format wm_comparison_format(const struct wm_comparison *comparison)
+enum wm_report_format wm_comparison_format(const struct wm_comparison *comparison)
 {
     return comparison->format;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_sensor.c - what is known of a sensor, and how often it was seen to have
  * something new. */
-#include "analyze/energy/analyze_sensor.h"
+#include "analyze/energy/analyze_energy.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_share.c - joules by work done; idling is nobody's, but for what is held. */
-#include "analyze/energy/analyze_share.h"
+#include "analyze/analyze_state.h"
 
 #include <math.h>
 

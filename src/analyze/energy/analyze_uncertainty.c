@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "analyze/energy/analyze_unseen.h"
-
 /* What is called random is taken twice: k = 2. */
 #define K 2.0
 

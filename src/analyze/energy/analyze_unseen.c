@@ -2,7 +2,7 @@
 /* analyze_unseen.c - readings, their structure and the utilization, held against each
  * other. Constants without a source were chosen so that the truth lies inside in
  * tests/unit/test_coverage.c. */
-#include "analyze/energy/analyze_unseen.h"
+#include "analyze/energy/analyze_uncertainty.h"
 
 #include <math.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_block_json.c - an analysis of blocks as JSON, and out of JSON: ours, and
- * gpu_tracker's. */
-#include "analyze/region/analyze_block_analysis.h"
+/* analyze_block_json.c - gpu_tracker's JSON of an analysis of blocks as a report. */
+#include "analyze/analyze_report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,218 +10,6 @@
 #include "base/text/base_json.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
-
-void wm_block_analysis_put_origin(json_t **object, enum wm_origin origin)
-{
-    const char *word = origin == WM_SIMULATED ? "simulated" : "estimated";
-
-    if (origin == WM_MEASURED)
-        return;
-    wm_json_set(object, "origin", json_string(word));
-    wm_json_set(object, word, json_true());
-}
-
-/* What objects are made with. */
-struct writer {
-    const struct wm_block_analysis *results;
-    bool details;
-    json_t *why; /* path of what is null, and the reason; NULL without details */
-};
-
-static void put_count(json_t **object, const char *key, uint64_t count)
-{
-    wm_json_set(object, key, json_integer((json_int_t)count));
-}
-
-static void put_number(json_t **object, const char *key, struct wm_known value)
-{
-    wm_json_set(object, key, wm_json_known(value.known, value.number));
-}
-
-static void put_why(struct writer *writer, const char *path, const char *key,
-                    const char *why)
-{
-    char name[128];
-
-    if (!writer->details)
-        return;
-    snprintf(name, sizeof(name), "%s%s%s", path, path[0] ? "." : "", key);
-    wm_json_set(&writer->why, name, json_string(why));
-}
-
-static json_t *json_figures(const struct wm_block_figures *figures)
-{
-    json_t *json = json_object();
-
-    for (size_t i = 0; i < WM_BLOCK_STATISTICS; i++)
-        put_number(&json, wm_block_figure_names[i], figures->of[i]);
-    return json;
-}
-
-/* One reason for all measurements where it is the same for all. */
-static void put_usage_why(struct writer *writer, const struct wm_block_figures *usage,
-                          uint64_t timepoints, const char *path, const char *key)
-{
-    char inner[96];
-
-    snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "", key);
-    if (timepoints == 0)
-        put_why(writer, path, key, "there is no timepoint in it");
-    if (timepoints == 1)
-        put_why(writer, path, key, "a single timepoint has no standard deviation");
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
-        const char *name = wm_measurement_name((enum wm_measurement)i);
-        if (wm_block_analysis_lack(writer->results, i))
-            put_why(writer, inner, name, wm_block_analysis_no_gpu);
-        else if (timepoints == 1)
-            continue;
-        else if (!usage[i].of[WM_BLOCK_MEAN].known)
-            put_why(writer, inner, name, "no timepoint has it");
-        else if (!usage[i].of[WM_BLOCK_STD].known)
-            put_why(writer, inner, name, "a single value has no standard deviation");
-    }
-}
-
-static json_t *json_usage(struct writer *writer, const struct wm_block_figures *usage)
-{
-    static const struct wm_block_figures none;
-    json_t *json = json_object();
-
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool lacks = writer->details && wm_block_analysis_lack(writer->results, i);
-        json_t *figures = json_figures(lacks ? &none : &usage[i]);
-        enum wm_origin origin = wm_block_analysis_origin(writer->results, i);
-        if (writer->details && !lacks && usage[i].of[WM_BLOCK_MEAN].known)
-            wm_block_analysis_put_origin(&figures, origin);
-        wm_json_set(&json, wm_measurement_name((enum wm_measurement)i), figures);
-    }
-    return json;
-}
-
-static json_t *json_static_data(struct writer *writer)
-{
-    struct wm_static_data data = writer->results->static_data;
-    bool lacks =
-        writer->details && wm_block_analysis_lack(writer->results, WM_SYSTEM_GPU_RAM);
-    json_t *json = json_object();
-
-    if (lacks)
-        data.gpu_ram_capacity = (struct wm_known) { 0 };
-    for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
-        struct wm_static_entry entry = wm_static_data_entry(&data, i);
-        if (entry.text)
-            wm_json_set(&json, entry.key, wm_text_json(entry.text));
-        else if (entry.is_whole && entry.number.known)
-            wm_json_set(&json, entry.key, json_integer((json_int_t)entry.number.number));
-        else
-            wm_json_set(&json, entry.key,
-                        wm_json_known(entry.number.known, entry.number.number));
-        if (!entry.text && !entry.number.known)
-            put_why(writer, "static_data", entry.key,
-                    lacks && strcmp(entry.key, "gpu_ram_system_capacity") == 0
-                        ? wm_block_analysis_no_gpu
-                        : "it is not known");
-    }
-    return json;
-}
-
-static json_t *json_histogram(const uint64_t *histogram)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++) {
-        if (histogram[i] == 0)
-            continue;
-        json_t *bucket = json_object();
-        bool is_last = i + 1 == WM_BLOCK_BUCKETS;
-        wm_json_set(&bucket, "up_to", wm_json_known(!is_last, ldexp(1e-6, (int)i)));
-        put_count(&bucket, "calls", histogram[i]);
-        wm_json_add(&json, bucket);
-    }
-    return json;
-}
-
-static json_t *json_time(struct writer *writer, const struct wm_region_usage *block,
-                         const char *path)
-{
-    const struct wm_value *inclusive = &block->inclusive.time;
-    json_t *json = json_figures(&block->time);
-
-    put_number(&json, "total", block->time.of[WM_BLOCK_TOTAL]);
-    if (block->calls == 0)
-        put_why(writer, path, "compute_time", "no call of it ended");
-    if (block->calls == 1)
-        put_why(writer, path, "compute_time.std",
-                "a single call has no standard deviation");
-    if (!writer->details)
-        return json;
-    wm_json_set(&json, "unit", json_string("seconds"));
-    wm_json_set(&json, "inclusive", wm_json_known(inclusive->known, inclusive->number));
-    wm_json_set(&json, "histogram", json_histogram(block->histogram));
-    return json;
-}
-
-static json_t *json_block(struct writer *writer, const struct wm_region_usage *block,
-                          size_t index)
-{
-    json_t *json = json_object();
-    char path[64];
-
-    snprintf(path, sizeof(path), "code_block_results.%zu", index);
-    wm_json_set(&json, "name", wm_text_json(block->name));
-    put_count(&json, "num_timepoints", block->timepoints);
-    put_count(&json, "num_calls", block->calls);
-    put_count(&json, "num_non_empty_calls", block->nonempty_calls);
-    if (writer->details)
-        put_count(&json, "num_unfinished_calls", block->unfinished);
-    wm_json_set(&json, "compute_time", json_time(writer, block, path));
-    wm_json_set(&json, "resource_usage", json_usage(writer, block->usage));
-    put_usage_why(writer, block->usage, block->timepoints, path, "resource_usage");
-    return json;
-}
-
-static json_t *json_remarks(const struct wm_remarks *remarks)
-{
-    json_t *json = json_array();
-
-    for (size_t i = 0; i < remarks->count; i++)
-        wm_json_add(&json, wm_text_json(remarks->all[i]));
-    return json;
-}
-
-static void put_total(struct writer *writer, json_t **root, const char *key, uint64_t count)
-{
-    if (!writer->results->is_told_less) {
-        put_count(root, key, count);
-        return;
-    }
-    wm_json_set(root, key, json_null());
-    put_why(writer, "", key, "gpu_tracker's JSON does not tell");
-}
-
-json_t *wm_block_analysis_json(const struct wm_block_analysis *results, bool details)
-{
-    struct writer writer = { .results = results, .details = details };
-    json_t *root = json_object(), *blocks = json_array();
-
-    if (details) {
-        writer.why = json_object();
-        put_total(&writer, &root, "num_timepoints", results->timepoints);
-        put_total(&writer, &root, "num_stray_stops", results->stray);
-    }
-    wm_json_set(&root, "overall", json_usage(&writer, results->overall));
-    put_usage_why(&writer, results->overall,
-                  results->is_told_less ? UINT64_MAX : results->timepoints, "", "overall");
-    wm_json_set(&root, "static_data", json_static_data(&writer));
-    for (size_t i = 0; i < results->count && blocks; i++)
-        wm_json_add(&blocks, json_block(&writer, &results->blocks[i], i));
-    wm_json_set(&root, "code_block_results", blocks);
-    if (details) {
-        wm_json_set(&root, "why", writer.why);
-        wm_json_set(&root, "remarks", json_remarks(&results->remarks));
-    }
-    return root;
-}
 
 /* What is being read, and what became of it: after the first failure nothing counts. */
 struct reader {
@@ -239,32 +26,17 @@ static void fail(struct reader *reader, int status, const char *what)
     if (status == WM_ENOMEM)
         wm_fail(reader->err, status, "analysis: out of memory");
     else
-        wm_fail(reader->err, status, "%s: not the JSON of an analysis: %.60s",
+        wm_fail(reader->err, status, "%s: not gpu_tracker's JSON of an analysis: %.60s",
                 wm_text_path(reader->name), what);
 }
 
-static uint64_t read_count(struct reader *reader, const json_t *object, const char *key,
-                           bool may_miss)
+static uint64_t read_count(struct reader *reader, const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
-    if (!value && may_miss)
-        return 0;
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         fail(reader, WM_EFORMAT, key);
     return (uint64_t)json_integer_value(value);
-}
-
-/* False where it is not told. */
-static bool read_total(struct reader *reader, const json_t *root, const char *key,
-                       uint64_t *ret_count)
-{
-    const json_t *value = json_object_get(root, key);
-
-    if (!value || json_is_null(value))
-        return false;
-    *ret_count = read_count(reader, root, key, false);
-    return true;
 }
 
 static struct wm_known read_number(struct reader *reader, const json_t *object,
@@ -374,26 +146,6 @@ static void read_static_data(struct reader *reader, const json_t *root,
     }
 }
 
-/* Calls of our own JSON; `up_to` is the bucket's own limit, null for the last. */
-static void read_histogram(struct reader *reader, const json_t *json,
-                           uint64_t *ret_histogram)
-{
-    size_t index;
-    json_t *bucket;
-
-    json_array_foreach(json, index, bucket)
-    {
-        struct wm_known up_to = read_number(reader, bucket, "up_to");
-        uint64_t calls = read_count(reader, bucket, "calls", false);
-        double exponent =
-            up_to.known ? round(log2(up_to.number * 1e6)) : WM_BLOCK_BUCKETS - 1;
-        if (exponent >= 0 && exponent < WM_BLOCK_BUCKETS)
-            ret_histogram[(size_t)exponent] = calls;
-        else
-            fail(reader, WM_EFORMAT, "histogram");
-    }
-}
-
 static void read_block(struct reader *reader, const json_t *json,
                        struct wm_region_usage *block)
 {
@@ -403,93 +155,45 @@ static void read_block(struct reader *reader, const json_t *json,
         fail(reader, WM_EFORMAT, "name");
     else if ((block->name = strdup(json_string_value(name))) == NULL)
         fail(reader, WM_ENOMEM, NULL);
-    block->timepoints = read_count(reader, json, "num_timepoints", false);
-    block->calls = read_count(reader, json, "num_calls", false);
-    block->nonempty_calls = read_count(reader, json, "num_non_empty_calls", false);
+    block->timepoints = read_count(reader, json, "num_timepoints");
+    block->calls = read_count(reader, json, "num_calls");
+    block->nonempty_calls = read_count(reader, json, "num_non_empty_calls");
     if (block->nonempty_calls > block->calls)
         fail(reader, WM_EFORMAT, "num_non_empty_calls");
-    block->unfinished = read_count(reader, json, "num_unfinished_calls", true);
-
-    const json_t *time = read_object(reader, json, "compute_time");
-    block->time = read_figures(reader, time, "compute_time");
-    struct wm_known inclusive = read_number(reader, time, "inclusive");
-    block->inclusive.time = inclusive.known ? wm_value_known(inclusive.number)
-                                            : wm_value_missing("the file does not have it");
-    read_histogram(reader, json_object_get(time, "histogram"), block->histogram);
+    block->time =
+        read_figures(reader, read_object(reader, json, "compute_time"), "compute_time");
+    block->parent = WM_NO_REGION;
     read_usage(reader, json, "resource_usage", block->usage);
 }
 
 static void read_blocks(struct reader *reader, const json_t *root,
-                        struct wm_block_analysis *results)
+                        struct wm_report *results)
 {
     const json_t *json = json_object_get(root, "code_block_results");
     size_t count = json_array_size(json);
 
     if (!json_is_array(json))
         fail(reader, WM_EFORMAT, "code_block_results");
-    results->blocks = calloc(count + 1, sizeof(*results->blocks));
-    if (!results->blocks)
+    results->regions.names = calloc(count + 1, sizeof(*results->regions.names));
+    if (!results->regions.names)
         fail(reader, WM_ENOMEM, NULL);
     for (size_t i = 0; i < count && reader->status == WM_OK; i++)
-        read_block(reader, json_array_get(json, i), &results->blocks[results->count++]);
-}
-
-/* What gpu_tracker has where no GPU was measured, and our JSON leaves out. */
-static void fill_lack(const struct wm_block_analysis *results, uint64_t timepoints,
-                      struct wm_block_figures *usage)
-{
-    const struct wm_known none = { true, 0 };
-
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT && timepoints > 0; i++) {
-        struct wm_known *of = usage[i].of;
-        if (!wm_block_analysis_lack(results, i) || of[WM_BLOCK_MEAN].known)
-            continue;
-        of[WM_BLOCK_MIN] = of[WM_BLOCK_MAX] = of[WM_BLOCK_MEAN] = none;
-        of[WM_BLOCK_STD].known = timepoints > 1;
-    }
-}
-
-static void fill_lacks(struct wm_block_analysis *results)
-{
-    if (wm_block_analysis_lack(results, WM_SYSTEM_GPU_RAM) &&
-        !results->static_data.gpu_ram_capacity.known)
-        results->static_data.gpu_ram_capacity = (struct wm_known) { .known = true };
-    for (size_t i = 0; i < results->count; i++)
-        fill_lack(results, results->blocks[i].timepoints, results->blocks[i].usage);
-    fill_lack(results, results->timepoints, results->overall);
-}
-
-/* Our JSON has it beside each figure of GPUs. */
-static void read_origin(const json_t *root, struct wm_block_analysis *results)
-{
-    const json_t *overall = json_object_get(root, "overall");
-
-    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        const char *name = wm_measurement_name((enum wm_measurement)i);
-        const json_t *figures = json_object_get(overall, name);
-        if (json_is_true(json_object_get(figures, "simulated")))
-            results->gpu_origin = WM_SIMULATED;
-        else if (json_is_true(json_object_get(figures, "estimated")))
-            results->gpu_origin = WM_ESTIMATED;
-    }
+        read_block(reader, json_array_get(json, i),
+                   &results->regions.names[results->regions.name_count++]);
 }
 
 static void read_results(struct reader *reader, const json_t *root,
-                         struct wm_block_analysis *results)
+                         struct wm_report *results)
 {
     if (!json_is_object(root))
         fail(reader, WM_EFORMAT, "no object");
-    read_usage(reader, root, "overall", results->overall);
-    results->is_told_less =
-        !read_total(reader, root, "num_timepoints", &results->timepoints);
-    read_total(reader, root, "num_stray_stops", &results->stray);
-    read_static_data(reader, root, &results->static_data);
+    results->is_foreign = true;
+    results->usage.lacks_counts = true;
+    read_usage(reader, root, "overall", results->usage.overall);
+    read_static_data(reader, root, &results->usage.machine);
     read_blocks(reader, root, results);
-    if (reader->status < 0)
-        return;
-    wm_block_analysis_sort(results);
-    read_origin(root, results);
-    fill_lacks(results);
+    if (reader->status == WM_OK)
+        wm_region_usages_sort(results->regions.names, results->regions.name_count);
 }
 
 /* Python writes NaN, which is not JSON; null says the same here. */
@@ -518,7 +222,7 @@ static char *without_nan(const char *text, size_t length, size_t *ret_length)
     return copy;
 }
 
-bool wm_block_analysis_is_json(const char *path)
+bool wm_report_is_json(const char *path)
 {
     char head[64];
     size_t length;
@@ -531,11 +235,11 @@ bool wm_block_analysis_is_json(const char *path)
     return start < length && head[start] == '{';
 }
 
-int wm_block_analysis_parse(const char *text, size_t length, const char *name,
-                            struct wm_block_analysis **ret_results, struct wm_error *err)
+int wm_report_parse(const char *text, size_t length, const char *name,
+                    struct wm_report **ret_results, struct wm_error *err)
 {
     struct reader reader = { name, err, WM_OK };
-    struct wm_block_analysis *results = calloc(1, sizeof(*results));
+    struct wm_report *results = calloc(1, sizeof(*results));
     json_error_t trouble;
     size_t used, mark = wm_text_mark(text, length);
     char *copy = without_nan(text + mark, length - mark, &used);
@@ -552,7 +256,7 @@ int wm_block_analysis_parse(const char *text, size_t length, const char *name,
     free(copy);
     json_decref(root);
     if (reader.status < 0)
-        wm_block_analysis_free(results);
+        wm_report_free(results);
     else
         *ret_results = results;
     return reader.status;

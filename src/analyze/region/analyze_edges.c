@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_edges.c - stored calls as edges, by a binary heap of stops. */
-#include "analyze/region/analyze_edges.h"
+#include "analyze/region/analyze_regions.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_region_cpu.c - see analyze_region_cpu.h. */
-#include "analyze/region/analyze_region_cpu.h"
+#include "analyze/region/analyze_region_items.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_region_rates.c - see analyze_region_rates.h. */
-#include "analyze/region/analyze_region_rates.h"
+#include "analyze/region/analyze_regions.h"
 
 #include <math.h>
 

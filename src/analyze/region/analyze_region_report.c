@@ -10,7 +10,6 @@
 struct maker {
     const struct wm_report *report; /* what is known of the run */
     const struct wm_regions *regions;
-    bool lacks_gpus; /* none is measured: 0 is gpu_tracker's word for that */
     struct wm_region_whole wholes[WM_REGION_RESOURCES];
     struct wm_value whys[WM_REGION_RESOURCES]; /* a missing value for what is not known */
 };
@@ -116,11 +115,8 @@ static bool is_short(const struct wm_region_cost *cost)
     return found;
 }
 
-static void copy_block(const struct maker *maker, const struct wm_block *block,
-                       struct wm_region_usage *usage)
+static void copy_block(const struct wm_block *block, struct wm_region_usage *usage)
 {
-    const struct wm_block_stats none = { 0 };
-
     usage->calls = block->calls;
     usage->nonempty_calls = block->nonempty_calls;
     usage->unfinished = block->unfinished;
@@ -129,10 +125,8 @@ static void copy_block(const struct maker *maker, const struct wm_block *block,
     usage->time.of[WM_BLOCK_TOTAL] =
         (struct wm_known) { true, wm_block_stats_sum(&block->time) };
     memcpy(usage->histogram, block->histogram, sizeof(usage->histogram));
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool lacks = maker->lacks_gpus && wm_measurement_is_gpu((enum wm_measurement)i);
-        usage->usage[i] = wm_block_figures_of(lacks ? &none : &block->usage[i]);
-    }
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        usage->usage[i] = wm_block_figures_of(&block->usage[i]);
 }
 
 static int build_usage(const struct maker *maker, const struct wm_region_figures *figures,
@@ -152,7 +146,7 @@ static int build_usage(const struct maker *maker, const struct wm_region_figures
         .exclusive =
             is_known ? spending_of(maker, &figures->exclusive) : unknown_spending(),
     };
-    copy_block(maker, figures->block, usage);
+    copy_block(figures->block, usage);
     return usage->name ? WM_OK : WM_ENOMEM;
 }
 
@@ -203,13 +197,16 @@ static int build_lists(const struct maker *maker, struct wm_region_report *repor
 int wm_regions_usages(struct wm_regions *regions, struct wm_region_usage **ret_usages,
                       size_t *ret_count)
 {
-    static const struct wm_report nothing;
+    static const char why[] = "files of calls have no more than their times";
+    static const struct wm_report nothing = { .energy.energy.why = why };
     struct maker maker = { .report = &nothing, .regions = regions };
     size_t count = wm_regions_facts(regions).names;
     struct wm_region_usage *usages = calloc(count + 1, sizeof(*usages));
     struct wm_region_figures figures;
     int status = usages ? WM_OK : WM_ENOMEM;
 
+    for (size_t i = 0; i < WM_REGION_RESOURCES; i++)
+        maker.whys[i] = wm_value_missing(why);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         wm_regions_name(regions, i, maker.wholes, &figures);
         status = build_usage(&maker, &figures, &usages[i]);
@@ -450,6 +447,29 @@ static bool find_package(const struct wm_analysis *analysis, const struct wm_rep
     return report->cpu_total.known;
 }
 
+void wm_build_overall(struct wm_regions *regions, struct wm_usage_report *usage)
+{
+    const struct wm_blocks *blocks = wm_regions_blocks(regions);
+
+    usage->timepoints = blocks->timepoints;
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        usage->overall[i] = wm_block_figures_of(&blocks->overall[i]);
+}
+
+/* What is known of GPUs is as real as the least real of them. */
+static void find_machine(const struct wm_analysis *analysis, struct wm_usage_report *usage)
+{
+    usage->machine = wm_static_data_of(analysis->run);
+    usage->machine.ram_capacity = analysis->ram_capacity;
+    usage->machine.gpu_ram_capacity = analysis->gpu_ram_capacity;
+    struct wm_known gpus = usage->machine.expected_gpus;
+    for (size_t i = 0; (!gpus.known || gpus.number > 0) && i < analysis->count; i++) {
+        const struct wm_channel *channel = &analysis->channels[i];
+        if (channel->device_kind == WM_DEVICE_GPU && channel->origin > usage->gpu_origin)
+            usage->gpu_origin = channel->origin;
+    }
+}
+
 void wm_build_regions(struct wm_report_builder *builder)
 {
     const struct wm_analysis *analysis = builder->analysis;
@@ -457,15 +477,15 @@ void wm_build_regions(struct wm_report_builder *builder)
     struct maker maker = {
         .report = builder->report,
         .regions = analysis->regions,
-        .lacks_gpus = !wm_timepoint_has_gpus(analysis->timepoints),
     };
     struct wm_region_package package;
     struct wm_region_cost rest;
 
     remark_losses(builder);
+    find_machine(analysis, &builder->report->usage);
     if (builder->failed || !analysis->regions || wm_regions_facts(maker.regions).paths == 0)
         return;
-    wm_regions_blocks(analysis->regions);
+    wm_build_overall(analysis->regions, &builder->report->usage);
     remark_kill(builder);
     remark_folds(builder);
     find_wholes(analysis, builder->report, maker.wholes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_region_share.c - parts of stretches, and how sure they are. */
-#include "analyze/region/analyze_region_share.h"
+#include "analyze/region/analyze_region_items.h"
 
 #include <math.h>
 

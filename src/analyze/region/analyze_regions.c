@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/region/analyze_region_cpu.h"
+#include "analyze/region/analyze_region_items.h"
 #include "base/base_array.h"
 #include "base/base_map.h"
 #include "record/record_stats.h"

@@ -20,9 +20,55 @@
 #ifndef WM_ANALYZE_REGIONS_H
 #define WM_ANALYZE_REGIONS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "analyze/region/analyze_region_items.h"
-#include "analyze/region/analyze_region_rates.h"
+#include "base/text/base_number.h"
+#include "record/calls/record_calls.h"
 #include "wattmeter/recording.h"
+
+/*
+ * How many joules of the CPU packages a second of CPU time takes.
+ *
+ * A model of the CPU says it. A measured idle power says it within its uncertainty. Else it
+ * lies between what a machine takes that draws little when idle and one that draws much;
+ * where the load varies enough, a line through all stretches narrows that.
+ */
+
+/* What the packages drew in a run, and what is known about them. */
+struct wm_region_package {
+    double joules, seconds, cores;
+    double busy_s, tree_s;  /* CPU time of the machine, and of the tree */
+    double tree_j;          /* the part of `joules` that the report gives to the tree */
+    struct wm_known most_w; /* of a model, whose power depends on CPU time alone */
+    struct wm_known idle_w; /* measured before the run */
+    double idle_off_w;      /* the uncertainty of that */
+    bool is_alone;          /* all energy of the tree is from the packages */
+};
+
+/* Sums for a line through the packages' energy and the machine's CPU time, stretch by
+ * stretch. Starts all zero. */
+struct wm_region_line {
+    bool started;
+    double joules, busy_s; /* where the last one ended */
+    uint64_t count;
+    double seconds, sum_j, sum_s, square_s, square_j, product;
+};
+
+/* `busy_s`: the machine's CPU time so far. */
+void wm_region_line_take(struct wm_region_line *line, double seconds, double joules,
+                         struct wm_known busy_s);
+
+/* Joules per second of CPU time: an estimate, and the range that it lies in. */
+struct wm_region_rates {
+    double of[WM_REGION_RATES]; /* all 0: unknown */
+    double mix;        /* one program may differ from another by this part of the rate */
+    double residual_w; /* how far power may vary without a change of CPU time */
+};
+
+struct wm_region_rates wm_region_rates_of(const struct wm_region_package *package,
+                                          const struct wm_region_line *line);
 
 /* Edges come to be known within this time (a thread is waited for a second, and a recording
  * for half a second). So many ticks as there are in it wait for theirs, within these
@@ -132,5 +178,31 @@ void wm_regions_name(const struct wm_regions *regions, size_t name,
                      struct wm_region_figures *ret_figures);
 void wm_regions_rest(const struct wm_regions *regions, const struct wm_region_whole *wholes,
                      struct wm_region_cost *ret_rest);
+
+/*
+ * Stored calls as edges in the order of time: from a stream that is
+ * ordered by starts, with a heap of the stops that are still to come. So the memory is that
+ * of the calls that are open at once.
+ *
+ *     while ((status = wm_edges_next(edges, &edge, &process, err)) > 0)
+ *         take(&edge, process);
+ */
+
+struct wm_edges;
+
+/* `calls` stays the caller's and lives as long as the result. `are_told`: the calls have
+ * times of their own, which their edges tell, and one that never ended is
+ * WM_REGION_UNFINISHED. */
+int wm_edges_new(struct wm_calls *calls, bool are_told, struct wm_edges **ret_edges,
+                 struct wm_error *err);
+
+/* Accepts NULL. */
+void wm_edges_free(struct wm_edges *edges);
+
+/* 1 and `ret_edge`, with the process of a call that opens; 0 past the last one. At equal
+ * times calls open before others close; a call that stops before it starts is closed where
+ * it starts. WM_EFORMAT when the calls are not in order. */
+int wm_edges_next(struct wm_edges *edges, struct wm_region_edge *ret_edge,
+                  uint32_t *ret_process, struct wm_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
-#include "record/calls/record_timepoints.h"
+#include "record/calls/record_timepoint.h"
 #include "record/record_ops.h"
 #include "view/text/view_units.h"
 

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text/base_json.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
+#include "view/json/view_json_node.h"
 #include "view/text/view_text_line.h"
 
 /* Its tables are one tab deeper than their titles, and a tab is eight columns from where
@@ -94,22 +96,78 @@ static int print_block(const struct wm_region_usage *block, FILE *out, struct wm
     return status;
 }
 
-int wm_gpu_tracker_analysis_text(const struct wm_block_analysis *results, FILE *out,
-                                 struct wm_error *err)
+int wm_gpu_tracker_blocks_text(const struct wm_report *report, FILE *out,
+                               struct wm_error *err)
 {
     fputs("Overall:\n", out);
-    int status = print_usage(results->overall, OUTER_TABLE_INDENT, out, err);
+    int status = print_usage(report->usage.overall, OUTER_TABLE_INDENT, out, err);
 
     fputs("Static Data:\n", out);
-    print_static_data(&results->static_data, out);
+    print_static_data(&report->usage.machine, out);
     fputs("Code Block Results:\n", out);
-    for (size_t i = 0; i < results->count && status == WM_OK; i++)
-        status = print_block(&results->blocks[i], out, err);
+    for (size_t i = 0; i < report->regions.name_count && status == WM_OK; i++)
+        status = print_block(&report->regions.names[i], out, err);
     return status;
 }
 
-int wm_gpu_tracker_analysis_json(const struct wm_block_analysis *results, FILE *out,
-                                 struct wm_error *err)
+static json_t *json_figures(const struct wm_block_figures *figures, size_t count)
 {
-    return wm_gpu_tracker_json(wm_block_analysis_json(results, false), out, err);
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < count; i++)
+        wm_json_set(&json, wm_block_figure_names[i],
+                    wm_json_known(figures->of[i].known, figures->of[i].number));
+    return json;
+}
+
+static json_t *json_usage(const struct wm_block_figures *usage)
+{
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++)
+        wm_json_set(&json, wm_measurement_name((enum wm_measurement)i),
+                    json_figures(&usage[i], WM_BLOCK_STATISTICS));
+    return json;
+}
+
+static json_t *json_static_data(const struct wm_static_data *data)
+{
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < WM_STATIC_COLUMNS; i++)
+        wm_json_set(&json, wm_static_columns[i].name, wm_static_data_json(data, i));
+    return json;
+}
+
+static json_t *json_block(const struct wm_region_usage *block)
+{
+    json_t *json = json_object();
+
+    wm_json_set(&json, "name", wm_text_json(block->name));
+    wm_json_set(&json, "num_timepoints", json_integer((json_int_t)block->timepoints));
+    wm_json_set(&json, "num_calls", json_integer((json_int_t)block->calls));
+    wm_json_set(&json, "num_non_empty_calls",
+                json_integer((json_int_t)block->nonempty_calls));
+    wm_json_set(&json, "compute_time", json_figures(&block->time, WM_BLOCK_FIGURES));
+    wm_json_set(&json, "resource_usage", json_usage(block->usage));
+    return json;
+}
+
+/* Its structure, with null for what is not known. */
+static json_t *json_of(const struct wm_report *report)
+{
+    json_t *root = json_object(), *blocks = json_array();
+
+    wm_json_set(&root, "overall", json_usage(report->usage.overall));
+    wm_json_set(&root, "static_data", json_static_data(&report->usage.machine));
+    for (size_t i = 0; i < report->regions.name_count && blocks; i++)
+        wm_json_add(&blocks, json_block(&report->regions.names[i]));
+    wm_json_set(&root, "code_block_results", blocks);
+    return root;
+}
+
+int wm_gpu_tracker_blocks_json(const struct wm_report *report, FILE *out,
+                               struct wm_error *err)
+{
+    return wm_gpu_tracker_json(json_of(report), out, err);
 }

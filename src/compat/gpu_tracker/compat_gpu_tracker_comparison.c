@@ -218,22 +218,20 @@ static int json(const struct wm_comparison *comparison, int verbosity, FILE *out
     return wm_gpu_tracker_json(root, out, err);
 }
 
-/* Of `gpu-tracker sub-track`, as the documents of the command print it. */
 const struct wm_print_format wm_gpu_tracker_print = {
-    .name = "gpu-tracker",
     .report = wm_gpu_tracker_report_text,
-    .analysis = wm_gpu_tracker_analysis_text,
-    .comparison = text,
-};
-
-const struct wm_print_format wm_gpu_tracker_print_api = {
-    .name = "gpu-tracker-api",
+    .blocks = wm_gpu_tracker_blocks_text,
     .comparison = api_text,
 };
 
+const struct wm_print_format wm_gpu_tracker_print_cli = {
+    .report = wm_gpu_tracker_report_text,
+    .blocks = wm_gpu_tracker_blocks_text,
+    .comparison = text,
+};
+
 const struct wm_print_format wm_gpu_tracker_print_json = {
-    .name = "gpu-tracker-json",
     .report = wm_gpu_tracker_report_json,
-    .analysis = wm_gpu_tracker_analysis_json,
+    .blocks = wm_gpu_tracker_blocks_json,
     .comparison = json,
 };

@@ -15,10 +15,10 @@ int wm_gpu_tracker_report_text(const struct wm_report *report, const struct wm_u
                                FILE *out, struct wm_error *err);
 int wm_gpu_tracker_report_json(const struct wm_report *report, const struct wm_units *units,
                                FILE *out, struct wm_error *err);
-int wm_gpu_tracker_analysis_text(const struct wm_block_analysis *results, FILE *out,
-                                 struct wm_error *err);
-int wm_gpu_tracker_analysis_json(const struct wm_block_analysis *results, FILE *out,
-                                 struct wm_error *err);
+int wm_gpu_tracker_blocks_text(const struct wm_report *report, FILE *out,
+                               struct wm_error *err);
+int wm_gpu_tracker_blocks_json(const struct wm_report *report, FILE *out,
+                               struct wm_error *err);
 
 /* A table of numbers, each with six decimals, less the zeros that all of its column end in,
  * one stays; a blank stands in the place of its sign. */

@@ -9,7 +9,7 @@
 #ifndef WM_COMPAT_GPU_TRACKER_READ_H
 #define WM_COMPAT_GPU_TRACKER_READ_H
 
-#include "record/calls/record_timepoints.h"
+#include "record/calls/record_timepoint.h"
 #include "record/record_ops.h"
 
 struct wm_tracking_row;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_timepoint.c - gpu_tracker's 21 measurements of a tick. */
+/* record_timepoint.c - gpu_tracker's 21 measurements of a tick, and what it keeps of the
+ * machine. */
 #include "record/calls/record_timepoint.h"
 
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,11 +190,6 @@ void wm_timepoint_builder_free(struct wm_timepoint_builder *builder)
     free(builder);
 }
 
-bool wm_timepoint_has_gpus(const struct wm_timepoint_builder *builder)
-{
-    return builder->has_gpus;
-}
-
 double wm_timepoint_unix_seconds(const struct wm_run *run, int64_t when_ns)
 {
     return (double)(when_ns - run->anchor_ns + run->anchor_unix_ns) / 1e9;
@@ -311,4 +310,62 @@ void wm_timepoint_capacities(const struct wm_timepoint_builder *builder,
     *ret_ram = value_of(tick, builder->ram_capacity);
     *ret_gpu_ram = builder->has_gpus ? sum_of(tick, totals, builder->memory_total_count)
                                      : (struct wm_known) { .known = true };
+}
+
+#define IN(member) offsetof(struct wm_static_data, member)
+
+const struct wm_static_column wm_static_columns[WM_STATIC_COLUMNS] = {
+    { "ram_unit", WM_STATIC_MEMORY_UNIT, IN(ram_unit) },
+    { "gpu_ram_unit", WM_STATIC_MEMORY_UNIT, IN(gpu_ram_unit) },
+    { "time_unit", WM_STATIC_TIME_UNIT, IN(time_unit) },
+    { "ram_system_capacity", WM_STATIC_CAPACITY, IN(ram_capacity) },
+    { "gpu_ram_system_capacity", WM_STATIC_CAPACITY, IN(gpu_ram_capacity) },
+    { "system_core_count", WM_STATIC_COUNT, IN(system_cores) },
+    { "n_expected_cores", WM_STATIC_COUNT, IN(expected_cores) },
+    { "system_gpu_count", WM_STATIC_COUNT, IN(gpus) },
+    { "n_expected_gpus", WM_STATIC_COUNT, IN(expected_gpus) },
+};
+
+const char *wm_measurement_unit(const struct wm_static_data *data, size_t measurement)
+{
+    if (measurement <= WM_SYSTEM_RAM)
+        return data->ram_unit;
+    if (measurement <= WM_SYSTEM_GPU_RAM)
+        return data->gpu_ram_unit;
+    return measurement >= WM_MAIN_THREADS && measurement <= WM_COMBINED_THREADS ? "count"
+                                                                                : "percent";
+}
+
+struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data, size_t index)
+{
+    const struct wm_static_column *column = &wm_static_columns[index];
+    const void *place = (const char *)data + column->offset;
+    struct wm_static_entry entry = { .key = column->name,
+                                     .is_whole = column->kind == WM_STATIC_COUNT };
+
+    if (entry.is_whole || column->kind == WM_STATIC_CAPACITY)
+        entry.number = *(const struct wm_known *)place;
+    else
+        entry.text = place;
+    return entry;
+}
+
+static struct wm_known count_of(double count)
+{
+    return count >= 0 && count <= INT_MAX ? (struct wm_known) { true, trunc(count) }
+                                          : (struct wm_known) { 0 };
+}
+
+struct wm_static_data wm_static_data_of(const struct wm_run *run)
+{
+    return (struct wm_static_data) {
+        .ram_unit = "bytes",
+        .gpu_ram_unit = "bytes",
+        .time_unit = "seconds",
+        .system_cores = count_of(run->core_count),
+        .expected_cores = run->expected_cores > 0 ? count_of(run->expected_cores)
+                                                  : (struct wm_known) { 0 },
+        .gpus = count_of(run->gpu_count),
+        .expected_gpus = count_of(run->expected_gpu_count),
+    };
 }

@@ -79,9 +79,6 @@ int wm_timepoint_builder_new(const struct wm_run *run, const struct wm_channel *
 /* Accepts NULL. */
 void wm_timepoint_builder_free(struct wm_timepoint_builder *builder);
 
-/* Whether GPUs are measured, or may be. */
-bool wm_timepoint_has_gpus(const struct wm_timepoint_builder *builder);
-
 /* Takes the next tick; true and `ret_timepoint` from the second one on. */
 bool wm_timepoint_next(struct wm_timepoint_builder *builder, const struct wm_tick *tick,
                        struct wm_timepoint *ret_timepoint);
@@ -99,5 +96,52 @@ void wm_timepoint_builder_copy(struct wm_timepoint_builder *to,
 void wm_timepoint_capacities(const struct wm_timepoint_builder *builder,
                              const struct wm_tick *tick, struct wm_known *ret_ram,
                              struct wm_known *ret_gpu_ram);
+
+/* What gpu_tracker keeps of the machine. A number that is not known is 0. */
+struct wm_static_data {
+    char ram_unit[16], gpu_ram_unit[16], time_unit[16]; /* "gigabytes", "hours" */
+    struct wm_known ram_capacity, gpu_ram_capacity;
+    struct wm_known system_cores, expected_cores, gpus, expected_gpus; /* whole ones */
+};
+
+/* That of a run of ours, but for the capacities. */
+struct wm_static_data wm_static_data_of(const struct wm_run *run);
+
+/* Its columns in gpu_tracker's order. */
+enum wm_static_kind {
+    WM_STATIC_MEMORY_UNIT,
+    WM_STATIC_TIME_UNIT,
+    WM_STATIC_CAPACITY,
+    WM_STATIC_COUNT,
+};
+
+struct wm_static_column {
+    const char *name;
+    enum wm_static_kind kind;
+    size_t offset; /* in struct wm_static_data */
+};
+
+enum { WM_STATIC_COLUMNS = 9 };
+extern const struct wm_static_column wm_static_columns[WM_STATIC_COLUMNS];
+
+/* The value of a column. */
+struct wm_static_entry {
+    const char *key;
+    const char *text; /* NULL: it is a number */
+    struct wm_known number;
+    bool is_whole;
+};
+
+/* "gigabytes", "count", "percent". */
+const char *wm_measurement_unit(const struct wm_static_data *data, size_t measurement);
+
+struct wm_static_entry wm_static_data_entry(const struct wm_static_data *data,
+                                            size_t index);
+
+/* In place of 1, wm_recording_next() says so once at most, of gpu_tracker's files: the file
+ * is not in the order of time, which comes of a clock that was set back; what was handed
+ * out so far is void, and from the next call on ticks come anew, from the first one,
+ * sorted. */
+#define WM_TIMEPOINTS_ANEW 2
 
 #endif

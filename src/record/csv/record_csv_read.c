@@ -16,7 +16,6 @@
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"
 #include "record/csv/record_csv.h"
-#include "record/csv/record_csv_read_regions.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_csv_read_regions.c - the rows of regions in our CSV files, in a pass of their own.
  */
-#include "record/csv/record_csv_read_regions.h"
+#include "record/csv/record_csv.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,20 +5,15 @@
 #include <stdlib.h>
 
 #include "base/text/base_json.h"
+#include "record/record_channel.h"
 #include "view/view.h"
 
 const char *wm_view_comparison_unit(const struct wm_compare *compare, unsigned item)
 {
-    const struct wm_static_data *data = &compare->sessions[0].runs[0].analysis->static_data;
+    const struct wm_report *first = compare->sessions[0].runs[0].report;
 
-    if (item <= WM_SYSTEM_RAM)
-        return data->ram_unit;
-    if (item <= WM_SYSTEM_GPU_RAM)
-        return data->gpu_ram_unit;
-    if (item >= WM_MAIN_THREADS && item <= WM_COMBINED_THREADS)
-        return "count";
     if (item < WM_COMPARE_FIGURES)
-        return "percent";
+        return wm_measurement_unit(&first->usage.machine, item);
     return wm_unit_plain(wm_compare_item_row(item)->unit)->name;
 }
 
@@ -33,6 +28,17 @@ static json_t *change_json(bool is_known, double change)
     return wm_json_known(is_known && isfinite(change), change);
 }
 
+/* As in a report. */
+static void put_origin(json_t **object, enum wm_origin origin)
+{
+    const char *word = origin == WM_MEASURED ? NULL : wm_word(WM_WORDS_ORIGIN, (int)origin);
+
+    if (!word)
+        return;
+    wm_json_set(object, "origin", json_string(word));
+    wm_json_set(object, word, json_true());
+}
+
 static json_t *json_cell(const struct wm_compare_cell *cell, bool is_reference)
 {
     bool is_tested = cell->to.verdict != WM_RUNS_NOT_TESTED;
@@ -41,7 +47,7 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_reference)
     wm_json_set(&json, "value", number(cell->value));
     wm_json_set(&json, "runs", json_integer((json_int_t)cell->runs));
     if (cell->value.known)
-        wm_block_analysis_put_origin(&json, cell->origin);
+        put_origin(&json, cell->origin);
     if (cell->lacks)
         wm_json_set(&json, "at_least", json_string(cell->lacks));
     if (cell->off.known && cell->off.number > 0 && cell->value.number > 0)

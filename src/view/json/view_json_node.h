@@ -94,4 +94,7 @@ void wm_json_remarks(const struct wm_json_node *node, const struct wm_report *re
 /* What regions cost, where there are any; in view_json_regions.c. */
 void wm_json_regions(const struct wm_json_node *root);
 
+/* A column of what gpu_tracker keeps of the machine; null where it is not known. */
+json_t *wm_static_data_json(const struct wm_static_data *data, size_t column);
+
 #endif

@@ -2,6 +2,7 @@
 /* view_json_regions.c - what regions cost, in JSON. */
 #include <math.h>
 
+#include "base/text/base_json.h"
 #include "record/calls/record_timepoint.h"
 #include "view/json/view_json_node.h"
 
@@ -20,16 +21,17 @@ static void put_spending(const struct wm_json_node *parent, const char *key,
     wm_json_figures(&node, WM_REPORT_REGION, spending, "");
 }
 
+/* The first figures of `stats`; the total, where it is one of them, is that of calls. */
 static void put_stats(const struct wm_json_node *node, const struct wm_block_figures *stats,
-                      const char *why)
+                      size_t count, const char *why)
 {
-    for (size_t i = 0; i < WM_BLOCK_STATISTICS; i++) {
+    for (size_t i = 0; i < count; i++) {
         const char *key = wm_block_figure_names[i];
+        bool is_one = i == WM_BLOCK_STD && stats->of[WM_BLOCK_MEAN].known;
         if (stats->of[i].known && isfinite(stats->of[i].number))
             wm_json_put(node, key, json_real(stats->of[i].number));
         else
-            wm_json_missing(node, key,
-                            stats->of[WM_BLOCK_MEAN].known ? "there is but one" : why);
+            wm_json_missing(node, key, is_one ? "there is but one" : why);
     }
 }
 
@@ -57,12 +59,14 @@ static void put_usage(const struct wm_json_node *parent,
 {
     struct wm_json_node usage = wm_json_object(parent, "usage");
 
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        if (!measured[i].of[WM_BLOCK_MEAN].known)
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        if (!measured[i].of[WM_BLOCK_MEAN].known ||
+            wm_report_lacks(parent->view->report, i))
             continue;
         struct wm_json_node node =
             wm_json_object(&usage, wm_measurement_name((enum wm_measurement)i));
-        put_stats(&node, &measured[i], "not reported");
+        put_stats(&node, &measured[i], WM_BLOCK_STATISTICS, "not reported");
+        wm_json_origin(&node, wm_report_usage_origin(parent->view->report, i));
     }
 }
 
@@ -73,8 +77,8 @@ static void put_region(const struct wm_json_node *node,
     put_count(node, "unfinished", region->unfinished);
     put_count(node, "clocked_calls", region->clocked_calls);
     struct wm_json_node time = wm_json_object(node, "time");
-    put_stats(&time, &region->time, "no call ended");
-    wm_json_put(&time, "total", json_real(region->time.of[WM_BLOCK_TOTAL].number));
+    put_stats(&time, &region->time, WM_BLOCK_FIGURES,
+              region->calls == 0 ? "no call ended" : "not reported");
     put_histogram(node, region->histogram);
     put_spending(node, "inclusive", &region->inclusive);
     put_spending(node, "exclusive", &region->exclusive);
@@ -128,10 +132,12 @@ void wm_json_regions(const struct wm_json_node *root)
     const struct wm_report *report = root->view->report;
     const struct wm_region_report *regions = &report->regions;
 
-    if (regions->path_count == 0)
+    if (regions->name_count == 0)
         return;
     struct wm_json_node node = wm_json_object(root, "regions");
     put_names(&node, regions);
+    if (regions->path_count == 0) /* they are those of files */
+        return;
     put_paths(&node, regions);
     put_spending(&node, "rest", &regions->rest);
     put_count(&node, "threads", regions->threads);
@@ -139,4 +145,64 @@ void wm_json_regions(const struct wm_json_node *root)
     put_loss(&node, "lost", report->result.lost_regions);
     put_loss(&node, "stray", report->result.stray_regions);
     put_loss(&node, "dropped", report->result.dropped_regions);
+}
+
+json_t *wm_static_data_json(const struct wm_static_data *data, size_t column)
+{
+    const struct wm_static_entry entry = wm_static_data_entry(data, column);
+
+    if (entry.text)
+        return wm_text_json(entry.text);
+    if (entry.is_whole && entry.number.known)
+        return json_integer((json_int_t)entry.number.number);
+    return wm_json_known(entry.number.known, entry.number.number);
+}
+
+static void put_static_data(const struct wm_json_node *root)
+{
+    const struct wm_report *report = root->view->report;
+    struct wm_json_node node = wm_json_object(root, "static_data");
+    struct wm_static_data data = report->usage.machine;
+
+    if (wm_report_lacks(report, WM_SYSTEM_GPU_RAM))
+        data.gpu_ram_capacity = (struct wm_known) { 0 };
+    for (size_t i = 0; i < WM_STATIC_COLUMNS; i++) {
+        json_t *value = wm_static_data_json(&data, i);
+        bool is_known = value && !json_is_null(value);
+        wm_json_put(&node, wm_static_columns[i].name, value);
+        if (!is_known)
+            wm_json_missing(&node, wm_static_columns[i].name, "it is not known");
+    }
+}
+
+static void put_total(const struct wm_json_node *root, const char *key, uint64_t count)
+{
+    if (root->view->report->usage.lacks_counts)
+        wm_json_missing(root, key, "gpu_tracker's JSON does not have it");
+    else
+        put_count(root, key, count);
+}
+
+json_t *wm_view_blocks_json(const struct wm_report *report)
+{
+    struct wm_json_view view = { .report = report, .why = json_object() };
+    struct wm_json_node root = { .view = &view, .json = json_object() };
+    json_t *remarks = json_array();
+
+    put_total(&root, "timepoints", report->usage.timepoints);
+    put_total(&root, "stray", report->usage.stray);
+    put_usage(&root, report->usage.overall);
+    struct wm_json_node usage = wm_json_find(&root, "usage");
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        if (wm_report_lacks(report, i))
+            wm_json_missing(&usage, wm_measurement_name((enum wm_measurement)i),
+                            wm_report_no_gpu);
+    }
+    put_static_data(&root);
+    wm_json_regions(&root);
+    wm_json_put(&root, "why", view.why);
+    for (size_t i = report->file_remarks; i < report->remark_count; i++)
+        wm_json_add(&remarks, wm_text_json(report->remarks[i]));
+    wm_json_put(&root, "remarks", remarks);
+    return wm_json_end(&root);
 }

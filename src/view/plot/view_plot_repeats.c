@@ -191,7 +191,7 @@ static int read_runs(const struct wm_plot_request *request,
         status =
             wm_comparison_add_session(comparison, wm_plot_input_name(input), &runs, err);
     }
-    return status == WM_OK ? wm_comparison_run(comparison, "mean", WM_COMPARISON_TEXT, err)
+    return status == WM_OK ? wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, err)
                            : status;
 }
 

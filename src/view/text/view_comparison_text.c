@@ -179,7 +179,7 @@ static bool find_cells(const struct text *text, size_t group, unsigned item)
 
 static int label_width(const struct text *text)
 {
-    return text->verbosity > 0 || !text->compare->has_reports ? DETAIL_WIDTH : LABEL_WIDTH;
+    return text->verbosity > 0 || !text->compare->is_native ? DETAIL_WIDTH : LABEL_WIDTH;
 }
 
 /* Measurements have no words of the report, but keys. */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_text_regions.c - what regions cost, for people: the top ones, and where they stand
- * in the tree of calls. */
+/* view_text_regions.c - regions for people: what the top ones cost, and where they stand in
+ * the tree of calls; and all of them, with what was measured meanwhile. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "view/text/view_text_line.h"
+#include "view/text/view_units.h"
+#include "wattmeter/analysis.h"
 
 #define MOST_NAMES 10
 #define MOST_LINES 30 /* of the tree */
@@ -12,6 +16,10 @@
 #define NAME_WIDTH 48
 
 enum { COUNT_WIDTH = 10, FIGURE_WIDTH = 10, PERCENT_WIDTH = 9 };
+enum { KEY_WIDTH = 39, FACT_WIDTH = 13, BAR_WIDTH = 40 };
+
+/* Of a name, which may be 8 KB of anything. */
+enum { SHOWN_NAME_SIZE = 256 };
 
 /* Beyond it a figure says no more than that there was something. */
 #define MOST_RATIO 9.99
@@ -132,10 +140,15 @@ static void print_head(const struct table *table, const char *name)
 }
 
 /* However wide it is, a blank stands before it. */
+static void put_right(FILE *out, const char *text, int width)
+{
+    fputc(' ', out);
+    wm_view_right(out, text, width - 1);
+}
+
 static void print_right(const struct table *table, const char *text, int width)
 {
-    fputc(' ', table->view->out);
-    wm_view_right(table->view->out, text, width - 1);
+    put_right(table->view->out, text, width);
 }
 
 static void print_seconds(const struct table *table, double seconds)
@@ -160,7 +173,7 @@ static void print_name(const struct table *table, const struct wm_region_usage *
                        uint32_t depth)
 {
     FILE *out = table->view->out;
-    char name[256];
+    char name[SHOWN_NAME_SIZE];
 
     wm_line_clean(name, sizeof(name), region->name[0] ? region->name : "(no name)");
     fprintf(out, "  %*s", (int)(2 * depth), "");
@@ -346,4 +359,127 @@ void wm_line_regions(const struct wm_text_view *view)
         fputs("* calls shorter than three updates of what their energy is from: "
               "a rough figure\n",
               view->out);
+}
+
+static struct wm_quantity measured_text(const struct wm_report *report, size_t measurement,
+                                        struct wm_known known)
+{
+    const char *unit = wm_measurement_unit(&report->usage.machine, measurement);
+    double size = wm_compare_unit_size(unit), value = known.number;
+    struct wm_quantity quantity = { "n/a" };
+
+    if (!known.known)
+        return quantity;
+    if (size > 0)
+        return wm_view_bytes(value * size, NULL);
+    const struct wm_quantity number =
+        value == floor(value) ? wm_view_fixed(value, 0) : wm_view_number(value, 4);
+    snprintf(quantity.text, sizeof(quantity.text), "%.30s%s", number.text,
+             strcmp(unit, "percent") == 0 ? " %" : "");
+    return quantity;
+}
+
+static void print_usage(const struct wm_report *report,
+                        const struct wm_block_figures *usage, FILE *out)
+{
+    wm_view_left(out, "", KEY_WIDTH);
+    for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++)
+        wm_view_right(out, wm_block_figure_names[f], FIGURE_WIDTH);
+    fputc('\n', out);
+    for (size_t i = 0; i < WM_MEASUREMENT_COUNT; i++) {
+        bool lacks = wm_report_lacks(report, i);
+        struct wm_detail detail = { "" };
+        wm_line_key(out, wm_measurement_name((enum wm_measurement)i), KEY_WIDTH);
+        for (size_t f = 0; f < WM_BLOCK_STATISTICS; f++) {
+            struct wm_known value = lacks ? (struct wm_known) { 0 } : usage[i].of[f];
+            put_right(out, measured_text(report, i, value).text, FIGURE_WIDTH);
+        }
+        if (lacks)
+            wm_line_add(&detail, "", "(%s)", wm_report_no_gpu);
+        else if (usage[i].of[WM_BLOCK_MEAN].known)
+            wm_line_add_origin(&detail, wm_report_usage_origin(report, i));
+        fprintf(out, "%s%s\n", detail.text[0] ? "  " : "", detail.text);
+    }
+}
+
+static struct wm_quantity time_text(const struct wm_region_usage *region,
+                                    enum wm_block_figure figure)
+{
+    const struct wm_known seconds = region->time.of[figure];
+
+    return seconds.known ? wm_view_duration(seconds.number, NULL)
+                         : (struct wm_quantity) { "n/a" };
+}
+
+static void print_calls(const struct wm_region_usage *region, FILE *out)
+{
+    fprintf(out, "  calls      %" PRIu64, region->calls);
+    if (region->calls > 0)
+        fprintf(out, ", %" PRIu64 " with a timepoint inside", region->nonempty_calls);
+    if (region->unfinished > 0)
+        fprintf(out, "; %" PRIu64 " more never ended", region->unfinished);
+    fprintf(out, "\n  inclusive  %s\n", wm_line_seconds(&region->inclusive.time).text);
+    fputs("  time       ", out);
+    if (region->calls == 0)
+        fputs("n/a (no call ended)\n", out);
+    else
+        fprintf(out, "%s; mean %s, std %s, min %s, max %s\n",
+                time_text(region, WM_BLOCK_TOTAL).text,
+                time_text(region, WM_BLOCK_MEAN).text, time_text(region, WM_BLOCK_STD).text,
+                time_text(region, WM_BLOCK_MIN).text, time_text(region, WM_BLOCK_MAX).text);
+}
+
+/* A line for each power of two that has calls. */
+static void print_histogram(const uint64_t *histogram, FILE *out)
+{
+    uint64_t most = 1;
+
+    for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++)
+        most = histogram[i] > most ? histogram[i] : most;
+    for (size_t i = 0; i < WM_BLOCK_BUCKETS; i++) {
+        bool is_last = i + 1 == WM_BLOCK_BUCKETS;
+        double length = ceil(BAR_WIDTH * ((double)histogram[i] / (double)most));
+        if (histogram[i] == 0)
+            continue;
+        fprintf(out, "%*s%s ", FACT_WIDTH, "", is_last ? "over " : "up to");
+        wm_view_right(out, wm_view_duration(ldexp(1e-6, (int)i - is_last), NULL).text,
+                      FIGURE_WIDTH);
+        fprintf(out, "%10" PRIu64 "  %.*s\n", histogram[i], (int)length,
+                "########################################");
+    }
+}
+
+static void print_block(const struct wm_report *report,
+                        const struct wm_region_usage *region, FILE *out)
+{
+    char name[SHOWN_NAME_SIZE];
+
+    wm_line_clean(name, sizeof(name), region->name[0] ? region->name : "(without a name)");
+    fprintf(out, "\nBlock        %s\n", name);
+    print_calls(region, out);
+    print_histogram(region->histogram, out);
+    fprintf(out, "  timepoints %" PRIu64 "\n", region->timepoints);
+    if (region->timepoints > 0)
+        print_usage(report, region->usage, out);
+}
+
+void wm_view_blocks_text(const struct wm_report *report, FILE *out)
+{
+    const struct wm_usage_report *usage = &report->usage;
+    const char *remark;
+
+    if (usage->lacks_counts)
+        fputs("Timepoints   n/a\n", out);
+    else
+        fprintf(out, "Timepoints   %" PRIu64 "\n", usage->timepoints);
+    fprintf(out, "Blocks       %zu\n", report->regions.name_count);
+    if (usage->stray > 0)
+        fprintf(out, "Stops        %" PRIu64 " left out: nothing had started\n",
+                usage->stray);
+    for (size_t i = 0; (remark = wm_report_file_remark(report, i)) != NULL; i++)
+        fprintf(out, "Note         %s\n", remark);
+    if (usage->timepoints > 0 || usage->lacks_counts)
+        print_usage(report, usage->overall, out);
+    for (size_t i = 0; i < report->regions.name_count; i++)
+        print_block(report, &report->regions.names[i], out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_series.c - arithmetic on series in segments. */
-#include "analyze/energy/analyze_series.h"
+#include "analyze/experiment/analyze_experiment.h"
 
 #include <math.h>
 #include <stdio.h>
