@@ -562,7 +562,9 @@ static struct wm_tracker *start_with_slow_driver(const char *dir)
     test_write_file(dir, "slow.json", slow);
     setenv("FAKE_NVML_SCENARIO", scenario, 1);
     setenv("WATTMETER_NVML", test_build_path("tests/fake/libnvidia-ml.so.1"), 1);
+    setenv("WATTMETER_SYSFS", dir, 1); /* so that there are no other GPUs */
     assert_int_equal(wm_tracker_add_all(tracker, NULL), WM_OK);
+    unsetenv("WATTMETER_SYSFS");
     assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
     return tracker;
 }
