@@ -56,6 +56,19 @@ static void test_unix(void **state)
     assert_in_range(now_ns / WM_NS_PER_S, seconds, seconds + 2);
 }
 
+/* A call that took two seconds is dated one second after it began; the next one begins now.
+ */
+static void test_middle(void **state)
+{
+    int64_t before_ns = wm_clock_monotonic_ns();
+    int64_t from_ns = before_ns - 2 * WM_NS_PER_S, begin_ns = from_ns;
+    (void)state;
+
+    int64_t middle_ns = wm_clock_middle_ns(&begin_ns);
+    assert_in_range(begin_ns, before_ns, wm_clock_monotonic_ns());
+    assert_int_equal(middle_ns, from_ns + (begin_ns - from_ns) / 2);
+}
+
 static void test_rfc3339(void **state)
 {
     static const struct {
@@ -99,7 +112,7 @@ UNIT(base_clock)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward), cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_unix),    cmocka_unit_test(test_rfc3339),
-        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_median),  cmocka_unit_test(test_middle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1008,9 +1008,55 @@ static void test_no_threads(void **state)
     close_gpus(gpus);
 }
 
+static const struct wm_gpu_field_info *gpu_field(int field)
+{
+    return wm_gpu_field_info((enum wm_gpu_field)field);
+}
+
+static const struct wm_gpu_field_info *process_field(int field)
+{
+    return wm_gpu_process_field_info((enum wm_gpu_process_field)field);
+}
+
+static const struct wm_gpu_field_info *mig_field(int field)
+{
+    return wm_gpu_mig_field_info((enum wm_gpu_mig_field)field);
+}
+
+/* What callers rely on for all fields: they can find each by its key, and what a process
+ * does is asked again at every refresh. */
+static void test_fields(void **state)
+{
+    static const struct {
+        const struct wm_gpu_field_info *(*of)(int field);
+        int count;
+    } tables[] = {
+        { gpu_field, WM_GPU_FIELDS },
+        { process_field, WM_GPU_PROCESS_FIELDS },
+        { mig_field, WM_GPU_MIG_FIELDS },
+    };
+    (void)state;
+
+    for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+        for (int i = 0; i < tables[t].count; i++) {
+            const struct wm_gpu_field_info *info = tables[t].of(i);
+            bool is_number = info->type == WM_GPU_WHOLE || info->type == WM_GPU_REAL;
+
+            assert_int_equal(*info->unit != '\0', is_number);
+            assert_true(*info->label && *info->summary && info->asked_with);
+            assert_false(info->fixed && tables[t].of == process_field);
+            for (int k = 0; k < i; k++)
+                assert_false(strcmp(tables[t].of(k)->group, info->group) == 0 &&
+                             strcmp(tables[t].of(k)->key, info->key) == 0);
+        }
+        assert_null(tables[t].of(tables[t].count));
+    }
+}
+
 UNIT(gpu)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields),
         cmocka_unit_test_setup(test_values, reset),
         cmocka_unit_test_setup(test_looked, reset),
         cmocka_unit_test_setup(test_choice, reset),

@@ -236,6 +236,13 @@ static void test_values(void **state)
           WM_READING_OK,
           0,
           "0x1d17" },
+        { "no display on either connector",
+          0,
+          { .path = "card1-DP-1/enabled", .text = "disabled\n" },
+          WM_GPU_DISPLAY_ACTIVE,
+          WM_READING_OK,
+          0,
+          NULL },
     };
 
     memset(padded + strlen(padded), '\n', sizeof(padded) - strlen(padded));

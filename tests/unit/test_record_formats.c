@@ -688,11 +688,35 @@ static void test_old_contains(void **state)
     }
 }
 
+/* Of labels of GPUs, only NVIDIA's say which of the driver's it is. */
+static void test_gpu_numbers(void **state)
+{
+    static const struct {
+        const char *label;
+        int number; /* -1: none */
+    } rows[] = {
+        { "gpu0", 0 },       { "gpu12", 12 }, { "gpu99999", 99999 },
+        { "gpu100000", -1 }, { "gpu", -1 },   { "gpu-1", -1 },
+        { "gpu1x", -1 },     { "card1", -1 }, { "gpu 1", -1 },
+        { "module1", -1 },   { "", -1 },
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct wm_channel channel = { .label = rows[i].label };
+        int number = -1;
+
+        assert_int_equal(wm_channel_gpu_number(&channel, &number), rows[i].number >= 0);
+        assert_int_equal(number, rows[i].number);
+    }
+}
+
 UNIT(record_formats)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_old_contains),
+        cmocka_unit_test(test_gpu_numbers),
         WITH_DIR(test_round_trip),
         WITH_DIR(test_many_ticks),
         WITH_DIR(test_no_ticks),

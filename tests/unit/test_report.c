@@ -742,6 +742,10 @@ static const struct series jump_series[] = {
     { FULL_TIME("energy", "J", WM_COUNTER), { 0, 100, 1e9, 1e9 + 100, 1e9 + 200 } },
     { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
 };
+static const struct series reset_and_jump_series[] = {
+    { FULL_TIME("energy", "J", WM_COUNTER), { 500, 600, 50, 1e9, 1e9 + 100 } },
+    { FULL_TIME("power", "W", WM_GAUGE), { 100, 100, 100, 100, 100 } },
+};
 static const struct series gap_series[] = {
     { FULL_TIME("energy", "J", WM_COUNTER), { 0, 100, 200, 300, 400 } },
     { FULL_TIME("power", "W", WM_GAUGE), { 120, 120, 120, 120, 120 } },
@@ -882,6 +886,16 @@ static void test_remarks(void **state)
           { "gpu0: the energy counter jumped by more than the device can draw (1 time); "
             "the "
             "integral of power is used there" } },
+        { "set back, and a jump",
+          { .run = { RUN(all_there) },
+            SERIES(reset_and_jump_series),
+            .ticks = 5,
+            .step_ns = SECOND_NS,
+            .result = &plain_result },
+          { "gpu0: the energy counter was set back (1 time); the integral of power is "
+            "used there",
+            "gpu0: the energy counter jumped by more than the device can draw (1 time); "
+            "the integral of power is used there" } },
         { "a gap of 20 %",
           { .run = { RUN(all_there) },
             SERIES(gap_series),
@@ -946,6 +960,27 @@ static void test_remarks(void **state)
         }
         wm_report_free(report);
     }
+}
+
+/* Where counter and power differ, either may be right: the uncertainty reaches from one to
+ * the other. */
+static void test_uncertainty_of_a_gap(void **state)
+{
+    const struct session session = {
+        .run = { RUN(all_there) },
+        SERIES(gap_series),
+        .ticks = 5,
+        .step_ns = SECOND_NS,
+        .result = &plain_result,
+    };
+    struct wm_report *report = session_report(&session);
+    const struct wm_energy_figure *figure = &report->gpus[0].figure;
+
+    (void)state;
+    print_message("  %g J, %.3f\n", figure->energy.number, figure->systematic);
+    assert_true(figure->energy.number == 400);
+    assert_true(figure->uncertainty.known && figure->uncertainty.number >= 0.2);
+    wm_report_free(report);
 }
 
 /* The memory of the tree: of all of it, of its main process, and on three GPUs. */
@@ -1235,6 +1270,7 @@ UNIT(report)
         cmocka_unit_test(test_each_gpu),
         cmocka_unit_test(test_gpu_denied),
         cmocka_unit_test(test_uncertainty_of_a_sum),
+        cmocka_unit_test(test_uncertainty_of_a_gap),
         cmocka_unit_test(test_remarks),
         cmocka_unit_test(test_gpu_that_does_not_tell),
         cmocka_unit_test(test_many_gpus_that_do_not_tell),

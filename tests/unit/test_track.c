@@ -550,31 +550,80 @@ static void test_ticks_allocate_nothing(void **state)
     wm_tracker_free(tracker);
 }
 
-/* Where memory runs out when a late driver joins, the tracker is stopped. */
-static void test_late_allocation_failure(void **state)
+/* With two GPUs whose driver takes a second to start. */
+static struct wm_tracker *start_with_slow_driver(const char *dir)
 {
-    static const char slow[] = "{\"gpus\": [{}], \"faults\": ["
+    static const char slow[] = "{\"gpus\": [{}, {}], \"faults\": ["
                                "{\"call\": \"nvmlInit*\", \"delay_ms\": 1000}]}";
-    const char *dir = *state;
+    struct wm_tracker *tracker = new_tracker(MILLISECOND);
     char scenario[256];
 
     snprintf(scenario, sizeof(scenario), "%s/slow.json", dir);
     test_write_file(dir, "slow.json", slow);
     setenv("FAKE_NVML_SCENARIO", scenario, 1);
     setenv("WATTMETER_NVML", test_build_path("tests/fake/libnvidia-ml.so.1"), 1);
+    setenv("WATTMETER_SYSFS", dir, 1); /* so that there are no other GPUs */
+    assert_int_equal(wm_tracker_add_all(tracker, NULL), WM_OK);
+    unsetenv("WATTMETER_SYSFS");
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    return tracker;
+}
+
+static void unset_driver(void)
+{
+    unsetenv("WATTMETER_NVML");
+    unsetenv("FAKE_NVML_SCENARIO");
+}
+
+/* GPUs whose driver joins late are counted like those that were there from the start. */
+static void test_late_gpus(void **state)
+{
+    struct wm_tracker *tracker = start_with_slow_driver(*state);
+    struct wm_report *report = NULL;
+
+    while (wm_tracker_report(tracker, &report, NULL) < 0) /* until it has joined */
+        assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_TRACKER_RUNNING);
+    wm_report_free(report);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_true(number(tracker, "gpu_utilization.system_gpu_count") == 2);
+    assert_true(number(tracker, "gpu_utilization.n_expected_gpus") == 2);
+    wm_tracker_free(tracker);
+    unset_driver();
+}
+
+/* A machine without a driver has no GPUs that could be missing from a sum. */
+static void test_no_driver(void **state)
+{
+    struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
+    struct wm_report *report = NULL;
+    const char *remark;
+    (void)state;
+
+    setenv("WATTMETER_NVML", "/nonexistent", 1);
+    assert_int_equal(wm_tracker_add(tracker, "nvml", NULL), WM_ENODEV);
+    unsetenv("WATTMETER_NVML");
+    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_report(tracker, &report, NULL), WM_OK);
+    for (size_t i = 0; (remark = wm_report_remark(report, i)) != NULL; i++)
+        assert_null(strstr(remark, "nvml"));
+    wm_report_free(report);
+    wm_tracker_free(tracker);
+}
+
+/* Where memory runs out when a late driver joins, the tracker is stopped. */
+static void test_late_allocation_failure(void **state)
+{
     for (long nth = 12; nth <= 18; nth += 6) { /* in the channels and in the analysis */
-        struct wm_tracker *tracker = new_tracker(MILLISECOND);
-        assert_int_equal(wm_tracker_add_all(tracker, NULL), WM_OK);
-        assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+        struct wm_tracker *tracker = start_with_slow_driver(*state);
         usleep(1000000); /* so that the driver's thread is done */
         test_fail_allocation(nth);
         assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_ENOMEM);
         test_fail_allocation(-1);
         assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
         wm_tracker_free(tracker);
+        unset_driver();
     }
-    unsetenv("WATTMETER_NVML");
-    unsetenv("FAKE_NVML_SCENARIO");
 }
 
 /* Whatever allocation fails, the command has not run or its report comes. */
@@ -786,6 +835,8 @@ UNIT(track)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_allocation_failure, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test(test_no_driver),
+        cmocka_unit_test_setup_teardown(test_late_gpus, test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_late_allocation_failure, test_make_dir,
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_counters_are_kept, test_make_dir,

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "source/tree/source_process.h"
 #include "source/tree/source_tree.h"
 #include "track/account/track_account.h"
 
@@ -1353,6 +1354,31 @@ static void test_memory_that_children_use(void **state)
     }
 }
 
+/* The CPU time of the main process is that of the moment, not of the last refresh. */
+static void test_time_of_the_moment(void **state)
+{
+    struct wm_tree *tree = NULL;
+    (void)state;
+
+    assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    int64_t told_ns = wm_tree_main_cpu_ns(tree), from_ns = wm_clock_process_cpu_ns(), to_ns;
+    while ((to_ns = wm_clock_process_cpu_ns()) - from_ns < 20 * WM_NS_PER_MS)
+        ;
+    assert_true(wm_tree_main_cpu_ns(tree) - told_ns >= to_ns - from_ns);
+    wm_tree_close(tree);
+}
+
+/* It never falls, though a process with less has the pid by now. */
+static void test_time_of_a_pid_used_again(void **state)
+{
+    const struct wm_procfs procfs = { .own = true };
+    const struct wm_process earlier = { .pid = getpid(), .cpu_ns = WM_TIME_MAX_NS };
+    (void)state;
+
+    assert_int_equal(wm_process_cpu_ns(&procfs, &earlier), WM_TIME_MAX_NS);
+}
+
 UNIT(tree)
 {
     const struct CMUnitTest tests[] = {
@@ -1390,6 +1416,8 @@ UNIT(tree)
                                         test_remove_dir),
         cmocka_unit_test_setup_teardown(test_no_room_for_more, test_make_dir,
                                         test_remove_dir),
+        cmocka_unit_test(test_time_of_the_moment),
+        cmocka_unit_test(test_time_of_a_pid_used_again),
         cmocka_unit_test(test_real_processes),
         cmocka_unit_test(test_stable_tree_allocates_nothing),
         cmocka_unit_test(test_few_descriptors),
