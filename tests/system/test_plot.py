@@ -65,12 +65,12 @@ def change(folder, name, statements, source=RECORDINGS / "v1.sqlite"):
     return path
 
 
-def record(folder, samples, power):
-    """A recording of gpu0's power alone, ten samples a second."""
+def record(folder, samples, power, late_ns=0):
+    """A recording of gpu0's power alone, ten samples a second; the driver answers later."""
     path = change(folder, "made.sqlite", ["DELETE FROM sample", "DELETE FROM gap"])
     database = sqlite3.connect(path)
     start = database.execute("SELECT anchor_monotonic_ns FROM run").fetchone()[0]
-    rows = [(0, start + 100_000_000 * i, start + 100_000_000 * i, power(i))
+    rows = [(0, start + 100_000_000 * i, start + 100_000_000 * i + late_ns, power(i))
             for i in range(samples)]
     database.executemany("INSERT INTO sample (run, time_ns, gpu0_time_ns, \"gpu0_power_W\") "
                          "VALUES ((SELECT min(id) + ? FROM run), ?, ?, ?)", rows)
@@ -129,7 +129,7 @@ def _(folder):
     drawn(path, "--channels", "gpu0_power_W", "--title", "Spike", "-o", folder / "a.png")
     rows = pixels(folder / "a.png")
     left, right = 76, 942  # of the panel
-    place = left + (right - left) * spike / 5010
+    place = left + (right - left) * spike / 4999
     upper = {x for row in rows[100:300] for x in range(left, right) if is_blue(row[x])}
     assert upper and all(abs(x - place) <= 2 for x in upper), (upper, place)
 
@@ -140,8 +140,20 @@ def _(folder):
     drawn(path, "--channels", "gpu0_power_W", "--title", "Gap", "-o", folder / "a.png")
     rows = pixels(folder / "a.png")
     seen = {x for row in rows[60:650] for x in range(80, 930) if is_blue(row[x])}
-    middle = 76 + 866 * 4.9 / 10.9
+    middle = 76 + 866 * 4.9 / 9.9
     assert 200 in seen and 800 in seen and round(middle) not in seen, sorted(seen)
+
+
+@case("a figure ends at its last sample, or at --from and --to")
+def _(folder):
+    path = record(folder, 100, lambda i: 100)
+    for first, last, arguments in [(0, 9.9, []), (2, 6, ["--from", "2", "--to", "6"]),
+                                   (0, 19.8, ["--to", "19.8"])]:
+        drawn(path, "--channels", "gpu0_power_W", *arguments, "--overwrite", "-o", folder / "a.png")
+        seen = columns_of(b"".join(bytes(part for pixel in row for part in pixel)
+                                   for row in pixels(folder / "a.png")), range(80, 660))
+        place = lambda when: 76 + 866 * (when - first) / (last - first)
+        assert abs(min(seen) - 78) <= 2 and abs(max(seen) - min(place(9.9), 939)) <= 2, seen
 
 
 @case("one sample is drawn")
@@ -319,6 +331,26 @@ def _(folder):
                 line = columns_of(picture, range(80, 660, 2))
                 # The values of all that is seen fill the panel but for their margins.
                 assert line and abs(max(line) - place(newest)) < 4, (number, max(line))
+
+
+@case("the first picture of a film has the first sample of a driver that answers late")
+def _(folder):
+    need_ffmpeg()
+    pictures = filmed(record(folder, 5, lambda i: 100, late_ns=40_000_000), "--fps", "10")
+    assert len(pictures) == 5, len(pictures)
+    assert all(columns_of(picture, range(80, 660)) for picture in pictures)
+    # A rate has no value before the second tick; its panel is there.
+    cpu = change(folder, "cpu.sqlite", [], TREE)
+    target = folder / "cpu.mp4"
+    drawn(cpu, "-o", target, "--dpi", "96", "--fps", "5")
+    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", target, "-frames:v", "1", "-f",
+                          "rawvideo", "-pix_fmt", "gray", "-"], stdout=subprocess.PIPE,
+                         check=True).stdout
+    drawn(cpu, "-o", folder / "cpu.png")
+    still = pixels(folder / "cpu.png")
+    labelled = [y for y in range(720) if any(pixel[0] < 128 for pixel in still[y][:30])]
+    missing = [y for y in labelled if min(raw[960 * y:960 * y + 30]) >= 160]
+    assert labelled and len(missing) < len(labelled) // 10, missing
 
 
 @case("how long a film is: --speed, --fps, --from and --to; too long is refused")

@@ -78,7 +78,7 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
 static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                 const struct contents *contents, struct wm_error *err)
 {
-    const struct wm_plot_window whole = wm_plot_whole(&contents->data);
+    struct wm_plot_window whole;
 
     wm_plot_colour(canvas, 0xffffff, 1);
     cairo_paint(canvas->cairo);
@@ -92,6 +92,7 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
     case WM_PLOT_REPEATS:
         return wm_plot_repeats(request, canvas, err);
     default:
+        whole = wm_plot_whole(&contents->data);
         return wm_plot_time(&whole, canvas, &contents->data, &contents->layout, err);
     }
 }

@@ -45,8 +45,11 @@ struct wm_plot_data {
     struct wm_plot_band *bands;
     size_t band_count, band_room;
     char title[256];
-    int64_t from_ns, to_ns;        /* of the samples */
-    struct wm_chart_line *moments; /* of each input: seconds at which it has samples */
+    int64_t from_ns, to_ns;           /* of the samples */
+    int64_t complete_ns;              /* all inputs have the samples of their first tick */
+    int64_t axis_from_ns, axis_to_ns; /* --from and --to; INT64_MAX and INT64_MIN: not
+                                       * given */
+    struct wm_chart_line *moments;    /* of each input: seconds at which it has samples */
 };
 
 enum { WM_PLOT_PANELS_MAX = 64, WM_PLOT_COLUMNS_MAX = 8 };
@@ -163,7 +166,7 @@ int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas
  */
 int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err);
 
-/* All samples, and a second. */
+/* From the first sample to the last, or from --from to --to. */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data);
 
 /* As in struct wm_plot_module. */

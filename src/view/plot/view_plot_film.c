@@ -132,18 +132,25 @@ static struct wm_plot_window window_at(const struct wm_plot_data *data, double m
     return (struct wm_plot_window) { wm_axis_of_time(oldest, newest), newest };
 }
 
+/* The first picture has all samples of the first tick. */
+static double first_moment(const struct wm_plot_data *data, const struct wm_plot_film *film)
+{
+    return fmin((double)data->complete_ns / 1e9,
+                (double)data->from_ns / 1e9 + film->window);
+}
+
 static double seconds_of(const struct studio *studio)
 {
-    double range = (double)studio->data.to_ns / 1e9 - (double)studio->data.from_ns / 1e9;
+    double to = (double)studio->data.to_ns / 1e9;
 
-    return range / studio->film->speed;
+    return (to - first_moment(&studio->data, studio->film)) / studio->film->speed;
 }
 
 /* All pictures, each with the number of frames until the next sample. */
 static int plan(struct studio *studio, struct wm_error *err)
 {
     const struct wm_plot_film *film = studio->film;
-    double from = (double)studio->data.from_ns / 1e9;
+    double from = first_moment(&studio->data, film);
     double to = (double)studio->data.to_ns / 1e9;
 
     if (seconds_of(studio) > SECONDS_MOST)

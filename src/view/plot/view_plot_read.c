@@ -186,7 +186,7 @@ static int parse_time(const char *option, const char *text, const struct wm_run 
                    option, text);
 }
 
-static int find_window(const struct wm_plot_data *data, const struct wm_run *run,
+static int find_window(struct wm_plot_data *data, const struct wm_run *run,
                        int64_t first_ns, struct window *window, struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
@@ -196,6 +196,10 @@ static int find_window(const struct wm_plot_data *data, const struct wm_run *run
         status = parse_time("--to", request->to, run, first_ns, &window->to_ns, err);
     if (status == WM_OK && window->from_ns >= window->to_ns)
         return wm_fail(err, WM_EINVAL, "--from: is not before --to");
+    if (request->from && window->from_ns < data->axis_from_ns)
+        data->axis_from_ns = window->from_ns;
+    if (request->to && window->to_ns > data->axis_to_ns)
+        data->axis_to_ns = window->to_ns;
     return status;
 }
 
@@ -219,9 +223,14 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
     }
     if (!is_inside)
         return;
-    wm_chart_line_add(&data->moments[input], last_ns, WM_READING_OK, (double)last_ns / 1e9);
+    struct wm_chart_line *moments = &data->moments[input];
+    bool is_first = moments->begin == moments->end;
+    if (is_first && last_ns > data->complete_ns)
+        data->complete_ns = last_ns;
+    wm_chart_line_add(moments, now_ns, WM_READING_OK, (double)now_ns / 1e9);
+    wm_chart_line_add(moments, last_ns, WM_READING_OK, (double)last_ns / 1e9);
     data->from_ns = now_ns < data->from_ns ? now_ns : data->from_ns;
-    data->to_ns = now_ns > data->to_ns ? now_ns : data->to_ns;
+    data->to_ns = last_ns > data->to_ns ? last_ns : data->to_ns;
 }
 
 static int read_ticks(struct wm_plot_data *data, size_t first_series,
@@ -522,7 +531,9 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
 {
     struct wm_plot_data data = { .request = request,
                                  .from_ns = INT64_MAX,
-                                 .to_ns = INT64_MIN };
+                                 .to_ns = INT64_MIN,
+                                 .axis_from_ns = INT64_MAX,
+                                 .axis_to_ns = INT64_MIN };
 
     data.moments = calloc(request->input_count, sizeof(*data.moments));
     int status = data.moments ? WM_OK : wm_fail_memory(err, "figure");

@@ -54,23 +54,33 @@ static int64_t ns_of(double seconds)
     return (int64_t)llround(seconds * 1e9);
 }
 
-/* The axis of one side; false where nothing has a value. */
-static bool find_axis(const struct panel_view *view, size_t side, struct wm_axis *ret_axis)
+/* False where nothing has a value then. */
+static bool find_axis_between(const struct panel_view *view, size_t side, int64_t from_ns,
+                              int64_t to_ns, struct wm_axis *ret_axis)
 {
-    const struct wm_plot_window *window = view->window;
     double least = INFINITY, greatest = -INFINITY, low, high;
 
     for (size_t i = 0; i < view->data->series_count; i++) {
         const struct wm_plot_series *series = &view->data->series[i];
         if (is_shown(view, series, side) &&
-            wm_chart_line_range(&series->line, ns_of(window->axis.low),
-                                ns_of(window->newest), &low, &high)) {
+            wm_chart_line_range(&series->line, from_ns, to_ns, &low, &high)) {
             least = fmin(least, low);
             greatest = fmax(greatest, high);
         }
     }
     *ret_axis = wm_chart_axis(least, greatest, view->panel->unit[side]);
     return least <= greatest;
+}
+
+/* The axis of one side; false where nothing ever has a value. What has no value yet in a
+ * film, as a rate at the first tick, has the axis of all its values. */
+static bool find_axis(const struct panel_view *view, size_t side, struct wm_axis *ret_axis)
+{
+    const struct wm_plot_window *window = view->window;
+
+    return find_axis_between(view, side, ns_of(window->axis.low), ns_of(window->newest),
+                             ret_axis) ||
+           find_axis_between(view, side, INT64_MIN, INT64_MAX, ret_axis);
 }
 
 static double short_place(const struct wm_plot_canvas *canvas, double place)
@@ -322,14 +332,15 @@ static double draw_legend(const struct wm_plot_canvas *canvas,
     return y + LEGEND / 2;
 }
 
-/* A driver may have answered some time after the tick, so nothing is later than the axis.
- */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data)
 {
-    struct wm_axis axis =
-        wm_axis_of_time((double)data->from_ns / 1e9, (double)data->to_ns / 1e9);
+    const struct wm_plot_request *request = data->request;
+    double low = (double)(request->from ? data->axis_from_ns : data->from_ns) / 1e9;
+    double high = (double)(request->to ? data->axis_to_ns : data->to_ns) / 1e9;
 
-    return (struct wm_plot_window) { axis, axis.high };
+    if (low >= high) /* one sample */
+        high = low + 1;
+    return (struct wm_plot_window) { { low, high }, high };
 }
 
 int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canvas *canvas,
