@@ -55,7 +55,8 @@ static const struct cmd_option plot_options[] = {
       .type = CMD_LIST,
       .slot = PLOT(channels),
       .placeholder = "NAMES",
-      .help = "panels, devices, metrics or columns of the recording: power,gpu0" },
+      .help = "panels, devices, metrics of the recording or the program, or columns: "
+              "power,gpu0" },
     { .name = "layout",
       .slot = PLOT(layout),
       .placeholder = "PANELS",
@@ -222,7 +223,8 @@ static int check_output(const struct plot_args *args, const struct cmd_streams *
     return code == CMD_DONE ? output_check("plot", &args->output, io) : code;
 }
 
-/* The parts of a list with commas, in the words themselves. */
+/* The parts of a list with commas, without the blanks around them, in the words
+ * themselves. */
 static const char **split(const struct cmd_list *list, size_t *ret_count)
 {
     size_t room = 1, count = 0;
@@ -236,6 +238,9 @@ static const char **split(const struct cmd_list *list, size_t *ret_count)
     for (size_t i = 0; i < list->count && parts; i++) {
         char *rest = list->words[i], *part;
         while ((part = strsep(&rest, ",")) != NULL) {
+            part += strspn(part, " ");
+            for (size_t end = strlen(part); end > 0 && part[end - 1] == ' '; end--)
+                part[end - 1] = '\0';
             if (part[0])
                 parts[count++] = part;
         }
@@ -384,17 +389,23 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
     if (code != CMD_DONE)
         return code;
 
+    char *names = NULL;
+    size_t names_size = 0;
     struct wm_plot_input *inputs = find_inputs(args);
     const char **channels = split(&args->channels, &request.channel_count);
     request.inputs = inputs;
     request.channels = channels;
+    request.names = open_memstream(&names, &names_size);
     request.stop = interrupt_catch();
-    if (inputs && channels) {
+    if (inputs && channels && request.names) {
         code = (is_film(&request) ? shoot : draw)(args, module, &request, io);
     } else {
         fprintf(io->chat, "wattmeter plot: out of memory\n");
         code = CMD_FAILED;
     }
+    if (request.names && fclose(request.names) == 0)
+        fputs(names, io->chat);
+    free(names);
     free(inputs);
     free(channels);
     return interrupt_end(code);

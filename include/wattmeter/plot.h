@@ -56,10 +56,15 @@ struct wm_plot_request {
     enum wm_plot_kind kind;
     enum wm_plot_format format;
 
-    /* Panels ("power"), devices ("gpu0"), metrics ("memory_used") or columns of the
-     * recording ("gpu0_power_W"); none: all that there are panels of. */
+    /* Panels ("power"), devices ("gpu0"), metrics ("memory_used"), columns of the recording
+     * ("gpu0_power_W") or metrics of the program ("accuracy"); none: all that there are
+     * panels of. A counter is drawn as its rate in a panel, and as its total, in joules or
+     * seconds, if its metric or column is named. */
     const char *const *channels;
     size_t channel_count;
+
+    FILE *names; /* gets the names that there are, as text, if a word of `channels` or
+                  * `layout` is none of them; may be NULL */
 
     /* Panels from top to bottom, "power,memory"; columns of panels are apart by '/',
      * "power/memory,clocks"; "power+temperature" is one panel with two axes. A panel may be

@@ -63,6 +63,8 @@ struct asked {
     struct wm_plot_input *inputs;
     struct core_texts paths, channels;
     PyObject *held; /* the list of inputs */
+    char *names;    /* that there are, if a channel is none of them */
+    size_t names_size;
 };
 
 static void release(struct asked *asked)
@@ -71,6 +73,28 @@ static void release(struct asked *asked)
     core_texts_release(&asked->channels);
     Py_CLEAR(asked->held);
     free(asked->inputs);
+    if (asked->request.names)
+        fclose(asked->request.names);
+    free(asked->names);
+}
+
+/* core_check(), with the names that there are behind the message, if any; and release(). */
+static int finish(struct asked *asked, int status, const struct wm_error *err)
+{
+    FILE *names = asked->request.names;
+    char *text = NULL;
+
+    asked->request.names = NULL;
+    bool has_names = names && fclose(names) == 0 && asked->names_size > 0;
+    if (has_names && status < 0 && asprintf(&text, "%s\n%s", err->text, asked->names) > 0) {
+        core_fail(status, text);
+        free(text);
+        status = -1;
+    } else {
+        status = core_check(status, err);
+    }
+    release(asked);
+    return status;
 }
 
 static int fill_input(struct asked *asked, PyObject *paths, Py_ssize_t index)
@@ -139,6 +163,7 @@ static int fill(struct asked *asked, const struct words *words)
         asked->request.channels = asked->channels.texts;
         asked->request.channel_count = asked->channels.count;
     }
+    asked->request.names = open_memstream(&asked->names, &asked->names_size);
     if (status < 0)
         release(asked);
     return status;
@@ -175,12 +200,13 @@ static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
             close_status = fclose(out);
         }
     Py_END_ALLOW_THREADS
-    release(&asked);
     PyObject *result = NULL;
-    if (!out || (status >= 0 && close_status != 0))
+    if (!out || (status >= 0 && close_status != 0)) {
+        release(&asked);
         PyErr_NoMemory();
-    else if (core_check(status, &err) == 0)
+    } else if (finish(&asked, status, &err) == 0) {
         result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
+    }
     free(bytes);
     return result;
 }
@@ -241,8 +267,8 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
         filming.state = PyEval_SaveThread();
         status = module->film(request, &film, &err);
         PyEval_RestoreThread(filming.state);
-        release(&asked);
-        status = filming.has_failed ? -1 : core_check(status, &err);
+        int checked = finish(&asked, filming.has_failed ? WM_OK : status, &err);
+        status = filming.has_failed ? -1 : checked;
     }
     Py_DECREF(path);
     if (status < 0)

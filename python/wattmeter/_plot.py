@@ -155,7 +155,8 @@ def plot(
                 each recording; "regions": a bar for each region; "caps": energy over time
                 by power cap, of CSV tables with cap_w, seconds and joules; "repeats": a box
                 for each command and metric, a point for each run
-    channels    panels, devices, metrics or columns: ["power", "gpu0"]; None: all panels
+    channels    panels, devices, metrics, columns, or metrics of the program:
+                ["power", "gpu0", "accuracy"]; None: all panels
     layout      which panels, and where: "power,memory/clocks"
     start, end  seconds since the start of the recording, or "2026-11-21T08:48:21Z"
     run         of a recording with several: its number, the last unless given

@@ -225,8 +225,6 @@ def _(folder):
             (1, "no sample", [no_samples, "-o", out]),
             (1, "column gpu0_power_W: not a number", [beyond, "-o", out]),
             (1, "no value to draw", [nothing, "-o", out, "--channels", "gpu0_power_W"]),
-            (2, "no channel 'gpu7'; there are: ", [TREE, "-o", out, "--channels", "gpu7"]),
-            (2, "no channel 'coffee'; there are: ", [TREE, "-o", out, "--layout", "power,coffee"]),
             (2, "nothing of 'memory' is among", [TREE, "-o", out, "--channels", "power",
                                                  "--layout", "power,memory"]),
             (2, "third axis", [TREE, "-o", out, "--layout", "power+memory+temperature"]),
@@ -259,12 +257,57 @@ def _(folder):
         assert words in said, (words, said)
         assert sorted(folder.iterdir()) == before, said
     assert there.read_text() == "mine"
-    # A list that is too long for a message ends behind a whole name.
-    said = refused(TREE, "-o", out, "--channels", "gpu7", status=2)
-    names = said.split("there are: ")[1].split(", ")
-    columns = sqlite3.connect(TREE).execute("SELECT * FROM sample").description
-    known = {"power", "utilization", "memory", "temperature", "clock", "..."}
-    assert names[-1] == "..." and set(names) <= known | {column[0] for column in columns}, said
+
+
+def with_metrics(folder):
+    """A recording whose program has reported its accuracy."""
+    start = "(SELECT min(time_ns) FROM sample)"
+    points = ", ".join(f"json_array({start} + {i * 100_000_000}, {1 - 0.5 ** i})"
+                       for i in range(1, 6))
+    return change(folder, "metrics.sqlite", ["UPDATE run SET result = json_set(result, "
+                  f"'$.metrics.series', json_object('accuracy', json_array({points})))"], TREE)
+
+
+@case("an unknown channel gets the list of all that there are")
+def _(folder):
+    path = with_metrics(folder)
+    for option, word, arguments in [("--channels", "gpu7", ["--channels", "power, gpu7"]),
+                                    ("--layout", "coffee", ["--layout", "power , coffee"])]:
+        done = plot(path, "-o", folder / "out.svg", *arguments)
+        first, *lines = done.stderr.splitlines()
+        assert done.returncode == 2 and not (folder / "out.svg").exists(), done
+        assert first == (f"wattmeter plot: {option}: there is no channel '{word}'; "
+                         "choose from these:"), first
+        assert all(len(line) <= 80 for line in lines), lines
+        names = set(" ".join(lines).replace(",", "").split())
+        channels = {row[0] for row in
+                    sqlite3.connect(TREE).execute("SELECT column_name FROM channel")}
+        assert channels | {"accuracy", "power", "temperature"} <= names, channels - names
+        # Each of them is drawn, or has no value.
+        for name in channels | {"accuracy"}:
+            done = plot(path, "-o", "-", "--format", "svg", "--channels", name)
+            assert done.returncode == 0 or "no value to draw" in done.stderr, (name, done)
+
+
+@case("a blank after a comma; joules of a counter; a metric of the program")
+def _(folder):
+    path = with_metrics(folder)
+    drawn(path, "--channels", "gpu0, accuracy ", "-o", folder / "a.svg")
+    drawn(path, "--channels", "gpu0,accuracy", "-o", folder / "b.svg")
+    assert (folder / "a.svg").read_text() == (folder / "b.svg").read_text()
+    # Both grow from the lower left to the upper right.
+    for name in "gpu0_energy_J", "accuracy":
+        drawn(path, "--channels", name, "--no-regions", "--title", name, "--overwrite",
+              "-o", folder / "a.png")
+        rows = pixels(folder / "a.png")
+        lowest = {}
+        for y in range(70, 660):
+            for x in range(80, 940):
+                if is_blue(rows[y][x]):
+                    lowest[x] = y
+        places = [lowest[x] for x in sorted(lowest)]
+        assert places[0] > 550 and places[-1] < 200, (name, places[0], places[-1])
+        assert all(later <= place + 2 for place, later in zip(places, places[1:])), places
 
 
 @case("the command alone, without what draws, says what is missing")
@@ -389,7 +432,6 @@ def _(folder):
             (2, "--fps", [path, "-o", out, "--fps", "0"], {}),
             (2, "--speed", [path, "-o", out, "--speed", "0"], {}),
             (2, "--window", [path, "-o", out, "--window", "1ms"], {}),
-            (2, "no channel 'gpu7'", [path, "-o", out, "--channels", "gpu7"], {}),
             (2, "too small", [path, "-o", out, "--size", "100x100"], {}),
             (1, "no sample", [no_samples, "-o", out], {})]:
         said = refused(*arguments, status=status, **{"PATH": reads, **variables})

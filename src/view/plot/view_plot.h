@@ -19,6 +19,7 @@ enum { WM_PLOT_NAME_SIZE = 96 };
 /* A line of a panel. */
 struct wm_plot_series {
     size_t input;
+    size_t place; /* of the reading in a tick; SIZE_MAX: a number of the program itself */
     struct wm_channel channel; /* its texts are copies */
     char column[WM_PLOT_NAME_SIZE];
     struct wm_chart_feed feed;
@@ -39,8 +40,9 @@ struct wm_plot_band {
 struct wm_plot_data {
     const struct wm_plot_request *request;
     struct wm_plot_series *series;
-    size_t series_count;
-    char **names; /* of regions */
+    size_t series_count, series_room;
+    size_t fine_columns; /* of each line */
+    char **names;        /* of regions */
     size_t name_count, name_room;
     struct wm_plot_band *bands;
     size_t band_count, band_room;
@@ -77,9 +79,17 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
                  struct wm_plot_data *ret_data, struct wm_error *err);
 void wm_plot_data_release(struct wm_plot_data *data);
 
-/* Whether a word of the request or of the layout means that series. */
-bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_series *series,
-                      const char *word);
+/* Whether a word of the request or of the layout means that series: its panel or its
+ * device, which show the rate of a counter, or its metric or its column, which show the
+ * total. */
+bool wm_plot_is_meant(const struct wm_plot_series *series, const char *word);
+
+/* Whether the request asks for it. */
+bool wm_plot_is_chosen(const struct wm_plot_data *data,
+                       const struct wm_plot_series *series);
+
+/* WM_EINVAL if a word of the request means no series. */
+int wm_plot_check_words(const struct wm_plot_data *data, struct wm_error *err);
 
 /* What an input is called. */
 const char *wm_plot_input_name(const struct wm_plot_input *input);

@@ -34,64 +34,6 @@ const char *wm_plot_input_name(const struct wm_plot_input *input)
     return input->name ? input->name : input->path + wm_file_folder_length(input->path);
 }
 
-/* By the name of its column, "gpu0_power_W", or without the unit, as Python has it. */
-static bool is_column(const struct wm_plot_series *series, const char *word)
-{
-    size_t length = strlen(word);
-
-    if (strncmp(series->column, word, length) != 0)
-        return false;
-    const char *rest = series->column + length;
-    return rest[0] == '\0' || (rest[0] == '_' && is_same(rest + 1, series->channel.unit));
-}
-
-bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_series *series,
-                      const char *word)
-{
-    (void)data;
-    return (series->feed.panel &&
-            (is_same(word, series->feed.panel) || is_same(word, series->channel.label))) ||
-           is_same(word, series->channel.metric) || is_column(series, word);
-}
-
-/* Copies the next word of a layout, and moves on; false: there is none. */
-static bool next_word(const char **at, char *word, size_t size)
-{
-    static const char between[] = ",/+";
-
-    *at += strspn(*at, between);
-    size_t length = strcspn(*at, between);
-    snprintf(word, size, "%.*s", (int)length, *at);
-    *at += length;
-    return length > 0;
-}
-
-static bool is_in_layout(const struct wm_plot_data *data,
-                         const struct wm_plot_series *series)
-{
-    const char *at = data->request->layout;
-    char word[WM_PLOT_NAME_SIZE];
-
-    while (next_word(&at, word, sizeof(word))) {
-        if (wm_plot_is_meant(data, series, word))
-            return true;
-    }
-    return false;
-}
-
-static bool is_chosen(const struct wm_plot_data *data, const struct wm_plot_series *series)
-{
-    const struct wm_plot_request *request = data->request;
-
-    for (size_t i = 0; i < request->channel_count; i++) {
-        if (wm_plot_is_meant(data, series, request->channels[i]))
-            return true;
-    }
-    if (request->channel_count > 0)
-        return false;
-    return request->layout ? is_in_layout(data, series) : series->feed.panel != NULL;
-}
-
 static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret_copy,
                         struct wm_error *err)
 {
@@ -119,37 +61,81 @@ static void set_name(const struct wm_plot_data *data, struct wm_plot_series *ser
                                       : "");
 }
 
-/* Adds those of a recording, those that are not drawn too: they are what can be asked for.
- */
-static int add_series(struct wm_plot_data *data, size_t input, size_t fine_columns,
+/* Adds a line of a channel, also one that is not drawn: it is what can be asked for. */
+static int add_line(struct wm_plot_data *data, size_t input, size_t place,
+                    const struct wm_channel *channel, const char *column,
+                    const struct wm_chart_feed *feed, struct wm_error *err)
+{
+    if (wm_array_reserve(&data->series, data->series_count, &data->series_room,
+                         sizeof(*data->series)) < 0)
+        return wm_fail_memory(err, "figure");
+    struct wm_plot_series *series = &data->series[data->series_count];
+    *series = (struct wm_plot_series) { .input = input, .place = place, .feed = *feed };
+    int status = copy_channel(channel, &series->channel, err);
+    data->series_count++;
+    if (status < 0)
+        return status;
+    if (feed->unit == channel->unit) /* which ends with the recording */
+        series->feed.unit = series->channel.unit;
+    snprintf(series->column, sizeof(series->column), "%s", column);
+    series->is_chosen = wm_plot_is_chosen(data, series);
+    set_name(data, series);
+    return series->is_chosen
+               ? wm_chart_line_init(&series->line, data->fine_columns, FINEST_NS, err)
+               : WM_OK;
+}
+
+/* A counter has two lines: its rate in a panel, and its total since the first sample. */
+static int add_series(struct wm_plot_data *data, size_t input,
                       const struct wm_recording *recording, struct wm_error *err)
 {
     const struct wm_run *run = wm_recording_run(recording);
     size_t count;
     const struct wm_channel *channels = wm_recording_channels(recording, &count);
     struct wm_columns columns = { 0 };
+    struct wm_chart_feed feed;
 
-    struct wm_plot_series *grown =
-        realloc(data->series, (data->series_count + count + 1) * sizeof(*grown));
-    if (!grown)
-        return wm_fail_memory(err, "figure");
-    data->series = grown;
     int status = wm_columns_plan(channels, count, NULL, 0, &columns, err);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
-        struct wm_plot_series *series = &data->series[data->series_count];
-        *series = (struct wm_plot_series) { .input = input };
-        status = copy_channel(&channels[i], &series->channel, err);
-        data->series_count++;
-        if (status < 0)
-            break;
-        snprintf(series->column, sizeof(series->column), "%s", columns.values[i]);
-        wm_chart_feed_init(&series->feed, &series->channel, run->core_count);
-        series->is_chosen = is_chosen(data, series);
-        set_name(data, series);
-        if (series->is_chosen)
-            status = wm_chart_line_init(&series->line, fine_columns, FINEST_NS, err);
+        wm_chart_feed_init(&feed, &channels[i], run->core_count);
+        if (!feed.is_rate || feed.panel)
+            status = add_line(data, input, i, &channels[i], columns.values[i], &feed, err);
+        if (feed.is_rate && status == WM_OK) {
+            wm_chart_feed_init_total(&feed, &channels[i]);
+            status = add_line(data, input, i, &channels[i], columns.values[i], &feed, err);
+        }
     }
     wm_columns_release(&columns);
+    return status;
+}
+
+/* What the program reported of itself. Some recordings know it past their last tick. */
+static int add_metrics(struct wm_plot_data *data, size_t input,
+                       const struct wm_recording *recording, int64_t first_ns,
+                       const struct window *window, struct wm_error *err)
+{
+    const char *name;
+    int status = WM_OK;
+
+    for (size_t i = 0; status == WM_OK && (name = wm_recording_metric(recording, i)); i++) {
+        const struct wm_channel channel = {
+            .label = "program", .metric = name, .unit = "", .device_kind = WM_DEVICE_OTHER
+        };
+        const struct wm_chart_feed feed = { .unit = "", .factor = 1 };
+        int64_t when_ns;
+        double value;
+        status = add_line(data, input, SIZE_MAX, &channel, name, &feed, err);
+        struct wm_plot_series *series = &data->series[data->series_count - 1];
+        for (size_t k = 0; status == WM_OK && series->is_chosen &&
+                           wm_recording_metric_value(recording, i, k, &when_ns, &value) > 0;
+             k++) {
+            when_ns -= first_ns;
+            if (when_ns < window->from_ns || when_ns > window->to_ns)
+                continue;
+            wm_chart_line_add(&series->line, when_ns, WM_READING_OK, value);
+            data->to_ns = when_ns > data->to_ns ? when_ns : data->to_ns;
+        }
+    }
     return status;
 }
 
@@ -211,13 +197,13 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
     int64_t now_ns = tick->when_ns - first_ns, last_ns = now_ns;
     bool is_inside = now_ns >= window->from_ns && now_ns <= window->to_ns;
 
-    for (size_t i = 0; i < tick->count; i++) {
-        const struct wm_reading *reading = &tick->readings[i];
-        struct wm_plot_series *series = &data->series[first_series + i];
+    for (size_t i = first_series; i < data->series_count; i++) {
+        struct wm_plot_series *series = &data->series[i];
+        if (!series->is_chosen || series->place >= tick->count)
+            continue;
+        const struct wm_reading *reading = &tick->readings[series->place];
         bool has_own = reading->state == WM_READING_OK && reading->when_ns > first_ns;
         int64_t own_ns = has_own ? reading->when_ns - first_ns : now_ns;
-        if (!series->is_chosen)
-            continue;
         add_sample(series, reading, own_ns, is_inside);
         last_ns = own_ns > last_ns ? own_ns : last_ns;
     }
@@ -234,10 +220,9 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
 }
 
 static int read_ticks(struct wm_plot_data *data, size_t first_series,
-                      struct wm_recording *recording, int64_t *ret_first_ns,
-                      struct wm_error *err)
+                      struct wm_recording *recording, struct window *window,
+                      int64_t *ret_first_ns, struct wm_error *err)
 {
-    struct window window = { INT64_MIN, INT64_MAX };
     struct wm_tick tick;
     bool is_first = true;
     int status;
@@ -246,12 +231,12 @@ static int read_ticks(struct wm_plot_data *data, size_t first_series,
         if (is_first) {
             *ret_first_ns = tick.when_ns;
             status =
-                find_window(data, wm_recording_run(recording), tick.when_ns, &window, err);
+                find_window(data, wm_recording_run(recording), tick.when_ns, window, err);
             if (status < 0)
                 return status;
             is_first = false;
         }
-        add_tick(data, first_series, &tick, *ret_first_ns, &window);
+        add_tick(data, first_series, &tick, *ret_first_ns, window);
     }
     if (status == 0 && is_first)
         return wm_fail(err, WM_ENODEV, "%s: has no sample to draw",
@@ -349,7 +334,7 @@ static void explain(struct wm_plot_data *data, size_t first_series,
             continue;
         snprintf(series->why, sizeof(series->why), "no value");
         for (size_t k = 0; k < gap_count; k++) {
-            if (gaps[k].channel == i - first_series)
+            if (gaps[k].channel == series->place)
                 snprintf(series->why, sizeof(series->why), "%s",
                          gaps[k].why[0] ? gaps[k].why
                                         : wm_word(WM_WORDS_STATE, (int)gaps[k].state));
@@ -363,7 +348,8 @@ static void choose_power(struct wm_plot_data *data, size_t first_series)
 {
     for (size_t i = first_series; i < data->series_count; i++) {
         struct wm_plot_series *energy = &data->series[i];
-        if (!energy->is_chosen || !is_same(energy->channel.metric, "energy"))
+        if (!energy->is_chosen || !energy->feed.is_rate ||
+            !is_same(energy->channel.metric, "energy"))
             continue;
         for (size_t k = first_series; k < data->series_count; k++) {
             struct wm_plot_series *power = &data->series[k];
@@ -427,13 +413,13 @@ static void set_title(struct wm_plot_data *data, const struct wm_run *run)
     }
 }
 
-static int read_input(struct wm_plot_data *data, size_t index, size_t fine_columns,
-                      struct wm_error *err)
+static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
     const struct wm_plot_input *input = &request->inputs[index];
     size_t first_series = data->series_count;
     struct wm_recording *recording;
+    struct window window = { INT64_MIN, INT64_MAX };
     int64_t first_ns = 0;
 
     int status = wm_recording_open(input->path, input->run, &recording, err);
@@ -442,11 +428,14 @@ static int read_input(struct wm_plot_data *data, size_t index, size_t fine_colum
     if (request->stop)
         wm_recording_stop_on(recording, request->stop);
     set_title(data, wm_recording_run(recording));
-    status = add_series(data, index, fine_columns, recording, err);
+    status = add_series(data, index, recording, err);
     if (status == WM_OK)
-        status = wm_chart_line_init(&data->moments[index], fine_columns, FINEST_NS, err);
+        status =
+            wm_chart_line_init(&data->moments[index], data->fine_columns, FINEST_NS, err);
     if (status == WM_OK)
-        status = read_ticks(data, first_series, recording, &first_ns, err);
+        status = read_ticks(data, first_series, recording, &window, &first_ns, err);
+    if (status == WM_OK)
+        status = add_metrics(data, index, recording, first_ns, &window, err);
     if (status == WM_OK && request->input_count == 1 && !request->without_regions)
         status = read_bands(data, recording, first_ns, err);
     if (status == WM_OK) {
@@ -454,56 +443,6 @@ static int read_input(struct wm_plot_data *data, size_t index, size_t fine_colum
         choose_power(data, first_series);
     }
     wm_recording_close(recording);
-    return status;
-}
-
-/* Adds a name to the list that a message has room for; behind the last one that fits it
- * says that there are more. */
-static void add_name(char *list, size_t size, const char *name)
-{
-    static const char more[] = ", ...";
-    size_t length = strlen(list);
-
-    if (length >= sizeof(more) && strcmp(list + length - strlen(more), more) == 0)
-        return;
-    bool fits = length + strlen(", ") + strlen(name) + sizeof(more) <= size;
-    wm_text_list(list, size, ", ", "%s", fits ? name : "...");
-}
-
-/* WM_EINVAL where a word of the request means nothing. */
-static int check_word(const struct wm_plot_data *data, const char *option, const char *word,
-                      struct wm_error *err)
-{
-    char list[sizeof(err->text) - 112] = ""; /* what the longest word leaves of a message */
-
-    for (size_t i = 0; i < data->series_count; i++) {
-        if (wm_plot_is_meant(data, &data->series[i], word))
-            return WM_OK;
-    }
-    for (size_t i = 0; i < data->series_count; i++) {
-        const char *panel = data->series[i].feed.panel;
-        if (panel && !strstr(list, panel))
-            add_name(list, sizeof(list), panel);
-    }
-    for (size_t i = 0; i < data->series_count; i++) {
-        if (!data->series[i].feed.panel)
-            add_name(list, sizeof(list), data->series[i].column);
-    }
-    return wm_fail(err, WM_EINVAL, "%s: there is no channel '%.60s'; there are: %s", option,
-                   word, list);
-}
-
-static int check_words(const struct wm_plot_data *data, struct wm_error *err)
-{
-    const struct wm_plot_request *request = data->request;
-    const char *at = request->layout ? request->layout : "";
-    char word[WM_PLOT_NAME_SIZE];
-    int status = WM_OK;
-
-    for (size_t i = 0; i < request->channel_count && status == WM_OK; i++)
-        status = check_word(data, "--channels", request->channels[i], err);
-    while (status == WM_OK && next_word(&at, word, sizeof(word)))
-        status = check_word(data, "--layout", word, err);
     return status;
 }
 
@@ -530,6 +469,7 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
                  struct wm_plot_data *ret_data, struct wm_error *err)
 {
     struct wm_plot_data data = { .request = request,
+                                 .fine_columns = fine_columns,
                                  .from_ns = INT64_MAX,
                                  .to_ns = INT64_MIN,
                                  .axis_from_ns = INT64_MAX,
@@ -538,9 +478,9 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
     data.moments = calloc(request->input_count, sizeof(*data.moments));
     int status = data.moments ? WM_OK : wm_fail_memory(err, "figure");
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
-        status = read_input(&data, i, fine_columns, err);
+        status = read_input(&data, i, err);
     if (status == WM_OK)
-        status = check_words(&data, err);
+        status = wm_plot_check_words(&data, err);
     if (status == WM_OK)
         status = check_values(&data, err);
     set_colours(&data);

@@ -39,7 +39,7 @@ static bool is_shown(const struct panel_view *view, const struct wm_plot_series 
 
     return word && series->is_chosen &&
            strcmp(series->feed.unit, view->panel->unit[side]) == 0 &&
-           wm_plot_is_meant(view->data, series, word);
+           wm_plot_is_meant(series, word);
 }
 
 static bool has_values(const struct wm_plot_series *series, double *ret_least,
