@@ -13,12 +13,12 @@
 
 struct plot_args {
     struct output_args output; /* but its style */
-    const char *kind, *format, *layout, *from, *to, *title, *size;
+    const char *kind, *format, *layout, *from, *to, *title, *size, *font, *style;
     struct cmd_list channels;
     struct cmd_count run;
     double dpi, fps, speed;
     int64_t window_ns;
-    bool without_regions;
+    bool without_regions, without_title, without_legend;
     struct cmd_list recordings;
 };
 
@@ -29,6 +29,7 @@ enum { LOWEST_PRIORITY = 19 };
 /* In the order of enum wm_plot_kind and enum wm_plot_format. */
 #define KINDS "time energy regions caps repeats"
 #define FORMATS "svg png pdf mp4 gif"
+#define STYLES "light dark"
 
 static const struct cmd_option plot_options[] = {
     { .letter = 'o',
@@ -75,15 +76,27 @@ static const struct cmd_option plot_options[] = {
       .slot = PLOT(title),
       .placeholder = "TEXT",
       .help = "instead of the command that was measured" },
+    { .name = "no-title", .slot = PLOT(without_title), .help = "without a title" },
+    { .name = "no-legend", .slot = PLOT(without_legend), .help = "without a legend" },
+    { .name = "style",
+      .slot = PLOT(style),
+      .placeholder = "STYLE",
+      .help = "light, or dark: light text and lines on a dark ground (light)",
+      .words = STYLES },
+    { .name = "font",
+      .slot = PLOT(font),
+      .placeholder = "NAME,PT",
+      .help = "the font and its size in points (DejaVu Sans,9; in millimetres 7)" },
     { .name = "size",
       .slot = PLOT(size),
-      .placeholder = "WxH",
-      .help = "in pixels, of a figure at 96 dpi (960x720)" },
+      .placeholder = "SIZE",
+      .help = "column or page of a journal, 89x60mm, or pixels, of a figure at 96 dpi "
+              "(960x720)" },
     { .name = "dpi",
       .type = CMD_NUMBER,
       .slot = PLOT(dpi),
       .placeholder = "DPI",
-      .help = "of a PNG (96) or a film (150)",
+      .help = "of a PNG (96; in millimetres 300) or a film (150)",
       .min = "10",
       .max = "1200" },
     { .name = "fps",
@@ -124,6 +137,18 @@ static int find_word(const char *words, const char *word)
         at += own + strspn(at + own, " ");
     }
     return -1;
+}
+
+static int find_style(const struct plot_args *args, struct wm_plot_request *request,
+                      const struct cmd_streams *io)
+{
+    int style = args->style ? find_word(STYLES, args->style) : 0;
+
+    if (style < 0)
+        return output_misused("plot", io, "--style: '%s' is none of " STYLES,
+                              cmd_shown(args->style));
+    request->is_dark = style == 1;
+    return CMD_DONE;
 }
 
 static int find_kind(const struct plot_args *args, struct wm_plot_request *request,
@@ -187,28 +212,6 @@ static int find_format(const struct plot_args *args, struct wm_plot_request *req
     if (args->dpi > 0 && format != WM_PLOT_PNG && !is_film(request))
         return output_misused("plot", io, "--dpi: is for png and films");
     return check_film(args, request, io);
-}
-
-static int find_size(const struct plot_args *args, struct wm_plot_request *request,
-                     const struct cmd_streams *io)
-{
-    const char *x = args->size ? strchr(args->size, 'x') : NULL;
-    char width_text[8] = "";
-    uint64_t width = 0, height = 0;
-
-    if (!args->size)
-        return CMD_DONE;
-    if (x && x - args->size < (ptrdiff_t)sizeof(width_text))
-        snprintf(width_text, sizeof(width_text), "%.*s", (int)(x - args->size), args->size);
-    if (!x || !cmd_parse_count(width_text, &width) || !cmd_parse_count(x + 1, &height) ||
-        width < 100 || height < 100 || width > 10000 || height > 10000)
-        return output_misused("plot", io,
-                              "--size: '%s' is no size from 100x100 to 10000x10000, such "
-                              "as 960x720",
-                              cmd_shown(args->size));
-    request->width = (double)width;
-    request->height = (double)height;
-    return CMD_DONE;
 }
 
 static int check_output(const struct plot_args *args, const struct cmd_streams *io)
@@ -371,8 +374,11 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
         .layout = args->layout,
         .from = args->from,
         .to = args->to,
-        .title = args->title,
+        .title = args->without_title ? "" : args->title,
         .without_regions = args->without_regions,
+        .without_legend = args->without_legend,
+        .size = args->size,
+        .font = args->font,
         .dpi = args->dpi,
     };
     const struct wm_plot_module *module = NULL;
@@ -381,9 +387,9 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
     if (code == CMD_DONE)
         code = find_kind(args, &request, io);
     if (code == CMD_DONE)
-        code = find_format(args, &request, io);
+        code = find_style(args, &request, io);
     if (code == CMD_DONE)
-        code = find_size(args, &request, io);
+        code = find_format(args, &request, io);
     if (code == CMD_DONE && !(module = module_load(&need, io)))
         code = CMD_FAILED;
     if (code != CMD_DONE)

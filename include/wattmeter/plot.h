@@ -74,12 +74,16 @@ struct wm_plot_request {
     /* "12.5", seconds since the start of each run, or RFC 3339; NULL: all of it. */
     const char *from, *to;
 
-    const char *title;                 /* NULL: the command that was measured; "": none */
-    bool without_regions;              /* no bands */
-    double width, height;              /* in pixels at 96 dpi, of a film in its own; 0: 960
-                                        * x 720 */
-    double dpi;                        /* of WM_PLOT_PNG; 0: 96. Of a film, in which it says
-                                        * how large text and lines are; 0: 150 */
+    const char *title;    /* NULL: the command that was measured; "": none */
+    bool without_regions; /* no bands */
+    bool without_legend;
+    bool is_dark;     /* light text and lines on a dark ground */
+    const char *size; /* "960x720" in pixels at 96 dpi, of a film in its own; "89x60mm";
+                       * "column" or "page" of a journal; NULL: 960x720 */
+    const char *font; /* "NAME,POINTS", one of them at least; NULL: DejaVu Sans of 9 points,
+                       * of 7 if the size is in millimetres */
+    double dpi;       /* of WM_PLOT_PNG; 0: 96, 300 if the size is in millimetres. Of a
+                       * film, in which it says how large text and lines are; 0: 150 */
     const volatile sig_atomic_t *stop; /* as in wm_recording_stop_on(); may be NULL */
 };
 

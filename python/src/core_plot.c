@@ -10,6 +10,7 @@
 #include "wattmeter/plot.h"
 
 static const char *const kinds[] = { "time", "energy", "regions", "caps", "repeats", NULL };
+static const char *const styles[] = { "light", "dark", NULL };
 static const char *const formats[] = { "svg", "png", "pdf", "mp4", "gif", NULL };
 
 /* The path of a library beside ours; memory of the caller. */
@@ -142,8 +143,8 @@ static int fill_inputs(struct asked *asked, PyObject *inputs)
 /* The words of a request, from a list of arguments that begins with them. */
 struct words {
     PyObject *inputs, *channels;
-    const char *format, *kind;
-    int without_regions;
+    const char *format, *kind, *style;
+    int without_regions, without_legend;
 };
 
 /* -1 and an exception, with nothing to release, where they mean nothing. */
@@ -152,8 +153,12 @@ static int fill(struct asked *asked, const struct words *words)
     int kind = core_choice(words->kind, kinds, "kind of figure");
     int format = kind < 0 ? -1 : core_choice(words->format, formats, "format of a figure");
 
-    if (format < 0)
+    int style = format < 0 ? -1 : core_choice(words->style, styles, "style of a figure");
+
+    if (style < 0)
         return -1;
+    asked->request.is_dark = style == 1;
+    asked->request.without_legend = words->without_legend != 0;
     asked->request.kind = (enum wm_plot_kind)kind;
     asked->request.format = (enum wm_plot_format)format;
     asked->request.without_regions = words->without_regions != 0;
@@ -171,22 +176,26 @@ static int fill(struct asked *asked, const struct words *words)
 
 static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "inputs", "format", "kind",  "channels",        "layout",
-                             "start",  "end",    "title", "without_regions", "width",
-                             "height", "dpi",    NULL };
+    static char *names[] = {
+        "inputs", "format",          "kind",           "channels", "layout", "start", "end",
+        "title",  "without_regions", "without_legend", "size",     "font",   "style", "dpi",
+        NULL
+    };
     struct asked asked = { 0 };
     struct wm_plot_request *request = &asked.request;
-    struct words words = { .channels = Py_None, .format = "svg", .kind = "time" };
+    struct words words = {
+        .channels = Py_None, .format = "svg", .kind = "time", .style = "light"
+    };
     struct wm_error err = { 0 };
     char *bytes = NULL;
     size_t size = 0;
 
     (void)self;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$ssOzzzzpddd:plot", names,
-                                     &words.inputs, &words.format, &words.kind,
-                                     &words.channels, &request->layout, &request->from,
-                                     &request->to, &request->title, &words.without_regions,
-                                     &request->width, &request->height, &request->dpi))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "O|$ssOzzzzppzzsd:plot", names, &words.inputs, &words.format,
+            &words.kind, &words.channels, &request->layout, &request->from, &request->to,
+            &request->title, &words.without_regions, &words.without_legend, &request->size,
+            &request->font, &words.style, &request->dpi))
         return NULL;
     const struct wm_plot_module *module = load();
     if (!module || fill(&asked, &words) < 0)
@@ -237,13 +246,31 @@ static int tell(void *context, size_t done, size_t total)
 
 static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "inputs",    "path",     "format", "channels",        "layout",
-                             "start",     "end",      "title",  "without_regions", "width",
-                             "height",    "dpi",      "fps",    "speed",           "window",
-                             "overwrite", "progress", NULL };
+    static char *names[] = { "inputs",
+                             "path",
+                             "format",
+                             "channels",
+                             "layout",
+                             "start",
+                             "end",
+                             "title",
+                             "without_regions",
+                             "without_legend",
+                             "size",
+                             "font",
+                             "style",
+                             "dpi",
+                             "fps",
+                             "speed",
+                             "window",
+                             "overwrite",
+                             "progress",
+                             NULL };
     struct asked asked = { 0 };
     struct wm_plot_request *request = &asked.request;
-    struct words words = { .channels = Py_None, .format = "mp4", .kind = "time" };
+    struct words words = {
+        .channels = Py_None, .format = "mp4", .kind = "time", .style = "light"
+    };
     struct filming filming = { .progress = Py_None };
     struct wm_plot_film film = { .progress = tell, .context = &filming };
     struct wm_error err = { 0 };
@@ -252,11 +279,12 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
 
     (void)self;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO&|$sOzzzzpddddddpO:film", names, &words.inputs,
+            args, keywords, "OO&|$sOzzzzppzzsddddpO:film", names, &words.inputs,
             PyUnicode_FSConverter, &path, &words.format, &words.channels, &request->layout,
             &request->from, &request->to, &request->title, &words.without_regions,
-            &request->width, &request->height, &request->dpi, &film.fps, &film.speed,
-            &film.window, &overwrite, &filming.progress))
+            &words.without_legend, &request->size, &request->font, &words.style,
+            &request->dpi, &film.fps, &film.speed, &film.window, &overwrite,
+            &filming.progress))
         return NULL;
     film.path = PyBytes_AsString(path);
     film.overwrite = overwrite != 0;
@@ -279,18 +307,20 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
 PyDoc_STRVAR(
     plot_doc,
     "plot(inputs, *, format='svg', kind='time', channels=None, layout=None, "
-    "start=None, end=None, title=None, without_regions=False, width=0.0, "
-    "height=0.0, dpi=0.0)\n--\n\n"
+    "start=None, end=None, title=None, without_regions=False, without_legend=False, "
+    "size=None, font=None, style='light', dpi=0.0)\n--\n\n"
     "The bytes of a figure of recordings: of [(name, path, run), ...], name and run\n"
     "of which may be None. `format` is \"svg\", \"png\" or \"pdf\", `kind` \"time\",\n"
     "\"energy\" or \"regions\"; the rest are options of `wattmeter plot`, and 0 is\n"
     "what that has without them.");
-PyDoc_STRVAR(film_doc,
-             "film(inputs, path, *, format='mp4', channels=None, layout=None, start=None, "
-             "end=None, title=None, without_regions=False, width=0.0, height=0.0, dpi=0.0, "
-             "fps=0.0, speed=0.0, window=0.0, overwrite=False, progress=None)\n--\n\n"
-             "Makes a film, \"mp4\" or \"gif\", with ffmpeg. `progress(done, total)` is\n"
-             "called after each picture; an exception ends it, and leaves no file.");
+PyDoc_STRVAR(
+    film_doc,
+    "film(inputs, path, *, format='mp4', channels=None, layout=None, start=None, "
+    "end=None, title=None, without_regions=False, without_legend=False, size=None, "
+    "font=None, style='light', dpi=0.0, "
+    "fps=0.0, speed=0.0, window=0.0, overwrite=False, progress=None)\n--\n\n"
+    "Makes a film, \"mp4\" or \"gif\", with ffmpeg. `progress(done, total)` is\n"
+    "called after each picture; an exception ends it, and leaves no file.");
 
 static PyMethodDef functions[] = {
     { "plot", CORE_KEYWORDS(plot), plot_doc },

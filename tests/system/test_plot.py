@@ -4,6 +4,7 @@
 
 import os
 import pty
+import re
 import shutil
 import signal
 import sqlite3
@@ -103,6 +104,12 @@ def pixels(path):
     return [[tuple(row[3 * x:3 * x + 3]) for x in range(width)] for row in rows]
 
 
+def texts(svg):
+    """What is written in a figure."""
+    return ["".join(element.itertext()) for element in xml.etree.ElementTree.fromstring(svg).iter()
+            if element.tag.endswith("}text")]
+
+
 def is_blue(pixel):
     """Of the line of the first device, 0x0072b2, thinned by what is beside it."""
     return pixel[2] - pixel[0] > 60
@@ -181,6 +188,94 @@ def _(folder):
         xml.etree.ElementTree.parse(target)
 
 
+def eight_gpus(folder):
+    """A recording of eight simulated GPUs, of which one is at a third of the power."""
+    scenario = folder / "gpus.json"
+    scenario.write_text('{"gpus": [{"count": 7, "power": 300, "utilization": 0.9}, '
+                        '{"power": 100, "utilization": 0.9}]}')
+    path = folder / "eight.sqlite"
+    subprocess.run([tap.WATTMETER, "run", "-q", "--record", path, "--", "sleep", "0.3"],
+                   check=True, timeout=300, env=plain_environment(
+                       FAKE_NVML_SCENARIO=str(scenario),
+                       WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")))
+    return path
+
+
+@case("more than eight lines are folded, and the device far away from the others is named")
+def _(folder):
+    path = eight_gpus(folder)
+    names = [f"gpu{number} (simulated)" for number in range(8)]
+    few = texts(drawn(path, "-o", "-", "--format", "svg", "--channels",
+                      ",".join(f"gpu{number}_power" for number in range(8))).stdout)
+    assert set(names) <= set(few), few
+    many = texts(drawn(path, "-o", "-", "--format", "svg").stdout)
+    assert "gpu0–gpu7 (simulated): mean, range, outliers" in many, many
+    assert not set(names) & set(many) and many.count("gpu7") == 1, many
+
+
+@case("several recordings: each has a colour, each device a dash; no entry is left out")
+def _(folder):
+    path = eight_gpus(folder)
+    words = [f"name_{number}={TREE}" for number in range(20)] + [f"eight={path}"]
+    names = [word.split("=")[0] for word in words]
+    for size in "960x720", "column":
+        found = texts(drawn(*words, "-o", "-", "--format", "svg", "--size", size, "--layout",
+                            "power").stdout)
+        for name in [*names, "gpu0 (simulated)", "gpu1 (simulated)",
+                     "gpu0–gpu7 (simulated): mean, range, outliers"]:
+            assert found.count(name) == 1, (size, name, found)
+        assert not any("..." in text or "…" in text for text in found), found
+    # One colour of each of two recordings, and two lines of each, of which one has dashes.
+    figure = drawn(f"a={TREE}", f"b={TREE}", "-o", "-", "--format", "svg", "--channels",
+                   "gpu0_power,gpu1_power").stdout
+    lines = [line for line in figure.splitlines() if "bevel" in line]
+    colours = [re.search(r'stroke[:=]"?(rgb\([^)]*\))', line).group(1) for line in lines]
+    dashes = ["dasharray" in line for line in lines]
+    assert dashes == [False, True, False, True], lines
+    assert colours[0] == colours[1] != colours[2] == colours[3], colours
+
+
+@case("text of an SVG is text, with the font that was asked for; fonts are in a PDF")
+def _(folder):
+    odd = 'a < b & "c"'
+    svg = drawn(TREE, "-o", "-", "--format", "svg", "--title", odd).stdout
+    found = texts(svg)
+    assert {odd, "Power (W)", "Time (s)", "gpu0 (simulated)"} <= set(found), found
+    assert "<symbol" not in svg and "glyph" not in svg
+    bare = texts(drawn(TREE, "-o", "-", "--format", "svg", "--title", odd, "--no-title").stdout)
+    assert set(found) - set(bare) == {odd}, bare
+    found = texts(drawn(TREE, "-o", "-", "--format", "svg", "--no-legend").stdout)
+    assert "Power (W)" in found and "gpu0 (simulated)" not in found, found
+    svg = drawn(TREE, "-o", "-", "--format", "svg", "--font", "DejaVu Sans Mono,12").stdout
+    assert 'font-family="DejaVu Sans Mono" transform="scale(1.333)"' in svg, svg[:3000]
+    drawn(TREE, "-o", folder / "a.pdf")
+    pdf = (folder / "a.pdf").read_bytes()
+    for packed in pdf.split(b"stream\n")[1::2]:
+        try:
+            pdf += zlib.decompress(packed)
+        except zlib.error:
+            pass
+    assert b"/FontFile" in pdf
+
+
+@case("sizes of journals, and a dark style")
+def _(folder):
+    for size, width, height in [("column", 89, 67), ("page", 183, 122), ("90.5x80mm", 90.5, 80)]:
+        svg = drawn(TREE, "-o", "-", "--format", "svg", "--size", size).stdout
+        root = xml.etree.ElementTree.fromstring(svg)
+        for name, length in ("width", width), ("height", height):
+            assert abs(float(root.get(name)[:-2]) - length * 96 / 25.4) < 0.01, root.attrib
+        assert 'transform="scale(0.778)"' in svg # 7 of 9 points
+        # The names of all axes have one size.
+        sizes = {element.get("font-size") for element in root.iter()
+                 if "rotate" in element.get("transform", "")}
+        assert len(sizes) == 1, sizes
+    drawn(TREE, "-o", folder / "a.png", "--size", "column")
+    assert struct.unpack(">II", (folder / "a.png").read_bytes()[16:24]) == (1052, 792)
+    drawn(TREE, "-o", folder / "b.png", "--style", "dark")
+    assert max(pixels(folder / "b.png")[2][2]) < 64
+
+
 @case("caps: a sweep, the curve of a model, clocks")
 def _(folder):
     tables = {
@@ -241,7 +336,12 @@ def _(folder):
             (2, "neither a number", [TREE, "-o", out, "--from", "5e9"]),
             (2, "not before --to", [TREE, "-o", out, "--from", "2", "--to", "1"]),
             (1, "no sample from --from to --to", [TREE, "-o", out, "--from", "1000"]),
-            (2, "no size", [TREE, "-o", out, "--size", "960"]),
+            (2, "is no size", [TREE, "-o", out, "--size", "960"]),
+            (2, "is no size", [TREE, "-o", out, "--size", "20x10mm"]),
+            (2, "is no size", [TREE, "-o", out, "--size", "letter"]),
+            (2, "no font 'No Such Font'", [TREE, "-o", out, "--font", "No Such Font,9"]),
+            (2, "no size from 3 to 72", [TREE, "-o", out, "--font", "DejaVu Sans,900"]),
+            (2, "none of light dark", [TREE, "-o", out, "--style", "grey"]),
             (2, "too small", [TREE, "-o", out, "--size", "100x100"]),
             (2, "for png", [TREE, "-o", out, "--dpi", "150"]),
             (2, "--fps: is for films", [TREE, "-o", out, "--fps", "10"]),

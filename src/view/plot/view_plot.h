@@ -25,8 +25,11 @@ struct wm_plot_series {
     struct wm_chart_feed feed;
     char name[WM_PLOT_NAME_SIZE];
     char why[WM_PLOT_NAME_SIZE]; /* why it has no values */
-    size_t colour;
+    size_t device;               /* its number in the order of colours */
+    size_t colour, dash;         /* of several recordings the colour is the recording's */
     bool is_chosen;
+    bool has_values;
+    bool is_folded; /* drawn as the mean and the range of its kind */
     struct wm_chart_line line;
 };
 
@@ -41,6 +44,7 @@ struct wm_plot_data {
     const struct wm_plot_request *request;
     struct wm_plot_series *series;
     size_t series_count, series_room;
+    size_t device_count; /* of those that are drawn */
     size_t fine_columns; /* of each line */
     char **names;        /* of regions */
     size_t name_count, name_room;
@@ -94,19 +98,46 @@ int wm_plot_check_words(const struct wm_plot_data *data, struct wm_error *err);
 /* What an input is called. */
 const char *wm_plot_input_name(const struct wm_plot_input *input);
 
-/* Where the panels go; they borrow from the layout. */
-int wm_plot_layout_init(const struct wm_plot_data *data, struct wm_plot_layout *layout,
+/* " (estimated)", or "". */
+const char *wm_plot_origin(const struct wm_plot_series *series);
+
+/* Once it is known which lines are folded. */
+void wm_plot_set_colours(struct wm_plot_data *data);
+
+/* Where the panels go; they borrow from the layout. Folds lines of which there are too
+ * many, and gives colours to those that are drawn. */
+int wm_plot_layout_init(struct wm_plot_data *data, struct wm_plot_layout *layout,
                         struct wm_error *err);
 void wm_plot_layout_release(struct wm_plot_layout *layout);
 
-/* A figure of so many pixels. */
+/* The colours that are of no device. */
+struct wm_plot_theme {
+    uint32_t paper, ink, faint, grid;
+};
+
+/* A figure of so many pixels, and text of 9 points. */
 struct wm_plot_canvas {
     cairo_t *cairo;
     PangoLayout *text;
+    const struct wm_plot_theme *theme;
+    const char *font;
+    FILE *overlay; /* of an SVG: its text and titles, as elements; else NULL */
     double width, height;
     double scale;   /* pixels for each of these */
     bool is_vector; /* numbers are short where nobody can see the rest */
+    bool has_legend;
+    double label_size;  /* of the names of axes */
+    bool splits_labels; /* of upright ones: the unit stands below the name */
 };
+
+struct wm_plot_page;
+
+/* Begins a figure on a surface: width, height, scale, is_vector and overlay are set as if
+ * text had the size of the page; then they are in its own. */
+void wm_plot_canvas_init(struct wm_plot_canvas *canvas,
+                         const struct wm_plot_request *request,
+                         const struct wm_plot_page *page, cairo_surface_t *surface);
+cairo_status_t wm_plot_canvas_release(struct wm_plot_canvas *canvas);
 
 /* What is seen of the time. */
 struct wm_plot_window {
@@ -128,16 +159,18 @@ struct wm_plot_style {
     bool is_bold;
     double turn;   /* radians */
     double room;   /* what is wider ends in dots; 0: any */
-    bool has_halo; /* what is behind it is white */
+    bool has_halo; /* what is behind it has the colour of the paper */
 };
-
-extern const uint32_t wm_plot_ink, wm_plot_faint, wm_plot_grid;
 
 void wm_plot_colour(const struct wm_plot_canvas *canvas, uint32_t colour, double alpha);
 void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
                   const struct wm_plot_style *style, const char *text);
 double wm_plot_text_width(const struct wm_plot_canvas *canvas, double size,
                           const char *text);
+
+/* In an SVG a title that a browser shows while the mouse is over the box. */
+void wm_plot_hover(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                   const char *title);
 
 /* An axis in a box with its grid and its labels: of values at the left, or at the right
  * without a grid; of time at the bottom. Without a label it is a grid alone. */
@@ -146,14 +179,17 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
                   enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                   const char *label);
 
+/* Whether the label of an upright axis fits, as the canvas draws labels. */
+bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                        const struct wm_axis *axis, const char *unit, const char *label);
+
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
 
 /* The title, and what room it leaves. */
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
 
-/* The name and the colour of each input, in a line. */
-void wm_plot_legend(const struct wm_plot_canvas *canvas,
-                    const struct wm_plot_request *request, double x, double y);
+/* A place in a vector figure to a quarter of a pixel, else as it is. */
+double wm_plot_short(const struct wm_plot_canvas *canvas, double place);
 
 /* A point of an axis between two ends. */
 double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
@@ -171,10 +207,6 @@ int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *c
                  struct wm_error *err);
 int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                     struct wm_error *err);
-
-/* WM_EINVAL where the size or the resolution cannot be had; 0 is that of nearly everybody.
- */
-int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err);
 
 /* From the first sample to the last, or from --from to --to. */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data);

@@ -7,7 +7,7 @@
 
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"
-#include "view/plot/view_plot.h"
+#include "view/plot/view_plot_legend.h"
 #include "view/text/view_units.h"
 #include "wattmeter/cap_search.h"
 
@@ -83,7 +83,8 @@ static void draw_label(struct figure *figure, double x, double y, size_t colour,
 {
     const struct wm_plot_style style = {
         .size = TEXT,
-        .colour = figure->request->input_count > 1 ? wm_chart_colour(colour) : wm_plot_ink,
+        .colour = figure->request->input_count > 1 ? wm_chart_colour(colour)
+                                                   : figure->canvas->theme->ink,
         .is_bold = is_bold,
         .has_halo = true,
     };
@@ -176,13 +177,11 @@ static void draw_all(struct figure *figure, const struct wm_cap_answer *answers)
         }
     figure->time = wm_chart_axis(fast, slow, "s");
     figure->energy = wm_chart_axis(least, greatest, "J");
-    if (figure->request->input_count > 1) {
-        wm_plot_legend(figure->canvas, figure->request, LEFT, figure->box.top + 10);
-        figure->box.top += 20;
-    }
-    figure->box =
-        (struct wm_plot_box) { LEFT, figure->box.top + 14, figure->canvas->width - RIGHT,
-                               figure->canvas->height - BOTTOM };
+    figure->box.left = LEFT;
+    figure->box.right -= RIGHT;
+    figure->box = wm_plot_legend_of_inputs(figure->canvas, figure->request, &figure->box);
+    figure->box.top += 14;
+    figure->box.bottom -= BOTTOM;
     wm_plot_axis(figure->canvas, &figure->box, WM_PLOT_AT_BOTTOM, &figure->time, "s",
                  "Time of a unit of work");
     wm_plot_axis(figure->canvas, &figure->box, WM_PLOT_AT_LEFT, &figure->energy, "J",

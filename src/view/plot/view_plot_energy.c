@@ -63,14 +63,15 @@ static void draw_arrow(const struct wm_plot_canvas *canvas, const struct point *
     double length = hypot(to->x - from->x, to->y - from->y);
     double along_x = (to->x - from->x) / length, along_y = (to->y - from->y) / length;
     double end_x = to->x - along_x * (POINT + 3), end_y = to->y - along_y * (POINT + 3);
-    const struct wm_plot_style style = {
-        .size = TEXT, .colour = wm_plot_faint, .align = WM_PLOT_CENTRE, .has_halo = true
-    };
+    const struct wm_plot_style style = { .size = TEXT,
+                                         .colour = canvas->theme->faint,
+                                         .align = WM_PLOT_CENTRE,
+                                         .has_halo = true };
     char text[128];
 
     if (length < 3 * POINT)
         return;
-    wm_plot_colour(canvas, wm_plot_faint, 1);
+    wm_plot_colour(canvas, canvas->theme->faint, 1);
     cairo_set_line_width(canvas->cairo, 1.6);
     cairo_move_to(canvas->cairo, from->x + along_x * (POINT + 2),
                   from->y + along_y * (POINT + 2));
@@ -101,7 +102,7 @@ static void tell_point(const struct wm_plot_canvas *canvas, const struct point *
 {
     const struct wm_report_figure *energy = &point->energy;
     struct wm_plot_style style = { .size = TEXT,
-                                   .colour = wm_plot_ink,
+                                   .colour = canvas->theme->ink,
                                    .align = is_left ? WM_PLOT_RIGHT : WM_PLOT_LEFT,
                                    .is_bold = true,
                                    .has_halo = true };
@@ -110,7 +111,7 @@ static void tell_point(const struct wm_plot_canvas *canvas, const struct point *
 
     wm_plot_text(canvas, x, y, &style, name);
     style.is_bold = false;
-    style.colour = wm_plot_faint;
+    style.colour = canvas->theme->faint;
     snprintf(text, sizeof(text), "%s%s, %s%s",
              energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
              wm_view_prefixed(energy->value, "J").text,

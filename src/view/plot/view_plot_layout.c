@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/plot/view_plot.h"
+#include "view/plot/view_plot_panel.h"
 
 static const char *const default_panels[] = { "power", "utilization", "memory",
                                               "temperature", "clocks" };
@@ -98,16 +98,24 @@ static void use_defaults(struct wm_plot_layout *layout, const struct wm_plot_dat
     }
 }
 
-int wm_plot_layout_init(const struct wm_plot_data *data, struct wm_plot_layout *layout,
+int wm_plot_layout_init(struct wm_plot_data *data, struct wm_plot_layout *layout,
                         struct wm_error *err)
 {
+    const char *text = data->request->layout;
+    int status = WM_OK;
+
     *layout = (struct wm_plot_layout) { 0 };
-    if (!data->request->layout) {
+    if (text) {
+        layout->text = strdup(text);
+        status = layout->text ? parse(layout, data, err) : wm_fail_memory(err, "figure");
+    } else {
         use_defaults(layout, data);
-        return WM_OK;
     }
-    layout->text = strdup(data->request->layout);
-    return layout->text ? parse(layout, data, err) : wm_fail_memory(err, "figure");
+    if (status < 0)
+        return status;
+    wm_plot_fold(data, layout);
+    wm_plot_set_colours(data);
+    return WM_OK;
 }
 
 void wm_plot_layout_release(struct wm_plot_layout *layout)

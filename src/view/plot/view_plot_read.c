@@ -47,18 +47,11 @@ static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret
     return copy.label && copy.metric && copy.unit ? WM_OK : wm_fail_memory(err, "figure");
 }
 
-static void set_name(const struct wm_plot_data *data, struct wm_plot_series *series)
+const char *wm_plot_origin(const struct wm_plot_series *series)
 {
-    const struct wm_plot_request *request = data->request;
-    const char *input = wm_plot_input_name(&request->inputs[series->input]);
-    bool is_one = request->input_count == 1;
-    enum wm_origin origin = series->channel.origin;
-
-    snprintf(series->name, sizeof(series->name), "%.40s%s%.30s%s", is_one ? "" : input,
-             is_one ? "" : " ", series->channel.label,
-             origin == WM_ESTIMATED   ? " (estimated)"
-             : origin == WM_SIMULATED ? " (simulated)"
-                                      : "");
+    return series->channel.origin == WM_ESTIMATED   ? " (estimated)"
+           : series->channel.origin == WM_SIMULATED ? " (simulated)"
+                                                    : "";
 }
 
 /* Adds a line of a channel, also one that is not drawn: it is what can be asked for. */
@@ -79,7 +72,8 @@ static int add_line(struct wm_plot_data *data, size_t input, size_t place,
         series->feed.unit = series->channel.unit;
     snprintf(series->column, sizeof(series->column), "%s", column);
     series->is_chosen = wm_plot_is_chosen(data, series);
-    set_name(data, series);
+    snprintf(series->name, sizeof(series->name), "%.60s%s", channel->label,
+             wm_plot_origin(series));
     return series->is_chosen
                ? wm_chart_line_init(&series->line, data->fine_columns, FINEST_NS, err)
                : WM_OK;
@@ -314,13 +308,6 @@ static int read_bands(struct wm_plot_data *data, struct wm_recording *recording,
     return status < 0 ? status : WM_OK;
 }
 
-static bool has_values(const struct wm_plot_series *series)
-{
-    double least, greatest;
-
-    return wm_chart_line_range(&series->line, INT64_MIN, INT64_MAX, &least, &greatest);
-}
-
 /* Why a line has no values, as the recording says, else its last state. */
 static void explain(struct wm_plot_data *data, size_t first_series,
                     const struct wm_recording *recording)
@@ -330,7 +317,12 @@ static void explain(struct wm_plot_data *data, size_t first_series,
 
     for (size_t i = first_series; i < data->series_count; i++) {
         struct wm_plot_series *series = &data->series[i];
-        if (!series->is_chosen || has_values(series))
+        double least, greatest;
+        if (!series->is_chosen)
+            continue;
+        series->has_values =
+            wm_chart_line_range(&series->line, INT64_MIN, INT64_MAX, &least, &greatest);
+        if (series->has_values)
             continue;
         snprintf(series->why, sizeof(series->why), "no value");
         for (size_t k = 0; k < gap_count; k++) {
@@ -356,7 +348,7 @@ static void choose_power(struct wm_plot_data *data, size_t first_series)
             if (!power->is_chosen || !is_same(power->channel.metric, "power") ||
                 !is_same(power->channel.label, energy->channel.label))
                 continue;
-            if (has_values(power) || !has_values(energy))
+            if (power->has_values || !energy->has_values)
                 energy->is_chosen = false;
             else
                 power->is_chosen = false;
@@ -370,13 +362,19 @@ static const enum wm_device_kind colour_order[] = {
     WM_DEVICE_TREE, WM_DEVICE_PLATFORM, WM_DEVICE_CPU_PART, WM_DEVICE_OTHER,
 };
 
+/* A device of one recording, or of the same name in several; or all that are folded. */
 static bool is_of_device(const struct wm_plot_series *a, const struct wm_plot_series *b)
 {
-    return a->input == b->input && is_same(a->channel.label, b->channel.label);
+    bool is_same_kind = a->channel.device_kind == b->channel.device_kind;
+
+    if (a->is_folded || b->is_folded)
+        return a->is_folded && b->is_folded && is_same_kind;
+    return is_same(a->channel.label, b->channel.label);
 }
 
-/* The same device has the same colour in all panels. */
-static void set_colours(struct wm_plot_data *data)
+/* A device has the same colour in all panels; of several recordings it has the same dash,
+ * and each recording has a colour. */
+void wm_plot_set_colours(struct wm_plot_data *data)
 {
     size_t next = 0;
 
@@ -384,15 +382,19 @@ static void set_colours(struct wm_plot_data *data)
         for (size_t i = 0; i < data->series_count; i++) {
             struct wm_plot_series *own = &data->series[i];
             if (!own->is_chosen || own->channel.device_kind != colour_order[k] ||
-                !has_values(own))
+                !own->has_values)
                 continue;
             size_t first = 0;
-            while (!data->series[first].is_chosen || !has_values(&data->series[first]) ||
+            while (!data->series[first].is_chosen || !data->series[first].has_values ||
                    !is_of_device(&data->series[first], own))
                 first++;
-            own->colour = first < i ? data->series[first].colour : next++;
+            own->device = first < i ? data->series[first].device : next++;
+            bool is_one = data->request->input_count == 1;
+            own->colour = is_one ? own->device : own->input;
+            own->dash = is_one ? 0 : own->device;
         }
     }
+    data->device_count = next;
 }
 
 static void set_title(struct wm_plot_data *data, const struct wm_run *run)
@@ -452,7 +454,7 @@ static int check_values(const struct wm_plot_data *data, struct wm_error *err)
 
     for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
-        if (series->is_chosen && has_values(series))
+        if (series->is_chosen && series->has_values)
             return WM_OK;
         if (series->is_chosen && !missing)
             missing = series;
@@ -483,7 +485,6 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
         status = wm_plot_check_words(&data, err);
     if (status == WM_OK)
         status = check_values(&data, err);
-    set_colours(&data);
     if (status < 0)
         wm_plot_data_release(&data);
     else

@@ -8,6 +8,7 @@
 #include "base/base_array.h"
 #include "base/text/base_utf8.h"
 #include "view/plot/view_plot.h"
+#include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_report.h"
 #include "view/text/view_units.h"
 
@@ -114,7 +115,7 @@ static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_b
                      const struct wm_axis *axis, const struct wm_report_figure *figure,
                      const char *unit, size_t input)
 {
-    const struct wm_plot_style style = { .size = TEXT, .colour = wm_plot_ink };
+    const struct wm_plot_style style = { .size = TEXT, .colour = canvas->theme->ink };
     double end = wm_plot_place(axis, figure->value, box->left, box->right);
     double middle = (box->top + box->bottom) / 2, told = end;
     char text[64];
@@ -125,7 +126,7 @@ static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_b
     cairo_fill(canvas->cairo);
     if (figure->has_range) {
         double high = wm_plot_place(axis, figure->high, box->left, box->right);
-        wm_plot_colour(canvas, wm_plot_ink, 1);
+        wm_plot_colour(canvas, canvas->theme->ink, 1);
         cairo_set_line_width(canvas->cairo, 1.2);
         cairo_move_to(canvas->cairo,
                       wm_plot_place(axis, fmax(figure->low, 0), box->left, box->right),
@@ -148,22 +149,22 @@ static void draw_all(const struct wm_plot_request *request,
 {
     const char *title = request->title ? request->title : "Regions";
     struct wm_plot_box box = wm_plot_title(canvas, title);
-    const struct wm_plot_style name = {
-        .size = TEXT, .colour = wm_plot_ink, .align = WM_PLOT_RIGHT, .room = LEFT - 24
-    };
+    const struct wm_plot_style name = { .size = TEXT,
+                                        .colour = canvas->theme->ink,
+                                        .align = WM_PLOT_RIGHT,
+                                        .room = LEFT - 24 };
     size_t shown = bars->count < REGIONS_MOST ? bars->count : REGIONS_MOST;
     struct wm_axis axis = { 0, 0 };
 
-    if (request->input_count > 1) {
-        wm_plot_legend(canvas, request, LEFT, box.top + 10);
-        box.top += 20;
-    }
+    box.left = LEFT;
+    box.right -= RIGHT;
+    box = wm_plot_legend_of_inputs(canvas, request, &box);
     qsort(bars->bars, bars->count, sizeof(*bars->bars), by_order);
     for (size_t i = 0; i < shown; i++)
         axis.high = fmax(axis.high, bars->bars[i].end);
     axis.high = wm_chart_axis(0, axis.high, bars->measure->unit).high;
-    box = (struct wm_plot_box) { LEFT, box.top + 8, canvas->width - RIGHT,
-                                 canvas->height - BOTTOM };
+    box.top += 8;
+    box.bottom -= BOTTOM;
     wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, bars->measure->unit,
                  bars->measure->heading);
     double high = (box.bottom - box.top) / (double)shown;
