@@ -235,6 +235,33 @@ def _(folder):
     assert colours[0] == colours[1] != colours[2] == colours[3], colours
 
 
+@case("bars of regions have the joules of the report, beside their intervals")
+def _(folder):
+    counts = []
+    for recording in TREE, RECORDINGS / "v1-killed-in-region.sqlite":
+        table = subprocess.run([tap.WATTMETER, "report", recording], env=plain_environment(),
+                               capture_output=True, text=True, timeout=300, check=True).stdout
+        table = table.split("J  region\n")[1].split("region tree")[0]
+        joules = {" ".join(name.split(" (")[0].split()): figure for figure, name in
+                  re.findall(r" (-|[\d.]+ [mkµ]?J)  (\S.*)", table)}
+        svg = drawn(recording, "-o", "-", "--format", "svg", "--kind", "regions").stdout
+        whiskers = [tuple(map(float, found)) for found in re.findall(
+            r'stroke-width[:=]"?1\.2[^>]* d="M ([\d.]+) ([\d.]+) L ([\d.]+) ', svg)]
+        rows = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
+                if element.tag.endswith("}text") and element.get("font-size") == "12"]
+        assert whiskers and joules, (whiskers, table)
+        for name, number in zip(rows, rows[1:]):
+            if name.text.split(" (")[0] not in joules or number.get("text-anchor"):
+                continue
+            counts.append(number.text != "-")
+            assert number.text.removesuffix(" sim").removesuffix(" est") == \
+                joules[name.text.split(" (")[0]], (name.text, number.text, joules)
+            y = float(number.get("y"))
+            assert all(float(number.get("x")) > high for _, middle, high in whiskers
+                       if y - 12 < middle < y + 6), (name.text, whiskers)
+    assert True in counts and False in counts, counts
+
+
 @case("text of an SVG is text, with the font that was asked for; fonts are in a PDF")
 def _(folder):
     odd = 'a < b & "c"'

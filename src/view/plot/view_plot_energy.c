@@ -106,6 +106,8 @@ static void tell_point(const struct wm_plot_canvas *canvas, const struct point *
                                    .align = is_left ? WM_PLOT_RIGHT : WM_PLOT_LEFT,
                                    .is_bold = true,
                                    .has_halo = true };
+    double half = energy->has_range ? (energy->high - energy->low) / 2 : 0;
+    double ratio = energy->value > 0 ? half / energy->value : 0;
     double x = point->x + (is_left ? -8 : 8), y = point->y + (is_below ? 16 : -32);
     char text[160];
 
@@ -114,7 +116,7 @@ static void tell_point(const struct wm_plot_canvas *canvas, const struct point *
     style.colour = canvas->theme->faint;
     snprintf(text, sizeof(text), "%s%s, %s%s",
              energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
-             wm_view_prefixed(energy->value, "J").text,
+             wm_view_approximate(energy->value, ratio, "J").text,
              wm_view_duration(point->time.value, NULL).text,
              energy->origin == WM_ESTIMATED   ? " (estimated)"
              : energy->origin == WM_SIMULATED ? " (simulated)"
