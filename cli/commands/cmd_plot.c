@@ -13,7 +13,7 @@
 
 struct plot_args {
     struct output_args output; /* but its style */
-    const char *kind, *format, *layout, *from, *to, *title, *size, *font, *style;
+    const char *kind, *by, *format, *layout, *from, *to, *title, *size, *font, *style;
     struct cmd_list channels;
     struct cmd_count run;
     double dpi, fps, speed;
@@ -27,9 +27,10 @@ enum { LOWEST_PRIORITY = 19 };
 #define PLOT(member) offsetof(struct plot_args, member)
 
 /* In the order of enum wm_plot_kind and enum wm_plot_format. */
-#define KINDS "time energy regions caps repeats"
+#define KINDS "time energy regions caps repeats flame"
 #define FORMATS "svg png pdf mp4 gif"
 #define STYLES "light dark"
+#define MEASURES "energy time"
 
 static const struct cmd_option plot_options[] = {
     { .letter = 'o',
@@ -49,9 +50,14 @@ static const struct cmd_option plot_options[] = {
     { .name = "kind",
       .slot = PLOT(kind),
       .placeholder = "KIND",
-      .help = "time, energy, regions or repeats of recordings (time), or caps of tables "
-              "of `cap profile`",
+      .help = "time, energy, regions, flame or repeats of recordings (time), or caps of "
+              "tables of `cap profile`",
       .words = KINDS },
+    { .name = "by",
+      .slot = PLOT(by),
+      .placeholder = "MEASURE",
+      .help = "energy or time of --kind regions or flame (energy if it is known)",
+      .words = MEASURES },
     { .name = "channels",
       .type = CMD_LIST,
       .slot = PLOT(channels),
@@ -168,6 +174,13 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
     if (kind == WM_PLOT_CAPS && args->run.given)
         return output_misused("plot", io, "--run: a table of caps has no runs");
     request->kind = (enum wm_plot_kind)kind;
+    int measure = args->by ? find_word(MEASURES, args->by) : 0;
+    if (measure < 0)
+        return output_misused("plot", io, "--by: '%s' is none of " MEASURES,
+                              cmd_shown(args->by));
+    if (args->by && kind != WM_PLOT_REGIONS && kind != WM_PLOT_FLAME)
+        return output_misused("plot", io, "--by: is for --kind regions or flame");
+    request->by_time = measure == 1;
     return CMD_DONE;
 }
 
@@ -430,7 +443,9 @@ const struct cmd cmd_plot = {
         "--kind energy shows energy over time, a point for each recording, and arrows from "
         "each to the next. --kind regions has a bar for each region, with the energy that "
         "it took without the regions inside, or its time where no energy is known. --kind "
-        "repeats has a box for each command, and a point for each run, in a panel for each "
+        "flame has regions above the regions around them, as wide as their energy or time; "
+        "a browser shows figures of the SVG under the mouse. --kind repeats has a box for "
+        "each command, and a point for each run, in a panel for each "
         "metric, of recordings by `run --repeat` or with several runs.\n"
         "\n"
         "A film follows the newest sample: it shows the last 20 seconds of its own time, "

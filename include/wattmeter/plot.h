@@ -33,6 +33,7 @@ enum wm_plot_kind {
     WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
     WM_PLOT_CAPS,    /* energy over time under each cap; inputs: tables (cap_search.h) */
     WM_PLOT_REPEATS, /* a box for each command and metric, a point for each run */
+    WM_PLOT_FLAME,   /* a flame graph of one recording: regions by path, titles in an SVG */
 };
 
 enum wm_plot_format {
@@ -76,6 +77,7 @@ struct wm_plot_request {
 
     const char *title;    /* NULL: the command that was measured; "": none */
     bool without_regions; /* no bands */
+    bool by_time;         /* of regions and flames: time, also where energy is known */
     bool without_legend;
     bool is_dark;     /* light text and lines on a dark ground */
     const char *size; /* "960x720" in pixels at 96 dpi, of a film in its own; "89x60mm";

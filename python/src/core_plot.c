@@ -9,7 +9,9 @@
 
 #include "wattmeter/plot.h"
 
-static const char *const kinds[] = { "time", "energy", "regions", "caps", "repeats", NULL };
+static const char *const kinds[] = { "time",    "energy", "regions", "caps",
+                                     "repeats", "flame",  NULL };
+static const char *const measures[] = { "energy", "time", NULL };
 static const char *const styles[] = { "light", "dark", NULL };
 static const char *const formats[] = { "svg", "png", "pdf", "mp4", "gif", NULL };
 
@@ -143,7 +145,7 @@ static int fill_inputs(struct asked *asked, PyObject *inputs)
 /* The words of a request, from a list of arguments that begins with them. */
 struct words {
     PyObject *inputs, *channels;
-    const char *format, *kind, *style;
+    const char *format, *kind, *style, *by;
     int without_regions, without_legend;
 };
 
@@ -155,8 +157,11 @@ static int fill(struct asked *asked, const struct words *words)
 
     int style = format < 0 ? -1 : core_choice(words->style, styles, "style of a figure");
 
-    if (style < 0)
+    int measure = style < 0 ? -1 : core_choice(words->by, measures, "measure of a figure");
+
+    if (measure < 0)
         return -1;
+    asked->request.by_time = measure == 1;
     asked->request.is_dark = style == 1;
     asked->request.without_legend = words->without_legend != 0;
     asked->request.kind = (enum wm_plot_kind)kind;
@@ -176,26 +181,39 @@ static int fill(struct asked *asked, const struct words *words)
 
 static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {
-        "inputs", "format",          "kind",           "channels", "layout", "start", "end",
-        "title",  "without_regions", "without_legend", "size",     "font",   "style", "dpi",
-        NULL
-    };
+    static char *names[] = { "inputs",
+                             "format",
+                             "kind",
+                             "channels",
+                             "layout",
+                             "start",
+                             "end",
+                             "title",
+                             "without_regions",
+                             "without_legend",
+                             "size",
+                             "font",
+                             "style",
+                             "dpi",
+                             "by",
+                             NULL };
     struct asked asked = { 0 };
     struct wm_plot_request *request = &asked.request;
-    struct words words = {
-        .channels = Py_None, .format = "svg", .kind = "time", .style = "light"
-    };
+    struct words words = { .channels = Py_None,
+                           .format = "svg",
+                           .kind = "time",
+                           .style = "light",
+                           .by = "energy" };
     struct wm_error err = { 0 };
     char *bytes = NULL;
     size_t size = 0;
 
     (void)self;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "O|$ssOzzzzppzzsd:plot", names, &words.inputs, &words.format,
+            args, keywords, "O|$ssOzzzzppzzsds:plot", names, &words.inputs, &words.format,
             &words.kind, &words.channels, &request->layout, &request->from, &request->to,
             &request->title, &words.without_regions, &words.without_legend, &request->size,
-            &request->font, &words.style, &request->dpi))
+            &request->font, &words.style, &request->dpi, &words.by))
         return NULL;
     const struct wm_plot_module *module = load();
     if (!module || fill(&asked, &words) < 0)
@@ -268,9 +286,11 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
                              NULL };
     struct asked asked = { 0 };
     struct wm_plot_request *request = &asked.request;
-    struct words words = {
-        .channels = Py_None, .format = "mp4", .kind = "time", .style = "light"
-    };
+    struct words words = { .channels = Py_None,
+                           .format = "mp4",
+                           .kind = "time",
+                           .style = "light",
+                           .by = "energy" };
     struct filming filming = { .progress = Py_None };
     struct wm_plot_film film = { .progress = tell, .context = &filming };
     struct wm_error err = { 0 };
@@ -308,7 +328,7 @@ PyDoc_STRVAR(
     plot_doc,
     "plot(inputs, *, format='svg', kind='time', channels=None, layout=None, "
     "start=None, end=None, title=None, without_regions=False, without_legend=False, "
-    "size=None, font=None, style='light', dpi=0.0)\n--\n\n"
+    "size=None, font=None, style='light', dpi=0.0, by='energy')\n--\n\n"
     "The bytes of a figure of recordings: of [(name, path, run), ...], name and run\n"
     "of which may be None. `format` is \"svg\", \"png\" or \"pdf\", `kind` \"time\",\n"
     "\"energy\" or \"regions\"; the rest are options of `wattmeter plot`, and 0 is\n"

@@ -68,6 +68,7 @@ def test_it_is_that_of_the_command(tree, build):
         (["--size", "column", "--no-legend", "--no-title"],
          {"size": "column", "legend": False, "title": ""}),
         (["--font", ",8", "--style", "dark"], {"font": ",8", "style": "dark"}),
+        (["--kind", "flame", "--by", "time"], {"kind": "flame", "by": "time"}),
     ]:
         done = subprocess.run([*arguments, *words], capture_output=True, check=True)
         assert plain(wattmeter.plot(tree, **keywords).svg) == plain(done.stdout.decode())

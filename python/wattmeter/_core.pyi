@@ -59,6 +59,7 @@ def plot(
     font: str | None = None,
     style: str = "light",
     dpi: float = 0.0,
+    by: str = "energy",
 ) -> bytes: ...
 def film(
     inputs: Sequence[_PlotInput],

@@ -49,9 +49,9 @@ def time_of(moment: float | str | None) -> str | None:
     return moment if moment is None or isinstance(moment, str) else f"{moment:.9f}"
 
 
-def size_of(size: Size) -> str:
+def size_of(size: Size | None) -> str | None:
     """As the command takes it."""
-    return size if isinstance(size, str) else f"{size[0]:g}x{size[1]:g}"
+    return size if size is None or isinstance(size, str) else f"{size[0]:g}x{size[1]:g}"
 
 
 def format_of(path: Path, formats: tuple[str, ...], what: str) -> str:
@@ -81,9 +81,10 @@ class Picture:
         title: str | None,
         regions: bool,
         legend: bool,
-        size: str,
+        size: str | None,
         font: str | None,
         style: str,
+        by: str,
     ) -> None:
         self._inputs = inputs
         self._kind = kind
@@ -97,6 +98,7 @@ class Picture:
         self._size = size
         self._font = font
         self._style = style
+        self._by = by
         self.svg = self._draw("svg").decode()
 
     def _draw(self, format: str, dpi: float = 0.0) -> bytes:
@@ -114,6 +116,7 @@ class Picture:
             size=self._size,
             font=self._font,
             style=self._style,
+            by=self._by,
             dpi=dpi,
         )
 
@@ -156,9 +159,10 @@ def plot(
     title: str | None = None,
     regions: bool = True,
     legend: bool = True,
-    size: Size = (960, 720),
+    size: Size | None = None,
     font: str | None = None,
     style: str = "light",
+    by: str = "energy",
 ) -> Picture:
     """Draws recordings, as `wattmeter plot` does.
 
@@ -171,7 +175,8 @@ def plot(
     kind        "time": panels over one time axis; "energy": energy over time, a point for
                 each recording; "regions": a bar for each region; "caps": energy over time
                 by power cap, of CSV tables with cap_w, seconds and joules; "repeats": a box
-                for each command and metric, a point for each run
+                for each command and metric, a point for each run; "flame": regions above
+                those around them, as wide as their energy
     channels    panels, devices, metrics, columns, or metrics of the program:
                 ["power", "gpu0", "accuracy"]; None: all panels
     layout      which panels, and where: "power,memory/clocks"
@@ -180,10 +185,11 @@ def plot(
     title       instead of the command that was measured; "": none
     regions     False: without the bands of regions
     legend      False: without a legend
-    size        in pixels at 96 dpi, or "column" or "page" of a journal, or "89x60mm"
+    size        (960, 720) in pixels at 96 dpi, "column" or "page" of a journal, "89x60mm"
     font        "NAME,POINTS", or one of them; None: DejaVu Sans of 9 points, of 7 if the
                 size is in millimetres
     style       "light" or "dark"
+    by          "energy" or "time" of regions and flames
 
     Raises Error without cairo and pango, or where a recording cannot be read or has nothing
     to draw, ValueError for what it does not have.
@@ -201,4 +207,5 @@ def plot(
         size_of(size),
         font,
         style,
+        by,
     )

@@ -367,7 +367,7 @@ def animate(
     title: str | None = None,
     regions: bool = True,
     legend: bool = True,
-    size: Size = (960, 720),
+    size: Size | None = None,
     font: str | None = None,
     style: str = "light",
     overwrite: bool = False,
@@ -384,7 +384,7 @@ def animate(
     dpi         how large text and lines are in a picture of that size
     speed       seconds of the recording in one of the film
     window      seconds of the recording that are seen at once; None: 20 times speed
-    size        in pixels, or in millimetres as plot() has it, at that dpi
+    size        (960, 720) in pixels, or in millimetres as plot() has it, at that dpi
     overwrite   replaces a file that is there
     progress    a function that is called with the pictures made and all of them
 

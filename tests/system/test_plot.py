@@ -262,6 +262,39 @@ def _(folder):
     assert True in counts and False in counts, counts
 
 
+@case("a flame graph: regions above those around them, with figures under the mouse")
+def _(folder):
+    for recording, by in (TREE, "energy"), (TREE, "time"), (RECORDINGS / "v1-regions.sqlite", None):
+        arguments = ["--by", by] if by else []
+        svg = drawn(recording, "-o", "-", "--format", "svg", "--kind", "flame", *arguments).stdout
+        boxes = {}
+        for element in xml.etree.ElementTree.fromstring(svg).iter():
+            if element.tag.endswith("}rect") and len(element):
+                path, *figures = element[0].text.splitlines()
+                left, top, width = (float(element.get(name)) for name in ("x", "y", "width"))
+                boxes[path] = left, top, left + width, figures
+        assert (("outer > inner" if recording == TREE else "epoch > a \"b\", c") in
+                "\n".join(boxes)), boxes
+        run = boxes["(run)"]
+        assert abs(run[0] - 16) < 0.01 and abs(run[2] - 944) < 0.01, run
+        for path, (left, top, right, figures) in boxes.items():
+            around = boxes[path.rsplit(" > ", 1)[0] if " > " in path else "(run)"]
+            if path != "(run)":
+                assert around[0] <= left + 0.01 and right <= around[2] + 0.01, path
+                assert around[1] > top, path
+            share = float(next(text for text in figures if "%" in text and "run's" in text)
+                          .split()[0])
+            assert abs(share - 100 * (right - left) / 928) <= 0.06, (path, figures)
+        # Boxes of a row do not overlap.
+        rows = {}
+        for left, top, right, _ in boxes.values():
+            rows.setdefault(top, []).append((left, right))
+        for row in map(sorted, rows.values()):
+            assert all(one[1] <= other[0] + 0.01 for one, other in zip(row, row[1:])), row
+    for form in "png", "pdf":
+        drawn(TREE, "-o", folder / f"a.{form}", "--kind", "flame")
+
+
 @case("text of an SVG is text, with the font that was asked for; fonts are in a PDF")
 def _(folder):
     odd = 'a < b & "c"'
@@ -376,6 +409,10 @@ def _(folder):
             (2, "--window: is for films", [TREE, "-o", out, "--window", "10s"]),
             (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
+            (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "flame"]),
+            (2, "one recording at a time", [TREE, TREE, "-o", out, "--kind", "flame"]),
+            (2, "--by: is for --kind regions or flame", [TREE, "-o", out, "--by", "time"]),
+            (2, "none of energy time", [TREE, "-o", out, "--kind", "flame", "--by", "calls"]),
             (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"]),
             (1, "without 'cap_w'", [text, "-o", out, "--kind", "caps"]),
             (1, "one of seconds and joules alone", [half, "-o", out, "--kind", "caps"]),

@@ -66,11 +66,14 @@ static double scale_of(const struct wm_plot_request *request,
 struct contents {
     struct wm_plot_data data;
     struct wm_plot_layout layout;
+    struct wm_plot_flame flame;
 };
 
 static int read_contents(const struct wm_plot_request *request, struct contents *contents,
                          struct wm_error *err)
 {
+    if (request->kind == WM_PLOT_FLAME)
+        return wm_plot_flame_read(request, &contents->flame, err);
     if (request->kind != WM_PLOT_TIME)
         return WM_OK;
     int status = wm_plot_read(request, WM_PLOT_FINE_COLUMNS, &contents->data, err);
@@ -90,6 +93,8 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
         return wm_plot_regions(request, canvas, err);
     case WM_PLOT_CAPS:
         return wm_plot_caps(request, canvas, err);
+    case WM_PLOT_FLAME:
+        return wm_plot_flame(request, canvas, &contents->flame, err);
     case WM_PLOT_REPEATS:
         return wm_plot_repeats(request, canvas, err);
     default:
@@ -188,10 +193,13 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
     int status = wm_plot_page_init(request, &page, err);
     if (status == WM_OK)
         status = read_contents(request, &contents, err);
+    if (status == WM_OK && request->kind == WM_PLOT_FLAME && !page.has_height)
+        page.height = wm_plot_flame_height(&contents.flame) * page.zoom;
     if (status == WM_OK)
         status = request->format == WM_PLOT_SVG
                      ? draw_svg(request, &page, &contents, out, err)
                      : draw_to(request, &page, &contents, &sink, NULL, err);
+    wm_plot_flame_release(&contents.flame);
     wm_plot_layout_release(&contents.layout);
     wm_plot_data_release(&contents.data);
     return status;

@@ -186,6 +186,7 @@ bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plo
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
 
 /* The title, and what room it leaves. */
+#define WM_PLOT_TITLE_HEIGHT 36.0
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
 
 /* A place in a vector figure to a quarter of a pixel, else as it is. */
@@ -207,6 +208,24 @@ int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *c
                  struct wm_error *err);
 int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                     struct wm_error *err);
+
+/* A flame graph. All zero before it is read; due after failures, too: its release. */
+struct wm_plot_flame {
+    struct wm_report *report;
+    const struct wm_plot_measure *measure;
+    struct flame_box *boxes; /* the first is the run */
+    size_t count, rows;
+};
+
+int wm_plot_flame_read(const struct wm_plot_request *request, struct wm_plot_flame *flame,
+                       struct wm_error *err);
+void wm_plot_flame_release(struct wm_plot_flame *flame);
+
+/* What its rows take, in pixels of a canvas. */
+double wm_plot_flame_height(const struct wm_plot_flame *flame);
+
+int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                  const struct wm_plot_flame *flame, struct wm_error *err);
 
 /* From the first sample to the last, or from --from to --to. */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data);

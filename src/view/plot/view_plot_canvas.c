@@ -375,7 +375,7 @@ struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char
 
     if (title[0]) {
         wm_plot_text(canvas, canvas->width / 2, 20, &style, title);
-        left.top = 36;
+        left.top = WM_PLOT_TITLE_HEIGHT;
     }
     return left;
 }

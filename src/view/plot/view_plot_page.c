@@ -52,6 +52,7 @@ static bool parse_size(const char *text, struct wm_plot_page *page)
             return true;
         }
     }
+    page->has_height = true;
     page->is_paper = length > 2 && strcmp(text + length - 2, "mm") == 0;
     if (!parse_pair(text, page->is_paper ? length - 2 : length, &page->width,
                     &page->height))

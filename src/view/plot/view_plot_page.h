@@ -14,6 +14,7 @@ enum { WM_PLOT_DPI_MOST = 1200 };
 struct wm_plot_page {
     double width, height; /* in pixels at 96 dpi */
     bool is_paper;        /* it was given in millimetres */
+    bool has_height;      /* it was given, and not as the name of a size */
     char font[64];        /* names of families */
     double zoom;          /* of text, lines and margins; 1: text of 9 points */
 };

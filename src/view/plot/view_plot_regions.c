@@ -22,16 +22,6 @@
 
 enum { REGIONS_MOST = 24, FIGURE_SIZE = 64 };
 
-/* What a figure is of: energy where any region has some, else time. */
-struct measure {
-    const char *key, *unit, *heading;
-};
-
-static const struct measure measures[] = {
-    { "energy", "J", "Energy without regions inside" },
-    { "time", "s", "Time without regions inside" },
-};
-
 struct bar {
     char *name;
     struct wm_report_figure *figures; /* of each input */
@@ -41,7 +31,7 @@ struct bar {
 struct bars {
     struct bar *bars;
     size_t count, room;
-    const struct measure *measure;
+    const struct wm_plot_measure *measure;
 };
 
 static void release(struct bars *bars)
@@ -225,7 +215,7 @@ static void draw_all(const struct wm_plot_request *request,
     box.top += 8;
     box.bottom -= BOTTOM;
     wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, bars->measure->unit,
-                 bars->measure->heading);
+                 bars->measure->bars_heading);
     double high = (box.bottom - box.top) / (double)shown;
     double each = fmin(0.76 * high / (double)request->input_count, THICKEST);
     double all = each * (double)request->input_count;
@@ -255,8 +245,8 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
 
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
         status = wm_plot_report(request, &request->inputs[i], &reports[i], err);
-    for (size_t m = 0; m < sizeof(measures) / sizeof(measures[0]) && bars.count == 0; m++) {
-        bars.measure = &measures[m];
+    for (size_t m = request->by_time; m < WM_PLOT_MEASURES && bars.count == 0; m++) {
+        bars.measure = &wm_plot_measures[m];
         for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
             status = add_report(&bars, request, i, reports[i], err);
     }
