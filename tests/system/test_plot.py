@@ -357,6 +357,31 @@ def _(folder):
     assert figures["sweep"] == figures["curve"] and len(set(figures.values())) == 3
 
 
+@case("caps: every point has a label, none lies on another, and a curve has no jumps")
+def _(folder):
+    curves = {}
+    for name in "compute-bound", "memory-bound":
+        table = tap.SOURCE / f"tests/data/sweeps/{name}.csv"
+        head, *rows = (line.split(",") for line in table.read_text().splitlines())
+        caps = [row[head.index("cap_w")] for row in rows]
+        svg = drawn(table, "--kind", "caps", "-o", "-", "--format", "svg").stdout
+        labels = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
+                  if element.tag.endswith("}text") and " W" in element.text]
+        assert sorted(label.text.split(" W")[0] for label in labels) == sorted(set(caps)), svg
+        places = [(float(label.get("x")), float(label.get("y")), 6 * len(label.text))
+                  for label in labels]
+        for number, (x, y, _) in enumerate(places):
+            for other_x, other_y, width in places[:number]:
+                assert abs(y - other_y) > 12 or not other_x - 1 < x < other_x + width, places
+        # The intervals of time and energy.
+        assert len(re.findall(r'stroke-width[:=]"?1\.2\b', svg)) == 2 * len(labels), svg
+        curves[name] = [[tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", path)]
+                        for path in re.findall(r'stroke-width[:=]"?1\.6[^>]* d="([^"]*)"', svg)]
+    assert curves["compute-bound"] == [] # measured points that no smooth curve fits
+    curve, = curves["memory-bound"]
+    assert len(curve) > 5 and curve == sorted(curve, reverse=True), curve
+
+
 @case("what cannot be drawn is refused in one line, and leaves nothing behind")
 def _(folder):
     empty = folder / "empty.sqlite"
