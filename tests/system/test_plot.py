@@ -211,6 +211,11 @@ def _(folder):
     many = texts(drawn(path, "-o", "-", "--format", "svg").stdout)
     assert "gpu0–gpu7 (simulated): mean, range, outliers" in many, many
     assert not set(names) & set(many) and many.count("gpu7") == 1, many
+    one = change(folder, "one.sqlite", ["DELETE FROM sample WHERE time_ns > "
+                                        "(SELECT min(time_ns) FROM sample)"], path)
+    drawn(one, "--channels", "memory", "-o", folder / "one.png")
+    rows = pixels(folder / "one.png")
+    assert any(is_blue(pixel) for row in rows[80:] for pixel in row), "no mean of one sample"
 
 
 @case("several recordings: each has a colour, each device a dash; no entry is left out")
@@ -332,6 +337,9 @@ def _(folder):
         assert len(sizes) == 1, sizes
     drawn(TREE, "-o", folder / "a.png", "--size", "column")
     assert struct.unpack(">II", (folder / "a.png").read_bytes()[16:24]) == (1052, 792)
+    # The frame is drawn over the grid.
+    svg = drawn(TREE, "-o", "-", "--format", "svg", "--channels", "gpu0_power_W").stdout
+    assert svg.rindex("rgb(89.41") < svg.index("rgb(41.96"), svg
     drawn(TREE, "-o", folder / "b.png", "--style", "dark")
     assert max(pixels(folder / "b.png")[2][2]) < 64
 

@@ -11,6 +11,7 @@
 #include "view/plot/view_plot_panel.h"
 
 #define NAME_TEXT 11.0
+#define POINT_WIDTH 3.0 /* of a mean that no line leads to */
 
 /* An outlier is away from the median of the means by so much of the axis, and so many
  * standard deviations, which of a normal distribution are 1.4826 median deviations. */
@@ -289,6 +290,8 @@ static void draw_stretch(const struct group *group, size_t begin, size_t end)
         double mean = group->cells[i].sum / (double)group->cells[i].count;
         cairo_line_to(cairo, cell_x(group, i), value_y(group, mean));
     }
+    if (end - begin == 1)
+        cairo_rel_line_to(cairo, POINT_WIDTH, 0);
     wm_plot_dash(group->view->canvas, series->dash);
     wm_plot_colour(group->view->canvas, wm_chart_colour(series->colour), 1);
     cairo_stroke(cairo);
