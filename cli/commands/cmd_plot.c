@@ -317,11 +317,10 @@ static int draw(const struct plot_args *args, const struct wm_plot_module *modul
     return code;
 }
 
-/* What is told while a film is made, on a terminal and once it takes longer than a second.
- */
-struct telling {
-    FILE *chat;
-    double start, last; /* seconds; 0: nothing was told yet */
+/* The progress of a film, which a terminal shows once it takes longer than a second. */
+struct progress {
+    FILE *err;
+    double start, last; /* seconds; 0: nothing was shown yet */
 };
 
 static double now(void)
@@ -332,33 +331,33 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static int tell(void *context, size_t done, size_t total)
+static int report_progress(void *context, size_t done, size_t total)
 {
-    struct telling *telling = context;
-    double time = now(), took = time - telling->start;
+    struct progress *progress = context;
+    double time = now(), took = time - progress->start;
 
-    if (took < 1 || (time - telling->last < 0.2 && done < total) ||
-        !isatty(fileno(telling->chat)))
+    if (took < 1 || (time - progress->last < 0.2 && done < total) ||
+        !isatty(fileno(progress->err)))
         return 0;
-    telling->last = time;
-    fprintf(telling->chat, "\rwattmeter plot: picture %zu of %zu, %.0f a second \x1b[K",
+    progress->last = time;
+    fprintf(progress->err, "\rwattmeter plot: picture %zu of %zu, %.0f a second \x1b[K",
             done, total, (double)done / took);
-    fflush(telling->chat);
+    fflush(progress->err);
     return 0;
 }
 
 static int shoot(const struct plot_args *args, const struct wm_plot_module *module,
                  const struct wm_plot_request *request, const struct cmd_streams *io)
 {
-    struct telling telling = { .chat = io->chat, .start = now() };
+    struct progress progress = { .err = io->chat, .start = now() };
     const struct wm_plot_film film = {
         .path = args->output.path,
         .overwrite = args->output.overwrite,
         .fps = args->fps,
         .speed = args->speed,
         .window = (double)args->window_ns / 1e9,
-        .progress = tell,
-        .context = &telling,
+        .progress = report_progress,
+        .context = &progress,
     };
     struct wm_error err;
 
@@ -366,7 +365,7 @@ static int shoot(const struct plot_args *args, const struct wm_plot_module *modu
      */
     setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
     int status = module->film(request, &film, &err);
-    if (telling.last > 0)
+    if (progress.last > 0)
         fprintf(io->chat, "\r\x1b[K");
     return status < 0 ? output_failure("plot", &err, io) : CMD_DONE;
 }

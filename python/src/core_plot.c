@@ -245,7 +245,7 @@ struct filming {
     bool has_failed;      /* with an exception */
 };
 
-static int tell(void *context, size_t done, size_t total)
+static int report_progress(void *context, size_t done, size_t total)
 {
     struct filming *filming = context;
 
@@ -292,7 +292,7 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
                            .style = "light",
                            .by = "energy" };
     struct filming filming = { .progress = Py_None };
-    struct wm_plot_film film = { .progress = tell, .context = &filming };
+    struct wm_plot_film film = { .progress = report_progress, .context = &filming };
     struct wm_error err = { 0 };
     PyObject *path = NULL;
     int overwrite = 0;

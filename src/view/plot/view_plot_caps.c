@@ -221,7 +221,7 @@ static void draw_points(struct figure *figure, const struct wm_cap_answer *answe
 
 /* Those that are best, or the others. */
 static void draw_labels(struct figure *figure, const struct wm_cap_answer *answer,
-                        size_t colour, bool of_best)
+                        bool of_best)
 {
     char text[96];
     bool is_best;
@@ -236,8 +236,7 @@ static void draw_labels(struct figure *figure, const struct wm_cap_answer *answe
             .lines = { text },
             .size = TEXT,
             .is_bold = is_best,
-            .colour = figure->request->input_count > 1 ? wm_chart_colour(colour)
-                                                       : figure->canvas->theme->ink,
+            .colour = figure->canvas->theme->ink,
         };
         wm_plot_label_point(&figure->labels, x_of(figure, seconds), y_of(figure, joules),
                             &label);
@@ -302,7 +301,7 @@ static int draw_all(struct figure *figure, const struct wm_cap_answer *answers,
     /* The best caps of all tables have their labels before any other. */
     for (int of_best = 1; of_best >= 0; of_best--)
         for (size_t i = 0; i < figure->request->input_count; i++)
-            draw_labels(figure, &answers[i], i, of_best);
+            draw_labels(figure, &answers[i], of_best);
     return status;
 }
 

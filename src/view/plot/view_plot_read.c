@@ -16,10 +16,10 @@
 
 #define FINEST_NS WM_NS_PER_MS
 
-/* Regions that are told apart, and how short one may be, of the whole time. */
+/* Regions with a colour of their own, and how short one may be, of the whole time. */
 enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000 };
 
-/* A window that is told from the samples of a recording. */
+/* The part that is drawn, from the first sample of a recording on. */
 struct window {
     int64_t from_ns, to_ns;
 };

@@ -248,7 +248,7 @@ static void draw_bands(const struct wm_plot_panel_view *view)
     const struct wm_plot_box *box = &view->box;
     cairo_t *cairo = view->canvas->cairo;
     bool is_top = view->panel->row == 0;
-    double told_to = box->left;
+    double named_to = box->left;
 
     for (size_t i = 0; i < view->data->band_count; i++) {
         const struct wm_plot_band *band = &view->data->bands[i];
@@ -265,11 +265,11 @@ static void draw_bands(const struct wm_plot_panel_view *view)
                                              .colour = view->canvas->theme->faint,
                                              .align = WM_PLOT_CENTRE,
                                              .room = to - from };
-        bool fits = is_top && from >= told_to - 0.5 && to - from > 12 &&
+        bool fits = is_top && from >= named_to - 0.5 && to - from > 12 &&
                     wm_plot_text_width(view->canvas, SMALL_TEXT, name) <= to - from;
         if (fits) {
             wm_plot_text(view->canvas, (from + to) / 2, box->top - 8, &style, name);
-            told_to = to;
+            named_to = to;
         }
     }
 }
