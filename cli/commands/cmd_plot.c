@@ -13,12 +13,12 @@
 
 struct plot_args {
     struct output_args output; /* but its style */
-    const char *kind, *format, *layout, *from, *to, *title, *size;
+    const char *kind, *by, *format, *layout, *from, *to, *title, *size, *font, *style;
     struct cmd_list channels;
     struct cmd_count run;
     double dpi, fps, speed;
     int64_t window_ns;
-    bool without_regions;
+    bool without_regions, without_title, without_legend;
     struct cmd_list recordings;
 };
 
@@ -27,8 +27,10 @@ enum { LOWEST_PRIORITY = 19 };
 #define PLOT(member) offsetof(struct plot_args, member)
 
 /* In the order of enum wm_plot_kind and enum wm_plot_format. */
-#define KINDS "time energy regions caps repeats"
+#define KINDS "time energy regions caps repeats flame"
 #define FORMATS "svg png pdf mp4 gif"
+#define STYLES "light dark"
+#define MEASURES "energy time"
 
 static const struct cmd_option plot_options[] = {
     { .letter = 'o',
@@ -48,14 +50,20 @@ static const struct cmd_option plot_options[] = {
     { .name = "kind",
       .slot = PLOT(kind),
       .placeholder = "KIND",
-      .help = "time, energy, regions or repeats of recordings (time), or caps of tables "
-              "of `cap profile`",
+      .help = "time, energy, regions, flame or repeats of recordings (time), or caps of "
+              "tables of `cap profile`",
       .words = KINDS },
+    { .name = "by",
+      .slot = PLOT(by),
+      .placeholder = "MEASURE",
+      .help = "energy or time of --kind regions or flame (energy if it is known)",
+      .words = MEASURES },
     { .name = "channels",
       .type = CMD_LIST,
       .slot = PLOT(channels),
       .placeholder = "NAMES",
-      .help = "panels, devices, metrics or columns of the recording: power,gpu0" },
+      .help = "panels, devices, metrics of the recording or the program, or columns: "
+              "power,gpu0" },
     { .name = "layout",
       .slot = PLOT(layout),
       .placeholder = "PANELS",
@@ -74,15 +82,27 @@ static const struct cmd_option plot_options[] = {
       .slot = PLOT(title),
       .placeholder = "TEXT",
       .help = "instead of the command that was measured" },
+    { .name = "no-title", .slot = PLOT(without_title), .help = "without a title" },
+    { .name = "no-legend", .slot = PLOT(without_legend), .help = "without a legend" },
+    { .name = "style",
+      .slot = PLOT(style),
+      .placeholder = "STYLE",
+      .help = "light, or dark: light text and lines on a dark ground (light)",
+      .words = STYLES },
+    { .name = "font",
+      .slot = PLOT(font),
+      .placeholder = "NAME,PT",
+      .help = "the font and its size in points (DejaVu Sans,9; in millimetres 7)" },
     { .name = "size",
       .slot = PLOT(size),
-      .placeholder = "WxH",
-      .help = "in pixels, of a figure at 96 dpi (960x720)" },
+      .placeholder = "SIZE",
+      .help = "column or page of a journal, 89x60mm, or pixels, of a figure at 96 dpi "
+              "(960x720)" },
     { .name = "dpi",
       .type = CMD_NUMBER,
       .slot = PLOT(dpi),
       .placeholder = "DPI",
-      .help = "of a PNG (96) or a film (150)",
+      .help = "of a PNG (96; in millimetres 300) or a film (150)",
       .min = "10",
       .max = "1200" },
     { .name = "fps",
@@ -125,6 +145,18 @@ static int find_word(const char *words, const char *word)
     return -1;
 }
 
+static int find_style(const struct plot_args *args, struct wm_plot_request *request,
+                      const struct cmd_streams *io)
+{
+    int style = args->style ? find_word(STYLES, args->style) : 0;
+
+    if (style < 0)
+        return output_misused("plot", io, "--style: '%s' is none of " STYLES,
+                              cmd_shown(args->style));
+    request->is_dark = style == 1;
+    return CMD_DONE;
+}
+
 static int find_kind(const struct plot_args *args, struct wm_plot_request *request,
                      const struct cmd_streams *io)
 {
@@ -142,6 +174,13 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
     if (kind == WM_PLOT_CAPS && args->run.given)
         return output_misused("plot", io, "--run: a table of caps has no runs");
     request->kind = (enum wm_plot_kind)kind;
+    int measure = args->by ? find_word(MEASURES, args->by) : 0;
+    if (measure < 0)
+        return output_misused("plot", io, "--by: '%s' is none of " MEASURES,
+                              cmd_shown(args->by));
+    if (args->by && kind != WM_PLOT_REGIONS && kind != WM_PLOT_FLAME)
+        return output_misused("plot", io, "--by: is for --kind regions or flame");
+    request->by_time = measure == 1;
     return CMD_DONE;
 }
 
@@ -188,28 +227,6 @@ static int find_format(const struct plot_args *args, struct wm_plot_request *req
     return check_film(args, request, io);
 }
 
-static int find_size(const struct plot_args *args, struct wm_plot_request *request,
-                     const struct cmd_streams *io)
-{
-    const char *x = args->size ? strchr(args->size, 'x') : NULL;
-    char width_text[8] = "";
-    uint64_t width = 0, height = 0;
-
-    if (!args->size)
-        return CMD_DONE;
-    if (x && x - args->size < (ptrdiff_t)sizeof(width_text))
-        snprintf(width_text, sizeof(width_text), "%.*s", (int)(x - args->size), args->size);
-    if (!x || !cmd_parse_count(width_text, &width) || !cmd_parse_count(x + 1, &height) ||
-        width < 100 || height < 100 || width > 10000 || height > 10000)
-        return output_misused("plot", io,
-                              "--size: '%s' is no size from 100x100 to 10000x10000, such "
-                              "as 960x720",
-                              cmd_shown(args->size));
-    request->width = (double)width;
-    request->height = (double)height;
-    return CMD_DONE;
-}
-
 static int check_output(const struct plot_args *args, const struct cmd_streams *io)
 {
     int code = CMD_DONE;
@@ -222,7 +239,8 @@ static int check_output(const struct plot_args *args, const struct cmd_streams *
     return code == CMD_DONE ? output_check("plot", &args->output, io) : code;
 }
 
-/* The parts of a list with commas, in the words themselves. */
+/* The parts of a list with commas, without the blanks around them, in the words
+ * themselves. */
 static const char **split(const struct cmd_list *list, size_t *ret_count)
 {
     size_t room = 1, count = 0;
@@ -236,6 +254,9 @@ static const char **split(const struct cmd_list *list, size_t *ret_count)
     for (size_t i = 0; i < list->count && parts; i++) {
         char *rest = list->words[i], *part;
         while ((part = strsep(&rest, ",")) != NULL) {
+            part += strspn(part, " ");
+            for (size_t end = strlen(part); end > 0 && part[end - 1] == ' '; end--)
+                part[end - 1] = '\0';
             if (part[0])
                 parts[count++] = part;
         }
@@ -296,11 +317,10 @@ static int draw(const struct plot_args *args, const struct wm_plot_module *modul
     return code;
 }
 
-/* What is told while a film is made, on a terminal and once it takes longer than a second.
- */
-struct telling {
-    FILE *chat;
-    double start, last; /* seconds; 0: nothing was told yet */
+/* The progress of a film, which a terminal shows once it takes longer than a second. */
+struct progress {
+    FILE *err;
+    double start, last; /* seconds; 0: nothing was shown yet */
 };
 
 static double now(void)
@@ -311,33 +331,33 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static int tell(void *context, size_t done, size_t total)
+static int report_progress(void *context, size_t done, size_t total)
 {
-    struct telling *telling = context;
-    double time = now(), took = time - telling->start;
+    struct progress *progress = context;
+    double time = now(), took = time - progress->start;
 
-    if (took < 1 || (time - telling->last < 0.2 && done < total) ||
-        !isatty(fileno(telling->chat)))
+    if (took < 1 || (time - progress->last < 0.2 && done < total) ||
+        !isatty(fileno(progress->err)))
         return 0;
-    telling->last = time;
-    fprintf(telling->chat, "\rwattmeter plot: picture %zu of %zu, %.0f a second \x1b[K",
+    progress->last = time;
+    fprintf(progress->err, "\rwattmeter plot: picture %zu of %zu, %.0f a second \x1b[K",
             done, total, (double)done / took);
-    fflush(telling->chat);
+    fflush(progress->err);
     return 0;
 }
 
 static int shoot(const struct plot_args *args, const struct wm_plot_module *module,
                  const struct wm_plot_request *request, const struct cmd_streams *io)
 {
-    struct telling telling = { .chat = io->chat, .start = now() };
+    struct progress progress = { .err = io->chat, .start = now() };
     const struct wm_plot_film film = {
         .path = args->output.path,
         .overwrite = args->output.overwrite,
         .fps = args->fps,
         .speed = args->speed,
         .window = (double)args->window_ns / 1e9,
-        .progress = tell,
-        .context = &telling,
+        .progress = report_progress,
+        .context = &progress,
     };
     struct wm_error err;
 
@@ -345,7 +365,7 @@ static int shoot(const struct plot_args *args, const struct wm_plot_module *modu
      */
     setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
     int status = module->film(request, &film, &err);
-    if (telling.last > 0)
+    if (progress.last > 0)
         fprintf(io->chat, "\r\x1b[K");
     return status < 0 ? output_failure("plot", &err, io) : CMD_DONE;
 }
@@ -366,8 +386,11 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
         .layout = args->layout,
         .from = args->from,
         .to = args->to,
-        .title = args->title,
+        .title = args->without_title ? "" : args->title,
         .without_regions = args->without_regions,
+        .without_legend = args->without_legend,
+        .size = args->size,
+        .font = args->font,
         .dpi = args->dpi,
     };
     const struct wm_plot_module *module = NULL;
@@ -376,25 +399,31 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
     if (code == CMD_DONE)
         code = find_kind(args, &request, io);
     if (code == CMD_DONE)
-        code = find_format(args, &request, io);
+        code = find_style(args, &request, io);
     if (code == CMD_DONE)
-        code = find_size(args, &request, io);
+        code = find_format(args, &request, io);
     if (code == CMD_DONE && !(module = module_load(&need, io)))
         code = CMD_FAILED;
     if (code != CMD_DONE)
         return code;
 
+    char *names = NULL;
+    size_t names_size = 0;
     struct wm_plot_input *inputs = find_inputs(args);
     const char **channels = split(&args->channels, &request.channel_count);
     request.inputs = inputs;
     request.channels = channels;
+    request.names = open_memstream(&names, &names_size);
     request.stop = interrupt_catch();
-    if (inputs && channels) {
+    if (inputs && channels && request.names) {
         code = (is_film(&request) ? shoot : draw)(args, module, &request, io);
     } else {
         fprintf(io->chat, "wattmeter plot: out of memory\n");
         code = CMD_FAILED;
     }
+    if (request.names && fclose(request.names) == 0)
+        fputs(names, io->chat);
+    free(names);
     free(inputs);
     free(channels);
     return interrupt_end(code);
@@ -413,7 +442,9 @@ const struct cmd cmd_plot = {
         "--kind energy shows energy over time, a point for each recording, and arrows from "
         "each to the next. --kind regions has a bar for each region, with the energy that "
         "it took without the regions inside, or its time where no energy is known. --kind "
-        "repeats has a box for each command, and a point for each run, in a panel for each "
+        "flame has regions above the regions around them, as wide as their energy or time; "
+        "a browser shows figures of the SVG under the mouse. --kind repeats has a box for "
+        "each command, and a point for each run, in a panel for each "
         "metric, of recordings by `run --repeat` or with several runs.\n"
         "\n"
         "A film follows the newest sample: it shows the last 20 seconds of its own time, "

@@ -33,6 +33,7 @@ enum wm_plot_kind {
     WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
     WM_PLOT_CAPS,    /* energy over time under each cap; inputs: tables (cap_search.h) */
     WM_PLOT_REPEATS, /* a box for each command and metric, a point for each run */
+    WM_PLOT_FLAME,   /* a flame graph of one recording: regions by path, titles in an SVG */
 };
 
 enum wm_plot_format {
@@ -56,10 +57,15 @@ struct wm_plot_request {
     enum wm_plot_kind kind;
     enum wm_plot_format format;
 
-    /* Panels ("power"), devices ("gpu0"), metrics ("memory_used") or columns of the
-     * recording ("gpu0_power_W"); none: all that there are panels of. */
+    /* Panels ("power"), devices ("gpu0"), metrics ("memory_used"), columns of the recording
+     * ("gpu0_power_W") or metrics of the program ("accuracy"); none: all that there are
+     * panels of. A counter is drawn as its rate in a panel, and as its total, in joules or
+     * seconds, if its metric or column is named. */
     const char *const *channels;
     size_t channel_count;
+
+    FILE *names; /* gets the names that there are, as text, if a word of `channels` or
+                  * `layout` is none of them; may be NULL */
 
     /* Panels from top to bottom, "power,memory"; columns of panels are apart by '/',
      * "power/memory,clocks"; "power+temperature" is one panel with two axes. A panel may be
@@ -69,12 +75,17 @@ struct wm_plot_request {
     /* "12.5", seconds since the start of each run, or RFC 3339; NULL: all of it. */
     const char *from, *to;
 
-    const char *title;                 /* NULL: the command that was measured; "": none */
-    bool without_regions;              /* no bands */
-    double width, height;              /* in pixels at 96 dpi, of a film in its own; 0: 960
-                                        * x 720 */
-    double dpi;                        /* of WM_PLOT_PNG; 0: 96. Of a film, in which it says
-                                        * how large text and lines are; 0: 150 */
+    const char *title;    /* NULL: the command that was measured; "": none */
+    bool without_regions; /* no bands */
+    bool by_time;         /* of regions and flames: time, also where energy is known */
+    bool without_legend;
+    bool is_dark;     /* light text and lines on a dark ground */
+    const char *size; /* "960x720" in pixels at 96 dpi, of a film in its own; "89x60mm";
+                       * "column" or "page" of a journal; NULL: 960x720 */
+    const char *font; /* "NAME,POINTS", one of them at least; NULL: DejaVu Sans of 9 points,
+                       * of 7 if the size is in millimetres */
+    double dpi;       /* of WM_PLOT_PNG; 0: 96, 300 if the size is in millimetres. Of a
+                       * film, in which it says how large text and lines are; 0: 150 */
     const volatile sig_atomic_t *stop; /* as in wm_recording_stop_on(); may be NULL */
 };
 

@@ -9,7 +9,10 @@
 
 #include "wattmeter/plot.h"
 
-static const char *const kinds[] = { "time", "energy", "regions", "caps", "repeats", NULL };
+static const char *const kinds[] = { "time",    "energy", "regions", "caps",
+                                     "repeats", "flame",  NULL };
+static const char *const measures[] = { "energy", "time", NULL };
+static const char *const styles[] = { "light", "dark", NULL };
 static const char *const formats[] = { "svg", "png", "pdf", "mp4", "gif", NULL };
 
 /* The path of a library beside ours; memory of the caller. */
@@ -63,6 +66,8 @@ struct asked {
     struct wm_plot_input *inputs;
     struct core_texts paths, channels;
     PyObject *held; /* the list of inputs */
+    char *names;    /* that there are, if a channel is none of them */
+    size_t names_size;
 };
 
 static void release(struct asked *asked)
@@ -71,6 +76,28 @@ static void release(struct asked *asked)
     core_texts_release(&asked->channels);
     Py_CLEAR(asked->held);
     free(asked->inputs);
+    if (asked->request.names)
+        fclose(asked->request.names);
+    free(asked->names);
+}
+
+/* core_check(), with the names that there are behind the message, if any; and release(). */
+static int finish(struct asked *asked, int status, const struct wm_error *err)
+{
+    FILE *names = asked->request.names;
+    char *text = NULL;
+
+    asked->request.names = NULL;
+    bool has_names = names && fclose(names) == 0 && asked->names_size > 0;
+    if (has_names && status < 0 && asprintf(&text, "%s\n%s", err->text, asked->names) > 0) {
+        core_fail(status, text);
+        free(text);
+        status = -1;
+    } else {
+        status = core_check(status, err);
+    }
+    release(asked);
+    return status;
 }
 
 static int fill_input(struct asked *asked, PyObject *paths, Py_ssize_t index)
@@ -118,8 +145,8 @@ static int fill_inputs(struct asked *asked, PyObject *inputs)
 /* The words of a request, from a list of arguments that begins with them. */
 struct words {
     PyObject *inputs, *channels;
-    const char *format, *kind;
-    int without_regions;
+    const char *format, *kind, *style, *by;
+    int without_regions, without_legend;
 };
 
 /* -1 and an exception, with nothing to release, where they mean nothing. */
@@ -128,8 +155,15 @@ static int fill(struct asked *asked, const struct words *words)
     int kind = core_choice(words->kind, kinds, "kind of figure");
     int format = kind < 0 ? -1 : core_choice(words->format, formats, "format of a figure");
 
-    if (format < 0)
+    int style = format < 0 ? -1 : core_choice(words->style, styles, "style of a figure");
+
+    int measure = style < 0 ? -1 : core_choice(words->by, measures, "measure of a figure");
+
+    if (measure < 0)
         return -1;
+    asked->request.by_time = measure == 1;
+    asked->request.is_dark = style == 1;
+    asked->request.without_legend = words->without_legend != 0;
     asked->request.kind = (enum wm_plot_kind)kind;
     asked->request.format = (enum wm_plot_format)format;
     asked->request.without_regions = words->without_regions != 0;
@@ -139,6 +173,7 @@ static int fill(struct asked *asked, const struct words *words)
         asked->request.channels = asked->channels.texts;
         asked->request.channel_count = asked->channels.count;
     }
+    asked->request.names = open_memstream(&asked->names, &asked->names_size);
     if (status < 0)
         release(asked);
     return status;
@@ -146,22 +181,39 @@ static int fill(struct asked *asked, const struct words *words)
 
 static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "inputs", "format", "kind",  "channels",        "layout",
-                             "start",  "end",    "title", "without_regions", "width",
-                             "height", "dpi",    NULL };
+    static char *names[] = { "inputs",
+                             "format",
+                             "kind",
+                             "channels",
+                             "layout",
+                             "start",
+                             "end",
+                             "title",
+                             "without_regions",
+                             "without_legend",
+                             "size",
+                             "font",
+                             "style",
+                             "dpi",
+                             "by",
+                             NULL };
     struct asked asked = { 0 };
     struct wm_plot_request *request = &asked.request;
-    struct words words = { .channels = Py_None, .format = "svg", .kind = "time" };
+    struct words words = { .channels = Py_None,
+                           .format = "svg",
+                           .kind = "time",
+                           .style = "light",
+                           .by = "energy" };
     struct wm_error err = { 0 };
     char *bytes = NULL;
     size_t size = 0;
 
     (void)self;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$ssOzzzzpddd:plot", names,
-                                     &words.inputs, &words.format, &words.kind,
-                                     &words.channels, &request->layout, &request->from,
-                                     &request->to, &request->title, &words.without_regions,
-                                     &request->width, &request->height, &request->dpi))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "O|$ssOzzzzppzzsds:plot", names, &words.inputs, &words.format,
+            &words.kind, &words.channels, &request->layout, &request->from, &request->to,
+            &request->title, &words.without_regions, &words.without_legend, &request->size,
+            &request->font, &words.style, &request->dpi, &words.by))
         return NULL;
     const struct wm_plot_module *module = load();
     if (!module || fill(&asked, &words) < 0)
@@ -175,12 +227,13 @@ static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
             close_status = fclose(out);
         }
     Py_END_ALLOW_THREADS
-    release(&asked);
     PyObject *result = NULL;
-    if (!out || (status >= 0 && close_status != 0))
+    if (!out || (status >= 0 && close_status != 0)) {
+        release(&asked);
         PyErr_NoMemory();
-    else if (core_check(status, &err) == 0)
+    } else if (finish(&asked, status, &err) == 0) {
         result = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
+    }
     free(bytes);
     return result;
 }
@@ -192,7 +245,7 @@ struct filming {
     bool has_failed;      /* with an exception */
 };
 
-static int tell(void *context, size_t done, size_t total)
+static int report_progress(void *context, size_t done, size_t total)
 {
     struct filming *filming = context;
 
@@ -211,26 +264,47 @@ static int tell(void *context, size_t done, size_t total)
 
 static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "inputs",    "path",     "format", "channels",        "layout",
-                             "start",     "end",      "title",  "without_regions", "width",
-                             "height",    "dpi",      "fps",    "speed",           "window",
-                             "overwrite", "progress", NULL };
+    static char *names[] = { "inputs",
+                             "path",
+                             "format",
+                             "channels",
+                             "layout",
+                             "start",
+                             "end",
+                             "title",
+                             "without_regions",
+                             "without_legend",
+                             "size",
+                             "font",
+                             "style",
+                             "dpi",
+                             "fps",
+                             "speed",
+                             "window",
+                             "overwrite",
+                             "progress",
+                             NULL };
     struct asked asked = { 0 };
     struct wm_plot_request *request = &asked.request;
-    struct words words = { .channels = Py_None, .format = "mp4", .kind = "time" };
+    struct words words = { .channels = Py_None,
+                           .format = "mp4",
+                           .kind = "time",
+                           .style = "light",
+                           .by = "energy" };
     struct filming filming = { .progress = Py_None };
-    struct wm_plot_film film = { .progress = tell, .context = &filming };
+    struct wm_plot_film film = { .progress = report_progress, .context = &filming };
     struct wm_error err = { 0 };
     PyObject *path = NULL;
     int overwrite = 0;
 
     (void)self;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO&|$sOzzzzpddddddpO:film", names, &words.inputs,
+            args, keywords, "OO&|$sOzzzzppzzsddddpO:film", names, &words.inputs,
             PyUnicode_FSConverter, &path, &words.format, &words.channels, &request->layout,
             &request->from, &request->to, &request->title, &words.without_regions,
-            &request->width, &request->height, &request->dpi, &film.fps, &film.speed,
-            &film.window, &overwrite, &filming.progress))
+            &words.without_legend, &request->size, &request->font, &words.style,
+            &request->dpi, &film.fps, &film.speed, &film.window, &overwrite,
+            &filming.progress))
         return NULL;
     film.path = PyBytes_AsString(path);
     film.overwrite = overwrite != 0;
@@ -241,8 +315,8 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
         filming.state = PyEval_SaveThread();
         status = module->film(request, &film, &err);
         PyEval_RestoreThread(filming.state);
-        release(&asked);
-        status = filming.has_failed ? -1 : core_check(status, &err);
+        int checked = finish(&asked, filming.has_failed ? WM_OK : status, &err);
+        status = filming.has_failed ? -1 : checked;
     }
     Py_DECREF(path);
     if (status < 0)
@@ -253,18 +327,20 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
 PyDoc_STRVAR(
     plot_doc,
     "plot(inputs, *, format='svg', kind='time', channels=None, layout=None, "
-    "start=None, end=None, title=None, without_regions=False, width=0.0, "
-    "height=0.0, dpi=0.0)\n--\n\n"
+    "start=None, end=None, title=None, without_regions=False, without_legend=False, "
+    "size=None, font=None, style='light', dpi=0.0, by='energy')\n--\n\n"
     "The bytes of a figure of recordings: of [(name, path, run), ...], name and run\n"
     "of which may be None. `format` is \"svg\", \"png\" or \"pdf\", `kind` \"time\",\n"
     "\"energy\" or \"regions\"; the rest are options of `wattmeter plot`, and 0 is\n"
     "what that has without them.");
-PyDoc_STRVAR(film_doc,
-             "film(inputs, path, *, format='mp4', channels=None, layout=None, start=None, "
-             "end=None, title=None, without_regions=False, width=0.0, height=0.0, dpi=0.0, "
-             "fps=0.0, speed=0.0, window=0.0, overwrite=False, progress=None)\n--\n\n"
-             "Makes a film, \"mp4\" or \"gif\", with ffmpeg. `progress(done, total)` is\n"
-             "called after each picture; an exception ends it, and leaves no file.");
+PyDoc_STRVAR(
+    film_doc,
+    "film(inputs, path, *, format='mp4', channels=None, layout=None, start=None, "
+    "end=None, title=None, without_regions=False, without_legend=False, size=None, "
+    "font=None, style='light', dpi=0.0, "
+    "fps=0.0, speed=0.0, window=0.0, overwrite=False, progress=None)\n--\n\n"
+    "Makes a film, \"mp4\" or \"gif\", with ffmpeg. `progress(done, total)` is\n"
+    "called after each picture; an exception ends it, and leaves no file.");
 
 static PyMethodDef functions[] = {
     { "plot", CORE_KEYWORDS(plot), plot_doc },

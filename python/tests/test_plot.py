@@ -65,6 +65,10 @@ def test_it_is_that_of_the_command(tree, build):
         (["--layout", "power,memory/utilization"], {"layout": "power,memory/utilization"}),
         (["--from", "0.3", "--to", "0.8"], {"start": 0.3, "end": "0.8"}),
         (["--title", "T", "--no-regions"], {"title": "T", "regions": False}),
+        (["--size", "column", "--no-legend", "--no-title"],
+         {"size": "column", "legend": False, "title": ""}),
+        (["--font", ",8", "--style", "dark"], {"font": ",8", "style": "dark"}),
+        (["--kind", "flame", "--by", "time"], {"kind": "flame", "by": "time"}),
     ]:
         done = subprocess.run([*arguments, *words], capture_output=True, check=True)
         assert plain(wattmeter.plot(tree, **keywords).svg) == plain(done.stdout.decode())
@@ -88,13 +92,14 @@ def test_several_recordings(tree, data):
 def test_what_cannot_be_drawn(tree, data):
     for error, words, arguments, keywords in [
         (wattmeter.Error, "No such file", ["nowhere.sqlite"], {}),
-        (ValueError, "no channel 'gpu7'; there are: ", [tree], {"channels": ["gpu7"]}),
-        (ValueError, "no channel 'coffee'; there are: ", [tree], {"layout": "coffee"}),
+        (ValueError, "no channel 'gpu7'; choose (.|\n)*gpu0_energy_J", [tree],
+         {"channels": ["gpu7"]}),
+        (ValueError, "no channel 'coffee'; choose", [tree], {"layout": "coffee"}),
         (ValueError, "'pie' is no kind of figure", [tree], {"kind": "pie"}),
         (ValueError, "not before --to", [tree], {"start": 2, "end": 1}),
         (ValueError, "there is no recording", [[]], {}),
-        (ValueError, "at most 10000 x 10000", [tree], {"size": (float("inf"), 7)}),
-        (ValueError, "at most 10000 x 10000", [tree], {"size": (900, -7)}),
+        (ValueError, "'infx7' is no size", [tree], {"size": (float("inf"), 7)}),
+        (ValueError, "'900x-7' is no size", [tree], {"size": (900, -7)}),
         (TypeError, "a list, not one text", [tree], {"channels": "power"}),
         (TypeError, "", [7], {}),
         (wattmeter.Error, "no regions", [data / "recordings" / "v1-load.aipm"],
@@ -161,7 +166,7 @@ def test_what_cannot_be_filmed(tree, tmp_path, monkeypatch):
         (ValueError, "speed must be a number above 0", {"speed": -1}),
         (ValueError, "dpi must be a number above 0", {"dpi": float("nan")}),
         (ValueError, "finite", {"window": float("inf")}),
-        (ValueError, "at most 10000 x 10000", {"size": (float("nan"), 7)}),
+        (ValueError, "'nanx7' is no size", {"size": (float("nan"), 7)}),
         (TypeError, "a list, not one text", {"channels": "power"}),
     ]:
         with pytest.raises(error, match=words):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     One = Union[Path, Recording]
     Recordings = Union[One, Iterable[One], Mapping[str, One]]
+    Size = Union[str, "tuple[float, float]"]
 
 _FIGURES = ("svg", "png", "pdf")
 
@@ -48,6 +49,11 @@ def time_of(moment: float | str | None) -> str | None:
     return moment if moment is None or isinstance(moment, str) else f"{moment:.9f}"
 
 
+def size_of(size: Size | None) -> str | None:
+    """As the command takes it."""
+    return size if size is None or isinstance(size, str) else f"{size[0]:g}x{size[1]:g}"
+
+
 def format_of(path: Path, formats: tuple[str, ...], what: str) -> str:
     """By the suffix."""
     suffix = os.path.splitext(os.fsdecode(path))[1][1:]
@@ -74,7 +80,11 @@ class Picture:
         end: str | None,
         title: str | None,
         regions: bool,
-        size: tuple[float, float],
+        legend: bool,
+        size: str | None,
+        font: str | None,
+        style: str,
+        by: str,
     ) -> None:
         self._inputs = inputs
         self._kind = kind
@@ -84,7 +94,11 @@ class Picture:
         self._end = end
         self._title = title
         self._regions = regions
+        self._legend = legend
         self._size = size
+        self._font = font
+        self._style = style
+        self._by = by
         self.svg = self._draw("svg").decode()
 
     def _draw(self, format: str, dpi: float = 0.0) -> bytes:
@@ -98,24 +112,27 @@ class Picture:
             end=self._end,
             title=self._title,
             without_regions=not self._regions,
-            width=self._size[0],
-            height=self._size[1],
+            without_legend=not self._legend,
+            size=self._size,
+            font=self._font,
+            style=self._style,
+            by=self._by,
             dpi=dpi,
         )
 
-    def png(self, dpi: float = 96) -> bytes:
-        """As PNG, of `size` at 96 dpi, larger or smaller at another."""
-        return self._draw("png", dpi)
+    def png(self, dpi: float | None = None) -> bytes:
+        """As PNG; None: 96 dpi, or 300 if the size is in millimetres."""
+        return self._draw("png", dpi or 0.0)
 
     def pdf(self) -> bytes:
         """As PDF."""
         return self._draw("pdf")
 
-    def save(self, path: Path, *, dpi: float = 96, overwrite: bool = False) -> None:
+    def save(self, path: Path, *, dpi: float | None = None, overwrite: bool = False) -> None:
         """Writes it to a .svg, .png or .pdf; FileExistsError where there is one, unless
         `overwrite`."""
         form = format_of(path, _FIGURES, "figure")
-        drawn = self.svg.encode() if form == "svg" else self._draw(form, dpi)
+        drawn = self.svg.encode() if form == "svg" else self._draw(form, dpi or 0.0)
         with open(path, "wb" if overwrite else "xb") as file:
             file.write(drawn)
 
@@ -141,7 +158,11 @@ def plot(
     run: int | None = None,
     title: str | None = None,
     regions: bool = True,
-    size: tuple[float, float] = (960, 720),
+    legend: bool = True,
+    size: Size | None = None,
+    font: str | None = None,
+    style: str = "light",
+    by: str = "energy",
 ) -> Picture:
     """Draws recordings, as `wattmeter plot` does.
 
@@ -154,14 +175,21 @@ def plot(
     kind        "time": panels over one time axis; "energy": energy over time, a point for
                 each recording; "regions": a bar for each region; "caps": energy over time
                 by power cap, of CSV tables with cap_w, seconds and joules; "repeats": a box
-                for each command and metric, a point for each run
-    channels    panels, devices, metrics or columns: ["power", "gpu0"]; None: all panels
+                for each command and metric, a point for each run; "flame": regions above
+                those around them, as wide as their energy
+    channels    panels, devices, metrics, columns, or metrics of the program:
+                ["power", "gpu0", "accuracy"]; None: all panels
     layout      which panels, and where: "power,memory/clocks"
     start, end  seconds since the start of the recording, or "2026-11-21T08:48:21Z"
     run         of a recording with several: its number, the last unless given
     title       instead of the command that was measured; "": none
     regions     False: without the bands of regions
-    size        in pixels at 96 dpi
+    legend      False: without a legend
+    size        (960, 720) in pixels at 96 dpi, "column" or "page" of a journal, "89x60mm"
+    font        "NAME,POINTS", or one of them; None: DejaVu Sans of 9 points, of 7 if the
+                size is in millimetres
+    style       "light" or "dark"
+    by          "energy" or "time" of regions and flames
 
     Raises Error without cairo and pango, or where a recording cannot be read or has nothing
     to draw, ValueError for what it does not have.
@@ -175,5 +203,9 @@ def plot(
         time_of(end),
         title,
         regions,
-        size,
+        legend,
+        size_of(size),
+        font,
+        style,
+        by,
     )

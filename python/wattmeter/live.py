@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Iterable
 
     from wattmeter._gpus import Choice
-    from wattmeter._plot import Recordings
+    from wattmeter._plot import Recordings, Size
     from wattmeter._report import Path, Report
 
 # Of the metrics whose own unit is not what people read: the label, and the factor.
@@ -366,7 +366,10 @@ def animate(
     run: int | None = None,
     title: str | None = None,
     regions: bool = True,
-    size: tuple[float, float] = (960, 720),
+    legend: bool = True,
+    size: Size | None = None,
+    font: str | None = None,
+    style: str = "light",
     overwrite: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
@@ -375,20 +378,20 @@ def animate(
         wattmeter.live.animate("run.sqlite", "run.mp4", channels=["power"])
 
     recordings  what is filmed, as wattmeter.plot() has it; so are channels, layout, start,
-                end, run, title and regions
+                end, run, title, regions, legend, font and style
     path        of the film: .mp4 or .gif
     fps         pictures in a second
     dpi         how large text and lines are in a picture of that size
     speed       seconds of the recording in one of the film
     window      seconds of the recording that are seen at once; None: 20 times speed
-    size        in pixels
+    size        (960, 720) in pixels, or in millimetres as plot() has it, at that dpi
     overwrite   replaces a file that is there
     progress    a function that is called with the pictures made and all of them
 
     Raises Error without ffmpeg, cairo and pango, before anything is done, where `path`
     exists, or the recording cannot be read; ValueError for what it does not have.
     """
-    from wattmeter._plot import format_of, inputs_of, listed, time_of
+    from wattmeter._plot import format_of, inputs_of, listed, size_of, time_of
 
     for name, value in (("fps", fps), ("dpi", dpi), ("speed", speed)):
         if not 0 < value < 1e9:
@@ -403,8 +406,10 @@ def animate(
         end=time_of(end),
         title=title,
         without_regions=not regions,
-        width=size[0],
-        height=size[1],
+        without_legend=not legend,
+        size=size_of(size),
+        font=font,
+        style=style,
         dpi=dpi,
         fps=fps,
         speed=speed,

@@ -4,6 +4,7 @@
 
 import os
 import pty
+import re
 import shutil
 import signal
 import sqlite3
@@ -65,12 +66,12 @@ def change(folder, name, statements, source=RECORDINGS / "v1.sqlite"):
     return path
 
 
-def record(folder, samples, power):
-    """A recording of gpu0's power alone, ten samples a second."""
+def record(folder, samples, power, late_ns=0):
+    """A recording of gpu0's power alone, ten samples a second; the driver answers later."""
     path = change(folder, "made.sqlite", ["DELETE FROM sample", "DELETE FROM gap"])
     database = sqlite3.connect(path)
     start = database.execute("SELECT anchor_monotonic_ns FROM run").fetchone()[0]
-    rows = [(0, start + 100_000_000 * i, start + 100_000_000 * i, power(i))
+    rows = [(0, start + 100_000_000 * i, start + 100_000_000 * i + late_ns, power(i))
             for i in range(samples)]
     database.executemany("INSERT INTO sample (run, time_ns, gpu0_time_ns, \"gpu0_power_W\") "
                          "VALUES ((SELECT min(id) + ? FROM run), ?, ?, ?)", rows)
@@ -103,6 +104,12 @@ def pixels(path):
     return [[tuple(row[3 * x:3 * x + 3]) for x in range(width)] for row in rows]
 
 
+def texts(svg):
+    """What is written in a figure."""
+    return ["".join(element.itertext()) for element in xml.etree.ElementTree.fromstring(svg).iter()
+            if element.tag.endswith("}text")]
+
+
 def is_blue(pixel):
     """Of the line of the first device, 0x0072b2, thinned by what is beside it."""
     return pixel[2] - pixel[0] > 60
@@ -129,7 +136,7 @@ def _(folder):
     drawn(path, "--channels", "gpu0_power_W", "--title", "Spike", "-o", folder / "a.png")
     rows = pixels(folder / "a.png")
     left, right = 76, 942  # of the panel
-    place = left + (right - left) * spike / 5010
+    place = left + (right - left) * spike / 4999
     upper = {x for row in rows[100:300] for x in range(left, right) if is_blue(row[x])}
     assert upper and all(abs(x - place) <= 2 for x in upper), (upper, place)
 
@@ -140,8 +147,20 @@ def _(folder):
     drawn(path, "--channels", "gpu0_power_W", "--title", "Gap", "-o", folder / "a.png")
     rows = pixels(folder / "a.png")
     seen = {x for row in rows[60:650] for x in range(80, 930) if is_blue(row[x])}
-    middle = 76 + 866 * 4.9 / 10.9
+    middle = 76 + 866 * 4.9 / 9.9
     assert 200 in seen and 800 in seen and round(middle) not in seen, sorted(seen)
+
+
+@case("a figure ends at its last sample, or at --from and --to")
+def _(folder):
+    path = record(folder, 100, lambda i: 100)
+    for first, last, arguments in [(0, 9.9, []), (2, 6, ["--from", "2", "--to", "6"]),
+                                   (0, 19.8, ["--to", "19.8"])]:
+        drawn(path, "--channels", "gpu0_power_W", *arguments, "--overwrite", "-o", folder / "a.png")
+        seen = columns_of(b"".join(bytes(part for pixel in row for part in pixel)
+                                   for row in pixels(folder / "a.png")), range(80, 660))
+        place = lambda when: 76 + 866 * (when - first) / (last - first)
+        assert abs(min(seen) - 78) <= 2 and abs(max(seen) - min(place(9.9), 939)) <= 2, seen
 
 
 @case("one sample is drawn")
@@ -169,6 +188,162 @@ def _(folder):
         xml.etree.ElementTree.parse(target)
 
 
+def eight_gpus(folder):
+    """A recording of eight simulated GPUs, of which one is at a third of the power."""
+    scenario = folder / "gpus.json"
+    scenario.write_text('{"gpus": [{"count": 7, "power": 300, "utilization": 0.9}, '
+                        '{"power": 100, "utilization": 0.9}]}')
+    path = folder / "eight.sqlite"
+    subprocess.run([tap.WATTMETER, "run", "-q", "--record", path, "--", "sleep", "0.3"],
+                   check=True, timeout=300, env=plain_environment(
+                       FAKE_NVML_SCENARIO=str(scenario),
+                       WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")))
+    return path
+
+
+@case("more than eight lines are folded, and the device far away from the others is named")
+def _(folder):
+    path = eight_gpus(folder)
+    names = [f"gpu{number} (simulated)" for number in range(8)]
+    few = texts(drawn(path, "-o", "-", "--format", "svg", "--channels",
+                      ",".join(f"gpu{number}_power" for number in range(8))).stdout)
+    assert set(names) <= set(few), few
+    many = texts(drawn(path, "-o", "-", "--format", "svg").stdout)
+    assert "gpu0–gpu7 (simulated): mean, range, outliers" in many, many
+    assert not set(names) & set(many) and many.count("gpu7") == 1, many
+    one = change(folder, "one.sqlite", ["DELETE FROM sample WHERE time_ns > "
+                                        "(SELECT min(time_ns) FROM sample)"], path)
+    drawn(one, "--channels", "memory", "-o", folder / "one.png")
+    rows = pixels(folder / "one.png")
+    assert any(is_blue(pixel) for row in rows[80:] for pixel in row), "no mean of one sample"
+
+
+@case("several recordings: each has a colour, each device a dash; no entry is left out")
+def _(folder):
+    path = eight_gpus(folder)
+    words = [f"name_{number}={TREE}" for number in range(20)] + [f"eight={path}"]
+    names = [word.split("=")[0] for word in words]
+    for size in "960x720", "column":
+        found = texts(drawn(*words, "-o", "-", "--format", "svg", "--size", size, "--layout",
+                            "power").stdout)
+        for name in [*names, "gpu0 (simulated)", "gpu1 (simulated)",
+                     "gpu0–gpu7 (simulated): mean, range, outliers"]:
+            assert found.count(name) == 1, (size, name, found)
+        assert not any("..." in text or "…" in text for text in found), found
+    # One colour of each of two recordings, and two lines of each, of which one has dashes.
+    figure = drawn(f"a={TREE}", f"b={TREE}", "-o", "-", "--format", "svg", "--channels",
+                   "gpu0_power,gpu1_power").stdout
+    lines = [line for line in figure.splitlines() if "bevel" in line]
+    colours = [re.search(r'stroke[:=]"?(rgb\([^)]*\))', line).group(1) for line in lines]
+    dashes = ["dasharray" in line for line in lines]
+    assert dashes == [False, True, False, True], lines
+    assert colours[0] == colours[1] != colours[2] == colours[3], colours
+
+
+@case("bars of regions have the joules of the report, beside their intervals")
+def _(folder):
+    counts = []
+    for recording in TREE, RECORDINGS / "v1-killed-in-region.sqlite":
+        table = subprocess.run([tap.WATTMETER, "report", recording], env=plain_environment(),
+                               capture_output=True, text=True, timeout=300, check=True).stdout
+        table = table.split("J  region\n")[1].split("region tree")[0]
+        joules = {" ".join(name.split(" (")[0].split()): figure for figure, name in
+                  re.findall(r" (-|[\d.]+ [mkµ]?J)  (\S.*)", table)}
+        svg = drawn(recording, "-o", "-", "--format", "svg", "--kind", "regions").stdout
+        whiskers = [tuple(map(float, found)) for found in re.findall(
+            r'stroke-width[:=]"?1\.2[^>]* d="M ([\d.]+) ([\d.]+) L ([\d.]+) ', svg)]
+        rows = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
+                if element.tag.endswith("}text") and element.get("font-size") == "12"]
+        assert whiskers and joules, (whiskers, table)
+        for name, number in zip(rows, rows[1:]):
+            if name.text.split(" (")[0] not in joules or number.get("text-anchor"):
+                continue
+            counts.append(number.text != "-")
+            assert number.text.removesuffix(" sim").removesuffix(" est") == \
+                joules[name.text.split(" (")[0]], (name.text, number.text, joules)
+            y = float(number.get("y"))
+            assert all(float(number.get("x")) > high for _, middle, high in whiskers
+                       if y - 12 < middle < y + 6), (name.text, whiskers)
+    assert True in counts and False in counts, counts
+
+
+@case("a flame graph: regions above those around them, with figures under the mouse")
+def _(folder):
+    for recording, by in (TREE, "energy"), (TREE, "time"), (RECORDINGS / "v1-regions.sqlite", None):
+        arguments = ["--by", by] if by else []
+        svg = drawn(recording, "-o", "-", "--format", "svg", "--kind", "flame", *arguments).stdout
+        boxes = {}
+        for element in xml.etree.ElementTree.fromstring(svg).iter():
+            if element.tag.endswith("}rect") and len(element):
+                path, *figures = element[0].text.splitlines()
+                left, top, width = (float(element.get(name)) for name in ("x", "y", "width"))
+                boxes[path] = left, top, left + width, figures
+        assert (("outer > inner" if recording == TREE else "epoch > a \"b\", c") in
+                "\n".join(boxes)), boxes
+        run = boxes["(run)"]
+        assert abs(run[0] - 16) < 0.01 and abs(run[2] - 944) < 0.01, run
+        for path, (left, top, right, figures) in boxes.items():
+            around = boxes[path.rsplit(" > ", 1)[0] if " > " in path else "(run)"]
+            if path != "(run)":
+                assert around[0] <= left + 0.01 and right <= around[2] + 0.01, path
+                assert around[1] > top, path
+            share = float(next(text for text in figures if "%" in text and "run's" in text)
+                          .split()[0])
+            assert abs(share - 100 * (right - left) / 928) <= 0.06, (path, figures)
+        # Boxes of a row do not overlap.
+        rows = {}
+        for left, top, right, _ in boxes.values():
+            rows.setdefault(top, []).append((left, right))
+        for row in map(sorted, rows.values()):
+            assert all(one[1] <= other[0] + 0.01 for one, other in zip(row, row[1:])), row
+    for form in "png", "pdf":
+        drawn(TREE, "-o", folder / f"a.{form}", "--kind", "flame")
+
+
+@case("text of an SVG is text, with the font that was asked for; fonts are in a PDF")
+def _(folder):
+    odd = 'a < b & "c"'
+    svg = drawn(TREE, "-o", "-", "--format", "svg", "--title", odd).stdout
+    found = texts(svg)
+    assert {odd, "Power (W)", "Time (s)", "gpu0 (simulated)"} <= set(found), found
+    assert "<symbol" not in svg and "glyph" not in svg
+    bare = texts(drawn(TREE, "-o", "-", "--format", "svg", "--title", odd, "--no-title").stdout)
+    assert set(found) - set(bare) == {odd}, bare
+    found = texts(drawn(TREE, "-o", "-", "--format", "svg", "--no-legend").stdout)
+    assert "Power (W)" in found and "gpu0 (simulated)" not in found, found
+    svg = drawn(TREE, "-o", "-", "--format", "svg", "--font", "DejaVu Sans Mono,12").stdout
+    assert 'font-family="DejaVu Sans Mono" transform="scale(1.333)"' in svg, svg[:3000]
+    drawn(TREE, "-o", folder / "a.pdf")
+    pdf = (folder / "a.pdf").read_bytes()
+    for packed in pdf.split(b"stream\n")[1::2]:
+        try:
+            pdf += zlib.decompress(packed)
+        except zlib.error:
+            pass
+    assert b"/FontFile" in pdf
+
+
+@case("sizes of journals, and a dark style")
+def _(folder):
+    for size, width, height in [("column", 89, 67), ("page", 183, 122), ("90.5x80mm", 90.5, 80)]:
+        svg = drawn(TREE, "-o", "-", "--format", "svg", "--size", size).stdout
+        root = xml.etree.ElementTree.fromstring(svg)
+        for name, length in ("width", width), ("height", height):
+            assert abs(float(root.get(name)[:-2]) - length * 96 / 25.4) < 0.01, root.attrib
+        assert 'transform="scale(0.778)"' in svg # 7 of 9 points
+        # The names of all axes have one size.
+        sizes = {element.get("font-size") for element in root.iter()
+                 if "rotate" in element.get("transform", "")}
+        assert len(sizes) == 1, sizes
+    drawn(TREE, "-o", folder / "a.png", "--size", "column")
+    assert struct.unpack(">II", (folder / "a.png").read_bytes()[16:24]) == (1052, 792)
+    # The frame is drawn over the grid.
+    svg = drawn(TREE, "-o", "-", "--format", "svg", "--channels", "gpu0_power_W").stdout
+    assert svg.rindex("rgb(89.41") < svg.index("rgb(41.96"), svg
+    drawn(TREE, "-o", folder / "b.png", "--style", "dark")
+    assert max(pixels(folder / "b.png")[2][2]) < 64
+
+
 @case("caps: a sweep, the curve of a model, clocks")
 def _(folder):
     tables = {
@@ -188,6 +363,31 @@ def _(folder):
           folder / "both.svg")
     figures = {name: (folder / f"{name}.svg").read_text() for name in [*tables, "both"]}
     assert figures["sweep"] == figures["curve"] and len(set(figures.values())) == 3
+
+
+@case("caps: every point has a label, none lies on another, and a curve has no jumps")
+def _(folder):
+    curves = {}
+    for name in "compute-bound", "memory-bound":
+        table = tap.SOURCE / f"tests/data/sweeps/{name}.csv"
+        head, *rows = (line.split(",") for line in table.read_text().splitlines())
+        caps = [row[head.index("cap_w")] for row in rows]
+        svg = drawn(table, "--kind", "caps", "-o", "-", "--format", "svg").stdout
+        labels = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
+                  if element.tag.endswith("}text") and " W" in element.text]
+        assert sorted(label.text.split(" W")[0] for label in labels) == sorted(set(caps)), svg
+        places = [(float(label.get("x")), float(label.get("y")), 6 * len(label.text))
+                  for label in labels]
+        for number, (x, y, _) in enumerate(places):
+            for other_x, other_y, width in places[:number]:
+                assert abs(y - other_y) > 12 or not other_x - 1 < x < other_x + width, places
+        # The intervals of time and energy.
+        assert len(re.findall(r'stroke-width[:=]"?1\.2\b', svg)) == 2 * len(labels), svg
+        curves[name] = [[tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", path)]
+                        for path in re.findall(r'stroke-width[:=]"?1\.6[^>]* d="([^"]*)"', svg)]
+    assert curves["compute-bound"] == [] # measured points that no smooth curve fits
+    curve, = curves["memory-bound"]
+    assert len(curve) > 5 and curve == sorted(curve, reverse=True), curve
 
 
 @case("what cannot be drawn is refused in one line, and leaves nothing behind")
@@ -213,8 +413,6 @@ def _(folder):
             (1, "no sample", [no_samples, "-o", out]),
             (1, "column gpu0_power_W: not a number", [beyond, "-o", out]),
             (1, "no value to draw", [nothing, "-o", out, "--channels", "gpu0_power_W"]),
-            (2, "no channel 'gpu7'; there are: ", [TREE, "-o", out, "--channels", "gpu7"]),
-            (2, "no channel 'coffee'; there are: ", [TREE, "-o", out, "--layout", "power,coffee"]),
             (2, "nothing of 'memory' is among", [TREE, "-o", out, "--channels", "power",
                                                  "--layout", "power,memory"]),
             (2, "third axis", [TREE, "-o", out, "--layout", "power+memory+temperature"]),
@@ -231,7 +429,12 @@ def _(folder):
             (2, "neither a number", [TREE, "-o", out, "--from", "5e9"]),
             (2, "not before --to", [TREE, "-o", out, "--from", "2", "--to", "1"]),
             (1, "no sample from --from to --to", [TREE, "-o", out, "--from", "1000"]),
-            (2, "no size", [TREE, "-o", out, "--size", "960"]),
+            (2, "is no size", [TREE, "-o", out, "--size", "960"]),
+            (2, "is no size", [TREE, "-o", out, "--size", "20x10mm"]),
+            (2, "is no size", [TREE, "-o", out, "--size", "letter"]),
+            (2, "no font 'No Such Font'", [TREE, "-o", out, "--font", "No Such Font,9"]),
+            (2, "no size from 3 to 72", [TREE, "-o", out, "--font", "DejaVu Sans,900"]),
+            (2, "none of light dark", [TREE, "-o", out, "--style", "grey"]),
             (2, "too small", [TREE, "-o", out, "--size", "100x100"]),
             (2, "for png", [TREE, "-o", out, "--dpi", "150"]),
             (2, "--fps: is for films", [TREE, "-o", out, "--fps", "10"]),
@@ -239,6 +442,10 @@ def _(folder):
             (2, "--window: is for films", [TREE, "-o", out, "--window", "10s"]),
             (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
+            (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "flame"]),
+            (2, "one recording at a time", [TREE, TREE, "-o", out, "--kind", "flame"]),
+            (2, "--by: is for --kind regions or flame", [TREE, "-o", out, "--by", "time"]),
+            (2, "none of energy time", [TREE, "-o", out, "--kind", "flame", "--by", "calls"]),
             (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"]),
             (1, "without 'cap_w'", [text, "-o", out, "--kind", "caps"]),
             (1, "one of seconds and joules alone", [half, "-o", out, "--kind", "caps"]),
@@ -247,12 +454,57 @@ def _(folder):
         assert words in said, (words, said)
         assert sorted(folder.iterdir()) == before, said
     assert there.read_text() == "mine"
-    # A list that is too long for a message ends behind a whole name.
-    said = refused(TREE, "-o", out, "--channels", "gpu7", status=2)
-    names = said.split("there are: ")[1].split(", ")
-    columns = sqlite3.connect(TREE).execute("SELECT * FROM sample").description
-    known = {"power", "utilization", "memory", "temperature", "clock", "..."}
-    assert names[-1] == "..." and set(names) <= known | {column[0] for column in columns}, said
+
+
+def with_metrics(folder):
+    """A recording whose program has reported its accuracy."""
+    start = "(SELECT min(time_ns) FROM sample)"
+    points = ", ".join(f"json_array({start} + {i * 100_000_000}, {1 - 0.5 ** i})"
+                       for i in range(1, 6))
+    return change(folder, "metrics.sqlite", ["UPDATE run SET result = json_set(result, "
+                  f"'$.metrics.series', json_object('accuracy', json_array({points})))"], TREE)
+
+
+@case("an unknown channel gets the list of all that there are")
+def _(folder):
+    path = with_metrics(folder)
+    for option, word, arguments in [("--channels", "gpu7", ["--channels", "power, gpu7"]),
+                                    ("--layout", "coffee", ["--layout", "power , coffee"])]:
+        done = plot(path, "-o", folder / "out.svg", *arguments)
+        first, *lines = done.stderr.splitlines()
+        assert done.returncode == 2 and not (folder / "out.svg").exists(), done
+        assert first == (f"wattmeter plot: {option}: there is no channel '{word}'; "
+                         "choose from these:"), first
+        assert all(len(line) <= 80 for line in lines), lines
+        names = set(" ".join(lines).replace(",", "").split())
+        channels = {row[0] for row in
+                    sqlite3.connect(TREE).execute("SELECT column_name FROM channel")}
+        assert channels | {"accuracy", "power", "temperature"} <= names, channels - names
+        # Each of them is drawn, or has no value.
+        for name in channels | {"accuracy"}:
+            done = plot(path, "-o", "-", "--format", "svg", "--channels", name)
+            assert done.returncode == 0 or "no value to draw" in done.stderr, (name, done)
+
+
+@case("a blank after a comma; joules of a counter; a metric of the program")
+def _(folder):
+    path = with_metrics(folder)
+    drawn(path, "--channels", "gpu0, accuracy ", "-o", folder / "a.svg")
+    drawn(path, "--channels", "gpu0,accuracy", "-o", folder / "b.svg")
+    assert (folder / "a.svg").read_text() == (folder / "b.svg").read_text()
+    # Both grow from the lower left to the upper right.
+    for name in "gpu0_energy_J", "accuracy":
+        drawn(path, "--channels", name, "--no-regions", "--title", name, "--overwrite",
+              "-o", folder / "a.png")
+        rows = pixels(folder / "a.png")
+        lowest = {}
+        for y in range(70, 660):
+            for x in range(80, 940):
+                if is_blue(rows[y][x]):
+                    lowest[x] = y
+        places = [lowest[x] for x in sorted(lowest)]
+        assert places[0] > 550 and places[-1] < 200, (name, places[0], places[-1])
+        assert all(later <= place + 2 for place, later in zip(places, places[1:])), places
 
 
 @case("the command alone, without what draws, says what is missing")
@@ -321,6 +573,26 @@ def _(folder):
                 assert line and abs(max(line) - place(newest)) < 4, (number, max(line))
 
 
+@case("the first picture of a film has the first sample of a driver that answers late")
+def _(folder):
+    need_ffmpeg()
+    pictures = filmed(record(folder, 5, lambda i: 100, late_ns=40_000_000), "--fps", "10")
+    assert len(pictures) == 5, len(pictures)
+    assert all(columns_of(picture, range(80, 660)) for picture in pictures)
+    # A rate has no value before the second tick; its panel is there.
+    cpu = change(folder, "cpu.sqlite", [], TREE)
+    target = folder / "cpu.mp4"
+    drawn(cpu, "-o", target, "--dpi", "96", "--fps", "5")
+    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", target, "-frames:v", "1", "-f",
+                          "rawvideo", "-pix_fmt", "gray", "-"], stdout=subprocess.PIPE,
+                         check=True).stdout
+    drawn(cpu, "-o", folder / "cpu.png")
+    still = pixels(folder / "cpu.png")
+    labelled = [y for y in range(720) if any(pixel[0] < 128 for pixel in still[y][:30])]
+    missing = [y for y in labelled if min(raw[960 * y:960 * y + 30]) >= 160]
+    assert labelled and len(missing) < len(labelled) // 10, missing
+
+
 @case("how long a film is: --speed, --fps, --from and --to; too long is refused")
 def _(folder):
     need_ffmpeg()
@@ -357,7 +629,6 @@ def _(folder):
             (2, "--fps", [path, "-o", out, "--fps", "0"], {}),
             (2, "--speed", [path, "-o", out, "--speed", "0"], {}),
             (2, "--window", [path, "-o", out, "--window", "1ms"], {}),
-            (2, "no channel 'gpu7'", [path, "-o", out, "--channels", "gpu7"], {}),
             (2, "too small", [path, "-o", out, "--size", "100x100"], {}),
             (1, "no sample", [no_samples, "-o", out], {})]:
         said = refused(*arguments, status=status, **{"PATH": reads, **variables})

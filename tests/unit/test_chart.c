@@ -5,6 +5,7 @@
 
 #include "test.h"
 #include "view/chart/view_column.h"
+#include "view/chart/view_feed.h"
 #include "view/chart/view_mark.h"
 
 #define S INT64_C(1000000000)
@@ -188,6 +189,12 @@ static void test_marks(void **state)
         { { 0, 1.98e9 }, "Hz", 4, "GHz", "0.0 0.5 1.0 1.5 ", 1.5e9 },
         { { 30.5, 71 }, "celsius", 5, "°C", "40 50 60 70 ", 70 },
         { { -0.1, 2.1 }, "count", 3, "", "0 1 2 ", 2 },
+        { { 0.9, 1.1 }, "count", 9, "", "1 ", 1 },
+        { { -0.2, 1.2 }, "count", 9, "", "0 1 ", 1 },
+        { { 43.9, 45.1 }, "celsius", 9, "°C", "44 45 ", 45 },
+        { { 45.3, 45.5 }, "celsius", 3, "°C", "45.3 45.4 45.5 ", 45.5 },
+        { { 0.15, 0.35 }, "count", 3, "", "0.2 0.3 ", 0.3 },
+        { { -0.2, 1.2 }, "", 3, "", "0.0 0.5 1.0 ", 1 },
         { { 110, 690 }, "W", 2, "W", "500 ", 500 },
         { { 0.21, 0.29 }, "W", 2, "W", "0.25 ", 0.25 },
         { { 0, 10 }, "parrots", 3, "parrots", "0 5 10 ", 10 },
@@ -220,14 +227,35 @@ static void test_axis(void **state)
         { 50, 250, "W", 29.9, 270.1 },     { 1000, 2000, "W", 899.9, 2100.1 },
         { 61, 61, "celsius", 60.9, 61.1 }, { 16e9, 16e9, "B", 15.9e9, 16.1e9 },
         { 0, 1, "ratio", -0.101, 1.101 },  { 1e9, 2e9, "Hz", 0.8e9, 2.2e9 },
+        { 0.5, 1, "", 0.4, 1.1 },          { 5, 5, "", 4.5, 5.5 },
+        { 0, 0, "", -0.1, 0.1 },
     };
     (void)state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct wm_axis axis =
             wm_chart_axis(cases[i].least, cases[i].greatest, cases[i].unit);
-        assert_true(fabs(axis.low - cases[i].low) <= 1e-9 * cases[i].greatest);
-        assert_true(fabs(axis.high - cases[i].high) <= 1e-9 * cases[i].greatest);
+        assert_true(fabs(axis.low - cases[i].low) <= 1e-9 * fabs(cases[i].high));
+        assert_true(fabs(axis.high - cases[i].high) <= 1e-9 * fabs(cases[i].high));
+    }
+}
+
+/* A counter that was set back goes on from where it was. */
+static void test_total(void **state)
+{
+    const struct wm_channel channel = { .unit = "J", .kind = WM_COUNTER };
+    const double readings[] = { 100, 103, 110, 2, 5 }, totals[] = { 0, 3, 10, 10, 13 };
+    struct wm_chart_feed feed;
+    (void)state;
+
+    wm_chart_feed_init_total(&feed, &channel);
+    assert_string_equal(feed.unit, "J");
+    for (size_t i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
+        const struct wm_reading reading = { .state = WM_READING_OK, .value = readings[i] };
+        enum wm_reading_state reading_state;
+        double value;
+        assert_true(wm_chart_feed_take(&feed, &reading, 0, &reading_state, &value));
+        assert_true(reading_state == WM_READING_OK && value == totals[i]);
     }
 }
 
@@ -251,6 +279,7 @@ UNIT(chart)
         cmocka_unit_test(test_gaps),   cmocka_unit_test(test_no_values),
         cmocka_unit_test(test_window), cmocka_unit_test(test_marks),
         cmocka_unit_test(test_axis),   cmocka_unit_test(test_colours),
+        cmocka_unit_test(test_total),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,23 @@ void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *cha
     }
 }
 
+void wm_chart_feed_init_total(struct wm_chart_feed *feed, const struct wm_channel *channel)
+{
+    *feed = (struct wm_chart_feed) { .unit = channel->unit, .is_total = true, .factor = 1 };
+}
+
+/* A counter that was set back goes on from where it was. */
+static double total_of(struct wm_chart_feed *feed, double value)
+{
+    if (!feed->has_last)
+        feed->before = value;
+    else if (value < feed->last)
+        feed->before -= feed->last - value;
+    feed->has_last = true;
+    feed->last = value;
+    return value - feed->before;
+}
+
 bool wm_chart_feed_take(struct wm_chart_feed *feed, const struct wm_reading *reading,
                         int64_t when_ns, enum wm_reading_state *ret_state,
                         double *ret_value)
@@ -87,6 +104,8 @@ bool wm_chart_feed_take(struct wm_chart_feed *feed, const struct wm_reading *rea
         if (value < 0)
             state = WM_READING_FAILED;
     }
+    if (feed->is_total && state == WM_READING_OK)
+        value = total_of(feed, value);
     *ret_state = state;
     *ret_value = value * feed->factor;
     return true;

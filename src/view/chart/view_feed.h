@@ -22,14 +22,20 @@ struct wm_chart_feed {
     const char *panel; /* "power", "memory"; NULL: in none where nobody asks for it */
     const char *unit;  /* of what is shown; the channel's own, or a plain text */
     bool is_rate;      /* of a counter */
+    bool is_total;     /* of a counter: how much it has grown since the first reading */
     double factor;     /* what values are multiplied by */
     double least_s;    /* between two readings of a rate */
     struct wm_stride stride;
+    bool has_last;       /* of a total */
+    double last, before; /* the reading before, and what the counter was when it began */
 };
 
 /* `core_count` is that of the machine; 0: not known. The feed borrows from the channel. */
 void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *channel,
                         double core_count);
+
+/* The same of a counter that is shown as its total, in no panel and in its own unit. */
+void wm_chart_feed_init_total(struct wm_chart_feed *feed, const struct wm_channel *channel);
 
 /* The sample that a reading gives; false: none yet, of a rate. */
 bool wm_chart_feed_take(struct wm_chart_feed *feed, const struct wm_reading *reading,

@@ -61,9 +61,20 @@ static struct scale scale_of(double low, double high, const char *unit)
     return (struct scale) { unit, 0, 1, unit };
 }
 
+/* Numbers of a program, of which nothing is known: their range, or of a level line its
+ * value. */
+static double own_size(double least, double greatest)
+{
+    if (least < greatest)
+        return greatest - least;
+    return isfinite(least) && least != 0 ? fabs(least) : 1;
+}
+
 struct wm_axis wm_chart_axis(double least, double greatest, const char *unit)
 {
-    const double size = strcmp(unit, "W") == 0 ? 1 : scale_of(least, greatest, unit).size;
+    const double size = unit[0] == '\0'          ? own_size(least, greatest)
+                        : strcmp(unit, "W") == 0 ? 1
+                                                 : scale_of(least, greatest, unit).size;
     const struct wm_axis axis = wm_axis_of_values(least / size, greatest / size);
 
     return (struct wm_axis) { axis.low * size, axis.high * size };
@@ -88,6 +99,38 @@ static int decimals_needed(double place, double range)
     return decimals;
 }
 
+static bool is_whole(const double *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (places[i] != round(places[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Two marks, or the one of a level line. */
+static bool is_enough(const struct wm_axis *axis, const double *places, size_t count)
+{
+    double middle = (axis->low + axis->high) / 2;
+
+    return count > 1 ||
+           (count == 1 && fabs(places[0] - middle) < 0.01 * (axis->high - axis->low));
+}
+
+/* Threads and degrees are whole numbers, unless the axis is too short for them. */
+static size_t find_places(const struct wm_axis *axis, const char *unit, size_t most,
+                          double *places)
+{
+    bool want_whole = strcmp(unit, "count") == 0 || strcmp(unit, "celsius") == 0;
+    size_t count = wm_axis_marks(axis, most, places);
+
+    for (size_t fewer = most; want_whole && !is_whole(places, count); fewer--)
+        count = wm_axis_marks(axis, fewer, places);
+    return !want_whole || is_enough(axis, places, count)
+               ? count
+               : wm_axis_marks(axis, most, places);
+}
+
 void wm_chart_marks_of(const struct wm_axis *axis, const char *unit, size_t most,
                        struct wm_chart_marks *ret_marks)
 {
@@ -95,7 +138,7 @@ void wm_chart_marks_of(const struct wm_axis *axis, const char *unit, size_t most
     const struct wm_axis scaled = { axis->low / scale.size, axis->high / scale.size };
     double places[WM_CHART_MARKS];
     size_t count =
-        wm_axis_marks(&scaled, most < WM_CHART_MARKS ? most : WM_CHART_MARKS, places);
+        find_places(&scaled, unit, most < WM_CHART_MARKS ? most : WM_CHART_MARKS, places);
     int decimals = count > 1    ? decimals_of(places[1] - places[0])
                    : count == 1 ? decimals_needed(places[0], scaled.high - scaled.low)
                                 : 0;

@@ -5,16 +5,14 @@
 #include <cairo-pdf.h>
 #include <cairo-svg.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "view/plot/view_plot_page.h"
 #include "wattmeter/version.h"
 
-#define WIDTH 960
-#define HEIGHT 720
-#define PIXELS_PER_INCH 96.0
 #define POINTS_PER_PIXEL 0.75
-
-enum { SIZE_MOST = 10000, DPI_MOST = 1200 };
+#define PAPER_DPI 300.0
 
 /* Where a figure goes that may still fail: cairo writes even what is given up. */
 struct sink {
@@ -31,43 +29,51 @@ static cairo_status_t write_some(void *opaque, const unsigned char *data, unsign
     return CAIRO_STATUS_WRITE_ERROR;
 }
 
-static cairo_surface_t *make_surface(const struct wm_plot_request *request, double width,
-                                     double height, double scale, struct sink *sink)
+static cairo_surface_t *make_surface(const struct wm_plot_request *request,
+                                     const struct wm_plot_page *page, double scale,
+                                     struct sink *sink)
 {
     cairo_surface_t *surface;
 
     switch (request->format) {
     case WM_PLOT_PNG:
-        return cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)ceil(width * scale),
-                                          (int)ceil(height * scale));
+        return cairo_image_surface_create(CAIRO_FORMAT_RGB24,
+                                          (int)ceil(page->width * scale),
+                                          (int)ceil(page->height * scale));
     case WM_PLOT_PDF:
-        return cairo_pdf_surface_create_for_stream(write_some, sink, width * scale,
-                                                   height * scale);
+        return cairo_pdf_surface_create_for_stream(write_some, sink, page->width * scale,
+                                                   page->height * scale);
     default:
-        surface = cairo_svg_surface_create_for_stream(write_some, sink, width, height);
+        surface = cairo_svg_surface_create_for_stream(write_some, sink, page->width,
+                                                      page->height);
         cairo_svg_surface_set_document_unit(surface, CAIRO_SVG_UNIT_PX);
         return surface;
     }
 }
 
-static double scale_of(const struct wm_plot_request *request)
+static double scale_of(const struct wm_plot_request *request,
+                       const struct wm_plot_page *page)
 {
     if (request->format == WM_PLOT_PDF)
         return POINTS_PER_PIXEL;
-    if (request->format == WM_PLOT_PNG && request->dpi > 0)
-        return request->dpi / PIXELS_PER_INCH;
-    return 1;
+    if (request->format != WM_PLOT_PNG)
+        return 1;
+    double otherwise = page->is_paper ? PAPER_DPI : WM_PLOT_PIXELS_PER_INCH;
+    return (request->dpi > 0 ? request->dpi : otherwise) / WM_PLOT_PIXELS_PER_INCH;
 }
 
 /* What is drawn: read before anything is written. */
 struct contents {
     struct wm_plot_data data;
     struct wm_plot_layout layout;
+    struct wm_plot_flame flame;
 };
 
 static int read_contents(const struct wm_plot_request *request, struct contents *contents,
                          struct wm_error *err)
 {
+    if (request->kind == WM_PLOT_FLAME)
+        return wm_plot_flame_read(request, &contents->flame, err);
     if (request->kind != WM_PLOT_TIME)
         return WM_OK;
     int status = wm_plot_read(request, WM_PLOT_FINE_COLUMNS, &contents->data, err);
@@ -78,10 +84,8 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
 static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                 const struct contents *contents, struct wm_error *err)
 {
-    const struct wm_plot_window whole = wm_plot_whole(&contents->data);
+    struct wm_plot_window whole;
 
-    wm_plot_colour(canvas, 0xffffff, 1);
-    cairo_paint(canvas->cairo);
     switch (request->kind) {
     case WM_PLOT_ENERGY:
         return wm_plot_energy(request, canvas, err);
@@ -89,21 +93,21 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
         return wm_plot_regions(request, canvas, err);
     case WM_PLOT_CAPS:
         return wm_plot_caps(request, canvas, err);
+    case WM_PLOT_FLAME:
+        return wm_plot_flame(request, canvas, &contents->flame, err);
     case WM_PLOT_REPEATS:
         return wm_plot_repeats(request, canvas, err);
     default:
+        whole = wm_plot_whole(&contents->data);
         return wm_plot_time(&whole, canvas, &contents->data, &contents->layout, err);
     }
 }
 
 /* The first thing that went wrong, of drawing and of writing. */
 static int finish(const struct wm_plot_request *request, cairo_surface_t *surface,
-                  cairo_t *cairo, int status, struct sink *sink, struct wm_error *err)
+                  cairo_status_t drawn, int status, struct sink *sink, struct wm_error *err)
 {
-    cairo_status_t drawn = cairo_status(cairo);
-
     sink->is_closed = status < 0;
-    cairo_destroy(cairo);
     if (status == WM_OK && drawn == CAIRO_STATUS_SUCCESS && request->format == WM_PLOT_PNG)
         drawn = cairo_surface_write_to_png_stream(surface, write_some, sink);
     cairo_surface_finish(surface);
@@ -117,49 +121,85 @@ static int finish(const struct wm_plot_request *request, cairo_surface_t *surfac
     return wm_fail(err, WM_EIO, "the figure: %s", cairo_status_to_string(drawn));
 }
 
-static bool is_within(double value, double most)
+static int draw_to(const struct wm_plot_request *request, const struct wm_plot_page *page,
+                   const struct contents *contents, struct sink *sink, FILE *overlay,
+                   struct wm_error *err)
 {
-    return value >= 0 && value <= most;
+    double scale = scale_of(request, page);
+    cairo_surface_t *surface = make_surface(request, page, scale, sink);
+    struct wm_plot_canvas canvas = {
+        .width = page->width,
+        .height = page->height,
+        .scale = scale,
+        .is_vector = request->format != WM_PLOT_PNG,
+        .overlay = overlay,
+    };
+
+    wm_plot_canvas_init(&canvas, request, page, surface);
+    int status = draw(request, &canvas, contents, err);
+    cairo_status_t drawn = wm_plot_canvas_release(&canvas);
+    return finish(request, surface, drawn, status, sink, err);
 }
 
-int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err)
+/* An SVG of cairo has its text as outlines, and no titles; the overlay has both, as
+ * elements that come last. */
+static int join(FILE *out, const char *drawing, const char *overlay, struct wm_error *err)
 {
-    if (is_within(request->width, SIZE_MOST) && is_within(request->height, SIZE_MOST) &&
-        is_within(request->dpi, DPI_MOST))
-        return WM_OK;
-    return wm_fail(err, WM_EINVAL, "a figure has at most %d x %d pixels, and %d dpi",
-                   SIZE_MOST, SIZE_MOST, DPI_MOST);
+    static const char end[] = "</svg>";
+    const char *at = drawing, *last = NULL;
+
+    while ((at = strstr(at, end)) != NULL)
+        last = at++;
+    if (!last)
+        return wm_fail(err, WM_EIO, "the figure: cairo has written no SVG");
+    fwrite(drawing, 1, (size_t)(last - drawing), out);
+    fprintf(out, "%s%s\n", overlay, end);
+    return ferror(out) ? wm_fail(err, WM_EIO, "the figure: it could not be written")
+                       : WM_OK;
+}
+
+static int draw_svg(const struct wm_plot_request *request, const struct wm_plot_page *page,
+                    const struct contents *contents, FILE *out, struct wm_error *err)
+{
+    char *texts[2] = { NULL, NULL };
+    size_t sizes[2];
+    FILE *files[2] = { open_memstream(&texts[0], &sizes[0]),
+                       open_memstream(&texts[1], &sizes[1]) };
+    struct sink sink = { .out = files[0] };
+    int status = wm_fail_memory(err, "figure");
+
+    if (files[0] && files[1])
+        status = draw_to(request, page, contents, &sink, files[1], err);
+    for (size_t i = 0; i < 2; i++) {
+        if (files[i] && fclose(files[i]) != 0 && status == WM_OK)
+            status = wm_fail_memory(err, "figure");
+    }
+    if (status == WM_OK)
+        status = join(out, texts[0], texts[1], err);
+    free(texts[0]);
+    free(texts[1]);
+    return status;
 }
 
 static int write_figure(const struct wm_plot_request *request, FILE *out,
                         struct wm_error *err)
 {
-    double scale = scale_of(request);
-    struct wm_plot_canvas canvas = {
-        .width = request->width > 0 ? request->width : WIDTH,
-        .height = request->height > 0 ? request->height : HEIGHT,
-        .scale = request->format == WM_PLOT_PNG ? scale : 1,
-        .is_vector = request->format != WM_PLOT_PNG,
-    };
     struct contents contents = { 0 };
     struct sink sink = { .out = out };
+    struct wm_plot_page page;
 
     if (request->format > WM_PLOT_PDF)
         return wm_fail(err, WM_EINVAL, "a film is no figure");
-    int status = wm_plot_check_size(request, err);
+    int status = wm_plot_page_init(request, &page, err);
     if (status == WM_OK)
         status = read_contents(request, &contents, err);
-    if (status == WM_OK) {
-        cairo_surface_t *surface =
-            make_surface(request, canvas.width, canvas.height, scale, &sink);
-        canvas.cairo = cairo_create(surface);
-        if (request->format != WM_PLOT_SVG)
-            cairo_scale(canvas.cairo, scale, scale);
-        canvas.text = pango_cairo_create_layout(canvas.cairo);
-        status = draw(request, &canvas, &contents, err);
-        g_object_unref(canvas.text);
-        status = finish(request, surface, canvas.cairo, status, &sink, err);
-    }
+    if (status == WM_OK && request->kind == WM_PLOT_FLAME && !page.has_height)
+        page.height = wm_plot_flame_height(&contents.flame) * page.zoom;
+    if (status == WM_OK)
+        status = request->format == WM_PLOT_SVG
+                     ? draw_svg(request, &page, &contents, out, err)
+                     : draw_to(request, &page, &contents, &sink, NULL, err);
+    wm_plot_flame_release(&contents.flame);
     wm_plot_layout_release(&contents.layout);
     wm_plot_data_release(&contents.data);
     return status;

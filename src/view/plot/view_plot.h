@@ -19,13 +19,17 @@ enum { WM_PLOT_NAME_SIZE = 96 };
 /* A line of a panel. */
 struct wm_plot_series {
     size_t input;
+    size_t place; /* of the reading in a tick; SIZE_MAX: a number of the program itself */
     struct wm_channel channel; /* its texts are copies */
     char column[WM_PLOT_NAME_SIZE];
     struct wm_chart_feed feed;
     char name[WM_PLOT_NAME_SIZE];
     char why[WM_PLOT_NAME_SIZE]; /* why it has no values */
-    size_t colour;
+    size_t device;               /* its number in the order of colours */
+    size_t colour, dash;         /* of several recordings the colour is the recording's */
     bool is_chosen;
+    bool has_values;
+    bool is_folded; /* drawn as the mean and the range of its kind */
     struct wm_chart_line line;
 };
 
@@ -39,14 +43,19 @@ struct wm_plot_band {
 struct wm_plot_data {
     const struct wm_plot_request *request;
     struct wm_plot_series *series;
-    size_t series_count;
-    char **names; /* of regions */
+    size_t series_count, series_room;
+    size_t device_count; /* of those that are drawn */
+    size_t fine_columns; /* of each line */
+    char **names;        /* of regions */
     size_t name_count, name_room;
     struct wm_plot_band *bands;
     size_t band_count, band_room;
     char title[256];
-    int64_t from_ns, to_ns;        /* of the samples */
-    struct wm_chart_line *moments; /* of each input: seconds at which it has samples */
+    int64_t from_ns, to_ns;           /* of the samples */
+    int64_t complete_ns;              /* all inputs have the samples of their first tick */
+    int64_t axis_from_ns, axis_to_ns; /* --from and --to; INT64_MAX and INT64_MIN: not
+                                       * given */
+    struct wm_chart_line *moments;    /* of each input: seconds at which it has samples */
 };
 
 enum { WM_PLOT_PANELS_MAX = 64, WM_PLOT_COLUMNS_MAX = 8 };
@@ -74,26 +83,61 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
                  struct wm_plot_data *ret_data, struct wm_error *err);
 void wm_plot_data_release(struct wm_plot_data *data);
 
-/* Whether a word of the request or of the layout means that series. */
-bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_series *series,
-                      const char *word);
+/* Whether a word of the request or of the layout means that series: its panel or its
+ * device, which show the rate of a counter, or its metric or its column, which show the
+ * total. */
+bool wm_plot_is_meant(const struct wm_plot_series *series, const char *word);
+
+/* Whether the request asks for it. */
+bool wm_plot_is_chosen(const struct wm_plot_data *data,
+                       const struct wm_plot_series *series);
+
+/* WM_EINVAL if a word of the request means no series. */
+int wm_plot_check_words(const struct wm_plot_data *data, struct wm_error *err);
 
 /* What an input is called. */
 const char *wm_plot_input_name(const struct wm_plot_input *input);
 
-/* Where the panels go; they borrow from the layout. */
-int wm_plot_layout_init(const struct wm_plot_data *data, struct wm_plot_layout *layout,
+/* " (estimated)", or "". */
+const char *wm_plot_origin(const struct wm_plot_series *series);
+
+/* Once it is known which lines are folded. */
+void wm_plot_set_colours(struct wm_plot_data *data);
+
+/* Where the panels go; they borrow from the layout. Folds lines of which there are too
+ * many, and gives colours to those that are drawn. */
+int wm_plot_layout_init(struct wm_plot_data *data, struct wm_plot_layout *layout,
                         struct wm_error *err);
 void wm_plot_layout_release(struct wm_plot_layout *layout);
 
-/* A figure of so many pixels. */
+/* The colours that are of no device. */
+struct wm_plot_theme {
+    uint32_t paper, ink, faint, grid;
+};
+
+/* A figure of so many pixels, and text of 9 points. */
 struct wm_plot_canvas {
     cairo_t *cairo;
     PangoLayout *text;
+    const struct wm_plot_theme *theme;
+    const char *font;
+    FILE *overlay; /* of an SVG: its text and titles, as elements; else NULL */
     double width, height;
     double scale;   /* pixels for each of these */
     bool is_vector; /* numbers are short where nobody can see the rest */
+    bool has_legend;
+    double label_size;  /* of the names of axes */
+    bool splits_labels; /* of upright ones: the unit stands below the name */
 };
+
+struct wm_plot_page;
+
+/* Begins a figure on a surface: width, height, scale, is_vector and overlay are set as if
+ * text had the size of the page; then they are in its own. */
+void wm_plot_canvas_init(struct wm_plot_canvas *canvas,
+                         const struct wm_plot_request *request,
+                         const struct wm_plot_page *page, cairo_surface_t *surface);
+cairo_status_t wm_plot_canvas_release(struct wm_plot_canvas *canvas);
 
 /* What is seen of the time. */
 struct wm_plot_window {
@@ -115,16 +159,18 @@ struct wm_plot_style {
     bool is_bold;
     double turn;   /* radians */
     double room;   /* what is wider ends in dots; 0: any */
-    bool has_halo; /* what is behind it is white */
+    bool has_halo; /* what is behind it has the colour of the paper */
 };
-
-extern const uint32_t wm_plot_ink, wm_plot_faint, wm_plot_grid;
 
 void wm_plot_colour(const struct wm_plot_canvas *canvas, uint32_t colour, double alpha);
 void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
                   const struct wm_plot_style *style, const char *text);
 double wm_plot_text_width(const struct wm_plot_canvas *canvas, double size,
                           const char *text);
+
+/* In an SVG a title that a browser shows while the mouse is over the box. */
+void wm_plot_hover(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                   const char *title);
 
 /* An axis in a box with its grid and its labels: of values at the left, or at the right
  * without a grid; of time at the bottom. Without a label it is a grid alone. */
@@ -133,14 +179,18 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
                   enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                   const char *label);
 
+/* Whether the label of an upright axis fits, as the canvas draws labels. */
+bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                        const struct wm_axis *axis, const char *unit, const char *label);
+
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
 
 /* The title, and what room it leaves. */
+#define WM_PLOT_TITLE_HEIGHT 36.0
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
 
-/* The name and the colour of each input, in a line. */
-void wm_plot_legend(const struct wm_plot_canvas *canvas,
-                    const struct wm_plot_request *request, double x, double y);
+/* A place in a vector figure to a quarter of a pixel, else as it is. */
+double wm_plot_short(const struct wm_plot_canvas *canvas, double place);
 
 /* A point of an axis between two ends. */
 double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
@@ -159,11 +209,25 @@ int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *c
 int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                     struct wm_error *err);
 
-/* WM_EINVAL where the size or the resolution cannot be had; 0 is that of nearly everybody.
- */
-int wm_plot_check_size(const struct wm_plot_request *request, struct wm_error *err);
+/* A flame graph. All zero before it is read; due after failures, too: its release. */
+struct wm_plot_flame {
+    struct wm_report *report;
+    const struct wm_plot_measure *measure;
+    struct flame_box *boxes; /* the first is the run */
+    size_t count, rows;
+};
 
-/* All samples, and a second. */
+int wm_plot_flame_read(const struct wm_plot_request *request, struct wm_plot_flame *flame,
+                       struct wm_error *err);
+void wm_plot_flame_release(struct wm_plot_flame *flame);
+
+/* What its rows take, in pixels of a canvas. */
+double wm_plot_flame_height(const struct wm_plot_flame *flame);
+
+int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
+                  const struct wm_plot_flame *flame, struct wm_error *err);
+
+/* From the first sample to the last, or from --from to --to. */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data);
 
 /* As in struct wm_plot_module. */

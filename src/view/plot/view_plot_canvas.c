@@ -4,22 +4,153 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/base_number.h"
 #include "base/text/base_text.h"
 #include "view/plot/view_plot.h"
+#include "view/plot/view_plot_page.h"
 
-const uint32_t wm_plot_ink = 0x222222, wm_plot_faint = 0x6b6b6b, wm_plot_grid = 0xe4e4e4;
+static const struct wm_plot_theme light = { 0xffffff, 0x222222, 0x6b6b6b, 0xe4e4e4 };
+static const struct wm_plot_theme dark = { 0x16181d, 0xe8e8e8, 0xa3a3a3, 0x363a42 };
 
-enum { AXIS_TEXT = 11, LABEL_TEXT = 12, LABEL_TEXT_LEAST = 8, TITLE_TEXT = 15 };
+enum { AXIS_TEXT = 11, LABEL_TEXT = 12, TITLE_TEXT = 15, LABEL_SIZE = 128 };
+
+/* How much longer than its axis a label may be. */
+#define LABEL_OVER 10.0
+
+/* In a vector figure, places are told apart to a quarter of a pixel. */
+#define STEPS_PER_PIXEL 4.0
 
 /* How far apart marks are at least, in pixels. */
 #define APART_DOWN 22.0
 #define APART_ALONG 64.0
-#define MOST_DOWN 9.0 /* more are no help */
+#define MARKS_CLOSE 1.6 /* of the room between two marks, where three have to do */
+#define MOST_DOWN 9.0   /* more are no help */
+
+static void write_escaped(const struct wm_plot_canvas *canvas, const char *text)
+{
+    for (; *text; text++) {
+        const char *escape = *text == '&'   ? "&amp;"
+                             : *text == '<' ? "&lt;"
+                             : *text == '>' ? "&gt;"
+                             : *text == '"' ? "&quot;"
+                                            : NULL;
+        if (escape)
+            fputs(escape, canvas->overlay);
+        else
+            fputc(*text, canvas->overlay);
+    }
+}
+
+static void write_attribute(const struct wm_plot_canvas *canvas, const char *name,
+                            const char *value)
+{
+    fprintf(canvas->overlay, " %s=\"", name);
+    write_escaped(canvas, value);
+    fputc('"', canvas->overlay);
+}
+
+/* name="12.5", name="scale(0.5)": to a thousandth; the locale has no say. */
+static void write_numbers(const struct wm_plot_canvas *canvas, const char *name,
+                          const char *function, const double *values, size_t count)
+{
+    char number[WM_NUMBER_SIZE];
+
+    fprintf(canvas->overlay, " %s=\"%s", name, function);
+    for (size_t i = 0; i < count; i++) {
+        wm_number_format(round(values[i] * 1000) / 1000, number);
+        fprintf(canvas->overlay, "%s%s", i > 0 ? " " : "", number);
+    }
+    fprintf(canvas->overlay, "%s\"", function[0] ? ")" : "");
+}
+
+/* The text that is set, as an element; `y` is its middle. */
+static void write_text(const struct wm_plot_canvas *canvas, double x, double y,
+                       const struct wm_plot_style *style, double height)
+{
+    static const char *const anchors[] = { NULL, "middle", "end" };
+    double below =
+        (double)pango_layout_get_baseline(canvas->text) / PANGO_SCALE - height / 2;
+
+    fputs("<text", canvas->overlay);
+    if (style->turn != 0) {
+        const double turn[] = { style->turn * 180 / M_PI, x, y };
+        write_numbers(canvas, "transform", "rotate(", turn, 3);
+    }
+    write_numbers(canvas, "x", "", &x, 1);
+    write_numbers(canvas, "y", "", (double[]) { y + below }, 1);
+    write_numbers(canvas, "font-size", "", &style->size, 1);
+    if (style->is_bold)
+        write_attribute(canvas, "font-weight", "bold");
+    if (anchors[style->align])
+        write_attribute(canvas, "text-anchor", anchors[style->align]);
+    fprintf(canvas->overlay, " fill=\"#%06x\">", style->colour);
+    write_escaped(canvas, pango_layout_get_text(canvas->text));
+    fputs("</text>\n", canvas->overlay);
+}
 
 void wm_plot_colour(const struct wm_plot_canvas *canvas, uint32_t colour, double alpha)
 {
     cairo_set_source_rgba(canvas->cairo, (colour >> 16) / 255.0,
                           (colour >> 8 & 255) / 255.0, (colour & 255) / 255.0, alpha);
+}
+
+void wm_plot_canvas_init(struct wm_plot_canvas *canvas,
+                         const struct wm_plot_request *request,
+                         const struct wm_plot_page *page, cairo_surface_t *surface)
+{
+    canvas->width /= page->zoom;
+    canvas->height /= page->zoom;
+    canvas->scale *= page->zoom;
+    canvas->theme = request->is_dark ? &dark : &light;
+    canvas->font = page->font;
+    canvas->has_legend = !request->without_legend;
+    canvas->label_size = LABEL_TEXT;
+    canvas->cairo = cairo_create(surface);
+    cairo_scale(canvas->cairo, canvas->scale, canvas->scale);
+    canvas->text = pango_cairo_create_layout(canvas->cairo);
+    wm_plot_colour(canvas, canvas->theme->paper, 1);
+    cairo_paint(canvas->cairo);
+    if (canvas->overlay) {
+        fputs("<g", canvas->overlay);
+        write_attribute(canvas, "font-family", page->font);
+        write_numbers(canvas, "transform", "scale(", (double[]) { canvas->scale }, 1);
+        fputs(">\n", canvas->overlay);
+    }
+}
+
+cairo_status_t wm_plot_canvas_release(struct wm_plot_canvas *canvas)
+{
+    cairo_status_t status = cairo_status(canvas->cairo);
+
+    if (canvas->overlay)
+        fputs("</g>\n", canvas->overlay);
+    g_object_unref(canvas->text);
+    cairo_destroy(canvas->cairo);
+    return status;
+}
+
+static double set_line(const struct wm_plot_canvas *canvas, const char *line)
+{
+    PangoRectangle extents;
+
+    pango_layout_set_text(canvas->text, line, -1);
+    pango_layout_get_extents(canvas->text, NULL, &extents);
+    return (double)extents.width / PANGO_SCALE;
+}
+
+/* Cuts a line until it fits with dots behind it. */
+static void cut(const struct wm_plot_canvas *canvas, double room, char *line, size_t size)
+{
+    static const char dots[] = "…";
+    size_t length = strlen(line);
+
+    if (length + sizeof(dots) > size)
+        length = size - sizeof(dots);
+    do {
+        while (length > 0 && ((unsigned char)line[--length] & 0xc0) == 0x80)
+            ;
+        memcpy(line + length, dots, sizeof(dots));
+    } while (set_line(canvas, line) > room && length > 0);
 }
 
 /* Names come from files; pango takes valid UTF-8 alone. */
@@ -30,17 +161,14 @@ static void set_text(const struct wm_plot_canvas *canvas, const struct wm_plot_s
     char line[512];
 
     wm_text_line(line, sizeof(line), text);
-    pango_font_description_set_family_static(font, "DejaVu Sans, Noto Sans, sans-serif");
+    pango_font_description_set_family_static(font, canvas->font);
     pango_font_description_set_absolute_size(font, style->size * PANGO_SCALE);
     pango_font_description_set_weight(font, style->is_bold ? PANGO_WEIGHT_BOLD
                                                            : PANGO_WEIGHT_NORMAL);
     pango_layout_set_font_description(canvas->text, font);
     pango_font_description_free(font);
-    pango_layout_set_width(canvas->text,
-                           style->room > 0 ? (int)(style->room * PANGO_SCALE) : -1);
-    pango_layout_set_ellipsize(canvas->text, style->room > 0 ? PANGO_ELLIPSIZE_END
-                                                             : PANGO_ELLIPSIZE_NONE);
-    pango_layout_set_text(canvas->text, line, -1);
+    if (set_line(canvas, line) > style->room && style->room > 0)
+        cut(canvas, style->room, line, sizeof(line));
 }
 
 void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
@@ -60,15 +188,34 @@ void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
     cairo_translate(canvas->cairo, x, y);
     cairo_rotate(canvas->cairo, style->turn);
     if (style->has_halo) {
-        wm_plot_colour(canvas, 0xffffff, 0.85);
+        wm_plot_colour(canvas, canvas->theme->paper, 0.85);
         cairo_rectangle(canvas->cairo, -part * width - 2, -height / 2, width + 4, height);
         cairo_fill(canvas->cairo);
     }
-    wm_plot_colour(canvas, style->colour, 1);
-    cairo_move_to(canvas->cairo, -part * width - (double)extents.x / PANGO_SCALE,
-                  -height / 2);
-    pango_cairo_show_layout(canvas->cairo, canvas->text);
+    if (!canvas->overlay) {
+        wm_plot_colour(canvas, style->colour, 1);
+        cairo_move_to(canvas->cairo, -part * width - (double)extents.x / PANGO_SCALE,
+                      -height / 2);
+        pango_cairo_show_layout(canvas->cairo, canvas->text);
+    }
     cairo_restore(canvas->cairo);
+    if (canvas->overlay)
+        write_text(canvas, x, y, style, height);
+}
+
+void wm_plot_hover(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                   const char *title)
+{
+    if (!canvas->overlay)
+        return;
+    fputs("<rect", canvas->overlay);
+    write_numbers(canvas, "x", "", &box->left, 1);
+    write_numbers(canvas, "y", "", &box->top, 1);
+    write_numbers(canvas, "width", "", (double[]) { box->right - box->left }, 1);
+    write_numbers(canvas, "height", "", (double[]) { box->bottom - box->top }, 1);
+    fputs(" fill-opacity=\"0\"><title>", canvas->overlay);
+    write_escaped(canvas, title);
+    fputs("</title></rect>\n", canvas->overlay);
 }
 
 double wm_plot_text_width(const struct wm_plot_canvas *canvas, double size,
@@ -86,6 +233,11 @@ double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
                      double at_high)
 {
     return at_low + (value - axis->low) / (axis->high - axis->low) * (at_high - at_low);
+}
+
+double wm_plot_short(const struct wm_plot_canvas *canvas, double place)
+{
+    return canvas->is_vector ? round(place * STEPS_PER_PIXEL) / STEPS_PER_PIXEL : place;
 }
 
 /* Sharp at any place: in the middle of a pixel. */
@@ -108,10 +260,10 @@ static void mark_time(const struct wm_plot_canvas *canvas, const struct wm_plot_
                       double x, const char *label)
 {
     const struct wm_plot_style style = { .size = AXIS_TEXT,
-                                         .colour = wm_plot_ink,
+                                         .colour = canvas->theme->ink,
                                          .align = WM_PLOT_CENTRE };
 
-    rule(canvas, x, box->top, x, box->bottom, wm_plot_grid);
+    rule(canvas, x, box->top, x, box->bottom, canvas->theme->grid);
     if (label)
         wm_plot_text(canvas, x, box->bottom + 12, &style, label);
 }
@@ -121,12 +273,39 @@ static void mark_value(const struct wm_plot_canvas *canvas, const struct wm_plot
 {
     bool is_left = side == WM_PLOT_AT_LEFT;
     const struct wm_plot_style style = { .size = AXIS_TEXT,
-                                         .colour = wm_plot_ink,
+                                         .colour = canvas->theme->ink,
                                          .align = is_left ? WM_PLOT_RIGHT : WM_PLOT_LEFT };
 
     if (is_left)
-        rule(canvas, box->left, y, box->right, y, wm_plot_grid);
+        rule(canvas, box->left, y, box->right, y, canvas->theme->grid);
     wm_plot_text(canvas, is_left ? box->left - 6 : box->right + 6, y, &style, label);
+}
+
+static void write_label(char *text, size_t size, const char *label, const char *symbol)
+{
+    snprintf(text, size, symbol[0] ? "%s (%s)" : "%s", label, symbol);
+}
+
+static void write_upright(const struct wm_plot_canvas *canvas,
+                          const struct wm_plot_box *box, enum wm_plot_side side,
+                          const char *label, const char *symbol)
+{
+    bool is_left = side == WM_PLOT_AT_LEFT, is_split = canvas->splits_labels && symbol[0];
+    const struct wm_plot_style style = { .size = canvas->label_size,
+                                         .colour = canvas->theme->ink,
+                                         .align = WM_PLOT_CENTRE,
+                                         .turn = is_left ? -M_PI / 2 : M_PI / 2,
+                                         .room = box->bottom - box->top + LABEL_OVER };
+    double x = is_left ? box->left - 58 : box->right + 56;
+    double y = (box->top + box->bottom) / 2, apart = is_split ? 7 : 0;
+    char text[LABEL_SIZE];
+
+    write_label(text, sizeof(text), label, is_split ? "" : symbol);
+    wm_plot_text(canvas, is_left ? x - apart : x + apart, y, &style, text);
+    if (!is_split)
+        return;
+    snprintf(text, sizeof(text), "(%s)", symbol);
+    wm_plot_text(canvas, is_left ? x + apart : x - apart, y, &style, text);
 }
 
 void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
@@ -136,13 +315,15 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
     bool is_time = side == WM_PLOT_AT_BOTTOM;
     double room = is_time ? (box->right - box->left) / APART_ALONG
                           : fmin((box->bottom - box->top) / APART_DOWN, MOST_DOWN);
-    struct wm_plot_style style = { .size = LABEL_TEXT,
-                                   .colour = wm_plot_ink,
-                                   .align = WM_PLOT_CENTRE };
+    const struct wm_plot_style style = { .size = canvas->label_size,
+                                         .colour = canvas->theme->ink,
+                                         .align = WM_PLOT_CENTRE };
     struct wm_chart_marks marks;
-    char text[128];
+    char text[LABEL_SIZE];
 
     wm_chart_marks_of(axis, unit, room < 2 ? 2 : (size_t)room, &marks);
+    if (marks.count < 2 && room >= MARKS_CLOSE) /* one alone does not give the scale */
+        wm_chart_marks_of(axis, unit, (size_t)room + 1, &marks);
     for (size_t i = 0; i < marks.count; i++) {
         double at = marks.marks[i].at;
         if (is_time)
@@ -154,23 +335,29 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
     }
     if (!label[0])
         return;
-    snprintf(text, sizeof(text), marks.symbol[0] ? "%s (%s)" : "%s", label, marks.symbol);
-    if (is_time) {
-        wm_plot_text(canvas, (box->left + box->right) / 2, box->bottom + 30, &style, text);
+    if (!is_time) {
+        write_upright(canvas, box, side, label, marks.symbol);
         return;
     }
-    style.turn = side == WM_PLOT_AT_LEFT ? -M_PI / 2 : M_PI / 2;
-    style.room = box->bottom - box->top + 10;
-    while (style.size > LABEL_TEXT_LEAST &&
-           wm_plot_text_width(canvas, style.size, text) > style.room)
-        style.size--;
-    wm_plot_text(canvas, side == WM_PLOT_AT_LEFT ? box->left - 58 : box->right + 56,
-                 (box->top + box->bottom) / 2, &style, text);
+    write_label(text, sizeof(text), label, marks.symbol);
+    wm_plot_text(canvas, (box->left + box->right) / 2, box->bottom + 30, &style, text);
+}
+
+bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                        const struct wm_axis *axis, const char *unit, const char *label)
+{
+    struct wm_chart_marks marks;
+    char text[LABEL_SIZE];
+
+    wm_chart_marks_of(axis, unit, 2, &marks);
+    write_label(text, sizeof(text), label, canvas->splits_labels ? "" : marks.symbol);
+    return wm_plot_text_width(canvas, canvas->label_size, text) <=
+           box->bottom - box->top + LABEL_OVER;
 }
 
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box)
 {
-    wm_plot_colour(canvas, wm_plot_faint, 1);
+    wm_plot_colour(canvas, canvas->theme->faint, 1);
     cairo_set_line_width(canvas->cairo, 1);
     cairo_rectangle(canvas->cairo, crisp(box->left), crisp(box->top),
                     floor(box->right - box->left), floor(box->bottom - box->top));
@@ -180,7 +367,7 @@ void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title)
 {
     const struct wm_plot_style style = { .size = TITLE_TEXT,
-                                         .colour = wm_plot_ink,
+                                         .colour = canvas->theme->ink,
                                          .align = WM_PLOT_CENTRE,
                                          .is_bold = true,
                                          .room = canvas->width - 32 };
@@ -188,22 +375,7 @@ struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char
 
     if (title[0]) {
         wm_plot_text(canvas, canvas->width / 2, 20, &style, title);
-        left.top = 36;
+        left.top = WM_PLOT_TITLE_HEIGHT;
     }
     return left;
-}
-
-void wm_plot_legend(const struct wm_plot_canvas *canvas,
-                    const struct wm_plot_request *request, double x, double y)
-{
-    const struct wm_plot_style style = { .size = LABEL_TEXT, .colour = wm_plot_ink };
-
-    for (size_t i = 0; i < request->input_count && x < canvas->width; i++) {
-        const char *name = wm_plot_input_name(&request->inputs[i]);
-        wm_plot_colour(canvas, wm_chart_colour(i), 1);
-        cairo_rectangle(canvas->cairo, x, y - 5, 14, 10);
-        cairo_fill(canvas->cairo);
-        wm_plot_text(canvas, x + 20, y, &style, name);
-        x += 40 + wm_plot_text_width(canvas, LABEL_TEXT, name);
-    }
 }

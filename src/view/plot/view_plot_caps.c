@@ -7,7 +7,8 @@
 
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"
-#include "view/plot/view_plot.h"
+#include "view/plot/view_plot_label.h"
+#include "view/plot/view_plot_legend.h"
 #include "view/text/view_units.h"
 #include "wattmeter/cap_search.h"
 
@@ -15,15 +16,18 @@
 #define RIGHT 24.0
 #define BOTTOM 50.0
 #define TEXT 12.0
-#define LINE 15.0
 #define POINT 4.0
-#define BOLDER 1.12 /* how much wider bold text is */
 
-/* The labels that were drawn; one that would overlap another is left out. */
-enum { LABELS_MAX = 64 };
-struct labels {
-    struct wm_plot_box boxes[LABELS_MAX];
-    size_t count;
+/* The points of the curve are so far from each other, of the panel, and it bends by less
+ * than so much between them, and back by less than that; else the model does not know its
+ * shape. */
+#define APART 0.01
+#define CORNER (M_PI / 7)
+#define WIGGLE (M_PI / 20)
+#define ROUNDING 1e-4
+
+struct spot {
+    double x, y;
 };
 
 struct figure {
@@ -31,7 +35,7 @@ struct figure {
     const struct wm_plot_canvas *canvas;
     struct wm_plot_box box;
     struct wm_axis time, energy;
-    struct labels labels;
+    struct wm_plot_labels labels;
 };
 
 static int read_sweep(const struct wm_plot_input *input, struct wm_cap_search **ret_search,
@@ -66,50 +70,72 @@ static double y_of(const struct figure *figure, double joules)
     return wm_plot_place(&figure->energy, joules, figure->box.bottom, figure->box.top);
 }
 
-static bool is_free(const struct labels *labels, const struct wm_plot_box *box)
+/* Where the model says that a cap is, of those that were not measured: at a measured one
+ * it has what differs there from the smooth curve. */
+static size_t find_curve(const struct figure *figure, const struct wm_cap_answer *answer,
+                         struct spot *spots)
 {
-    for (size_t i = 0; i < labels->count; i++) {
-        const struct wm_plot_box *other = &labels->boxes[i];
-        if (box->left < other->right && other->left < box->right &&
-            box->top < other->bottom && other->top < box->bottom)
-            return false;
+    double width = figure->box.right - figure->box.left;
+    double height = figure->box.bottom - figure->box.top;
+    size_t count = 0;
+
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct wm_cap_point *point = &answer->curve[i];
+        struct spot spot = { x_of(figure, point->seconds.value),
+                             y_of(figure, point->joules.value) };
+        bool is_apart =
+            count == 0 || hypot((spot.x - spots[count - 1].x) / width,
+                                (spot.y - spots[count - 1].y) / height) >= APART;
+        if (point->windows == 0 && is_apart)
+            spots[count++] = spot;
     }
-    return labels->count < LABELS_MAX;
+    return count;
 }
 
-/* At the right of a point, above it; or where there is no room, at its left, below it. */
-static void draw_label(struct figure *figure, double x, double y, size_t colour,
-                       bool is_bold, const char *text)
+/* A lower cap takes no less time, and the curve bends one way, without corners. */
+static bool is_smooth(const struct figure *figure, const struct spot *spots, size_t count)
 {
-    const struct wm_plot_style style = {
-        .size = TEXT,
-        .colour = figure->request->input_count > 1 ? wm_chart_colour(colour) : wm_plot_ink,
-        .is_bold = is_bold,
-        .has_halo = true,
-    };
-    double width = (is_bold ? BOLDER : 1) * wm_plot_text_width(figure->canvas, TEXT, text);
-    bool has_room = x + 8 + width <= figure->box.right;
-    double left = has_room ? x + 8 : x - 8 - width, top = has_room ? y - LINE : y;
-    struct wm_plot_box box = { left, top, left + width, top + LINE };
+    double scale_x = 1 / (figure->box.right - figure->box.left);
+    double scale_y = 1 / (figure->box.bottom - figure->box.top);
+    double left = 0, right = 0;
 
-    if (!is_free(&figure->labels, &box))
-        return;
-    figure->labels.boxes[figure->labels.count++] = box;
-    wm_plot_text(figure->canvas, left, top + LINE / 2, &style, text);
+    for (size_t i = 1; i + 1 < count; i++) {
+        double x0 = (spots[i].x - spots[i - 1].x) * scale_x;
+        double y0 = (spots[i].y - spots[i - 1].y) * scale_y;
+        double x1 = (spots[i + 1].x - spots[i].x) * scale_x;
+        double y1 = (spots[i + 1].y - spots[i].y) * scale_y;
+        double turn = atan2(x0 * y1 - y0 * x1, x0 * x1 + y0 * y1);
+        if (x0 > ROUNDING || x1 > ROUNDING || fabs(turn) > CORNER)
+            return false;
+        left += fmax(turn, 0);
+        right += fmax(-turn, 0);
+    }
+    return count > 2 && fmin(left, right) < WIGGLE;
 }
 
-static void draw_curve(const struct figure *figure, const struct wm_cap_answer *answer,
-                       size_t colour)
+static int draw_curve(struct figure *figure, const struct wm_cap_answer *answer,
+                      size_t colour, struct wm_error *err)
 {
     cairo_t *cairo = figure->canvas->cairo;
+    struct spot *spots = calloc(answer->count + 1, sizeof(*spots));
 
-    wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
-    cairo_set_line_width(cairo, 1.6);
-    cairo_new_path(cairo);
-    for (size_t i = 0; i < answer->count; i++)
-        cairo_line_to(cairo, x_of(figure, answer->curve[i].seconds.value),
-                      y_of(figure, answer->curve[i].joules.value));
-    cairo_stroke(cairo);
+    if (!spots)
+        return wm_fail_memory(err, "figure");
+    size_t count = find_curve(figure, answer, spots);
+    if (is_smooth(figure, spots, count)) {
+        wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
+        cairo_set_line_width(cairo, 1.6);
+        cairo_new_path(cairo);
+        for (size_t i = 0; i < count; i++) {
+            const struct wm_plot_box block = { spots[i].x - 3, spots[i].y - 3,
+                                               spots[i].x + 3, spots[i].y + 3 };
+            cairo_line_to(cairo, spots[i].x, spots[i].y);
+            wm_plot_block(&figure->labels, &block);
+        }
+        cairo_stroke(cairo);
+    }
+    free(spots);
+    return WM_OK;
 }
 
 /* "175 W: least energy, edp"; the default limit is no gain by any objective. */
@@ -132,36 +158,115 @@ static bool write_best(char *text, size_t size, const struct wm_cap_answer *answ
     return found > 0;
 }
 
-/* Those that are best, or the others that were measured. */
-static void draw_points(struct figure *figure, const struct wm_cap_answer *answer,
-                        size_t colour, bool is_best)
+/* What is drawn of a cap: those that were measured, and those that are best. */
+static bool is_shown(const struct wm_cap_answer *answer, const struct wm_cap_point *point,
+                     char *text, size_t size, bool *ret_is_best)
+{
+    *ret_is_best = write_best(text, size, answer, point->cap);
+    return *ret_is_best || point->windows > 0;
+}
+
+static void draw_interval(struct figure *figure, double x0, double y0, double x1, double y1)
 {
     cairo_t *cairo = figure->canvas->cairo;
+    const struct wm_plot_box block = { fmin(x0, x1) - 2, fmin(y0, y1) - 2, fmax(x0, x1) + 2,
+                                       fmax(y0, y1) + 2 };
+
+    cairo_move_to(cairo, x0, y0);
+    cairo_line_to(cairo, x1, y1);
+    cairo_stroke(cairo);
+    wm_plot_block(&figure->labels, &block);
+}
+
+/* A point with the 95 % intervals of time and energy; a ring where it is predicted. */
+static void draw_point(struct figure *figure, const struct wm_cap_point *point,
+                       size_t colour, bool is_best)
+{
+    cairo_t *cairo = figure->canvas->cairo;
+    double seconds, joules, radius = is_best ? POINT + 2 : POINT;
+
+    point_of(point, &seconds, &joules);
+    double x = x_of(figure, seconds), y = y_of(figure, joules);
+    const struct wm_plot_box block = { x - radius, y - radius, x + radius, y + radius };
+    wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
+    cairo_set_line_width(cairo, 1.2);
+    draw_interval(figure, x_of(figure, point->seconds.low), y,
+                  x_of(figure, point->seconds.high), y);
+    draw_interval(figure, x, y_of(figure, point->joules.low), x,
+                  y_of(figure, point->joules.high));
+    cairo_new_path(cairo);
+    cairo_arc(cairo, x, y, radius, 0, 2 * M_PI);
+    if (point->windows == 0) {
+        wm_plot_colour(figure->canvas, figure->canvas->theme->paper, 1);
+        cairo_fill_preserve(cairo);
+        wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
+        cairo_stroke(cairo);
+    } else {
+        cairo_fill(cairo);
+    }
+    wm_plot_block(&figure->labels, &block);
+}
+
+static void draw_points(struct figure *figure, const struct wm_cap_answer *answer,
+                        size_t colour)
+{
     char text[96];
+    bool is_best;
+
+    for (size_t i = 0; i < answer->count; i++) {
+        if (is_shown(answer, &answer->curve[i], text, sizeof(text), &is_best))
+            draw_point(figure, &answer->curve[i], colour, is_best);
+    }
+}
+
+/* Those that are best, or the others. */
+static void draw_labels(struct figure *figure, const struct wm_cap_answer *answer,
+                        bool of_best)
+{
+    char text[96];
+    bool is_best;
 
     for (size_t i = 0; i < answer->count; i++) {
         const struct wm_cap_point *point = &answer->curve[i];
         double seconds, joules;
-        if (write_best(text, sizeof(text), answer, point->cap) != is_best ||
-            (point->windows == 0 && !is_best))
+        if (!is_shown(answer, point, text, sizeof(text), &is_best) || is_best != of_best)
             continue;
         point_of(point, &seconds, &joules);
-        double x = x_of(figure, seconds), y = y_of(figure, joules);
-        wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
-        cairo_new_path(cairo);
-        cairo_arc(cairo, x, y, is_best ? POINT + 2 : POINT, 0, 2 * M_PI);
-        if (point->windows > 0)
-            cairo_fill(cairo);
-        else
-            cairo_stroke(cairo);
-        draw_label(figure, x, y, colour, is_best, text);
+        const struct wm_plot_label label = {
+            .lines = { text },
+            .size = TEXT,
+            .is_bold = is_best,
+            .colour = figure->canvas->theme->ink,
+        };
+        wm_plot_label_point(&figure->labels, x_of(figure, seconds), y_of(figure, joules),
+                            &label);
     }
 }
 
-static void draw_all(struct figure *figure, const struct wm_cap_answer *answers)
+static double low_of(const struct wm_cap_estimate *estimate, bool has_interval)
+{
+    return has_interval ? estimate->low : estimate->value;
+}
+
+static double high_of(const struct wm_cap_estimate *estimate, bool has_interval)
+{
+    return has_interval ? estimate->high : estimate->value;
+}
+
+/* A unit of work may take milliseconds: a margin is of the range alone. */
+static struct wm_axis axis_of(double least, double greatest)
+{
+    return wm_chart_axis(least, greatest, "");
+}
+
+static int draw_all(struct figure *figure, const struct wm_cap_answer *answers,
+                    struct wm_error *err)
 {
     const char *title = figure->request->title;
     double fast = INFINITY, slow = 0, least = INFINITY, greatest = 0;
+    int status = WM_OK;
+    char text[96];
+    bool is_best;
 
     figure->box = wm_plot_title(figure->canvas, title ? title : "Energy and time by cap");
     for (size_t i = 0; i < figure->request->input_count; i++)
@@ -169,31 +274,35 @@ static void draw_all(struct figure *figure, const struct wm_cap_answer *answers)
             const struct wm_cap_point *point = &answers[i].curve[k];
             double seconds, joules;
             point_of(point, &seconds, &joules);
-            fast = fmin(fast, fmin(seconds, point->seconds.value));
-            slow = fmax(slow, fmax(seconds, point->seconds.value));
-            least = fmin(least, fmin(joules, point->joules.value));
-            greatest = fmax(greatest, fmax(joules, point->joules.value));
+            bool has_interval = is_shown(&answers[i], point, text, sizeof(text), &is_best);
+            fast = fmin(fast, fmin(seconds, low_of(&point->seconds, has_interval)));
+            slow = fmax(slow, fmax(seconds, high_of(&point->seconds, has_interval)));
+            least = fmin(least, fmin(joules, low_of(&point->joules, has_interval)));
+            greatest = fmax(greatest, fmax(joules, high_of(&point->joules, has_interval)));
         }
-    figure->time = wm_chart_axis(fast, slow, "s");
-    figure->energy = wm_chart_axis(least, greatest, "J");
-    if (figure->request->input_count > 1) {
-        wm_plot_legend(figure->canvas, figure->request, LEFT, figure->box.top + 10);
-        figure->box.top += 20;
-    }
-    figure->box =
-        (struct wm_plot_box) { LEFT, figure->box.top + 14, figure->canvas->width - RIGHT,
-                               figure->canvas->height - BOTTOM };
+    figure->time = axis_of(fast, slow);
+    figure->energy = axis_of(least, greatest);
+    figure->box.left = LEFT;
+    figure->box.right -= RIGHT;
+    figure->box = wm_plot_legend_of_inputs(figure->canvas, figure->request, &figure->box);
+    figure->box.top += 14;
+    figure->box.bottom -= BOTTOM;
     wm_plot_axis(figure->canvas, &figure->box, WM_PLOT_AT_BOTTOM, &figure->time, "s",
                  "Time of a unit of work");
     wm_plot_axis(figure->canvas, &figure->box, WM_PLOT_AT_LEFT, &figure->energy, "J",
                  "Energy of a unit of work");
     wm_plot_frame(figure->canvas, &figure->box);
+    figure->labels.canvas = figure->canvas;
+    figure->labels.area = figure->box;
+    for (size_t i = 0; i < figure->request->input_count && status == WM_OK; i++)
+        status = draw_curve(figure, &answers[i], i, err);
     for (size_t i = 0; i < figure->request->input_count; i++)
-        draw_curve(figure, &answers[i], i);
+        draw_points(figure, &answers[i], i);
     /* The best caps of all tables have their labels before any other. */
-    for (int is_best = 1; is_best >= 0; is_best--)
+    for (int of_best = 1; of_best >= 0; of_best--)
         for (size_t i = 0; i < figure->request->input_count; i++)
-            draw_points(figure, &answers[i], i, is_best);
+            draw_labels(figure, &answers[i], of_best);
+    return status;
 }
 
 int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
@@ -207,7 +316,7 @@ int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *c
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
         status = read_sweep(&request->inputs[i], &searches[i], &answers[i], err);
     if (status == WM_OK)
-        draw_all(&figure, answers);
+        status = draw_all(&figure, answers, err);
     for (size_t i = 0; searches && i < request->input_count; i++)
         wm_cap_search_free(searches[i]);
     free(searches);

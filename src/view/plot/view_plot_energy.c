@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text/base_utf8.h"
-#include "view/plot/view_plot.h"
+#include "view/plot/view_plot_label.h"
 #include "view/plot/view_plot_report.h"
 #include "view/text/view_units.h"
 
@@ -16,6 +16,7 @@
 #define BOTTOM 50.0
 #define TEXT 12.0
 #define POINT 5.0
+#define BLOCK 10.0 /* pixels of an arrow that no label lies on */
 
 struct point {
     struct wm_report_figure time, energy;
@@ -57,20 +58,24 @@ static void write_change(char *text, size_t size, const char *what, double ratio
              wm_view_number(percent, 3).text, what);
 }
 
-static void draw_arrow(const struct wm_plot_canvas *canvas, const struct point *from,
+static void block(struct wm_plot_labels *labels, double x, double y, double radius)
+{
+    const struct wm_plot_box box = { x - radius, y - radius, x + radius, y + radius };
+
+    wm_plot_block(labels, &box);
+}
+
+static void draw_arrow(struct wm_plot_labels *labels, const struct point *from,
                        const struct point *to)
 {
+    const struct wm_plot_canvas *canvas = labels->canvas;
     double length = hypot(to->x - from->x, to->y - from->y);
     double along_x = (to->x - from->x) / length, along_y = (to->y - from->y) / length;
     double end_x = to->x - along_x * (POINT + 3), end_y = to->y - along_y * (POINT + 3);
-    const struct wm_plot_style style = {
-        .size = TEXT, .colour = wm_plot_faint, .align = WM_PLOT_CENTRE, .has_halo = true
-    };
-    char text[128];
 
     if (length < 3 * POINT)
         return;
-    wm_plot_colour(canvas, wm_plot_faint, 1);
+    wm_plot_colour(canvas, canvas->theme->faint, 1);
     cairo_set_line_width(canvas->cairo, 1.6);
     cairo_move_to(canvas->cairo, from->x + along_x * (POINT + 2),
                   from->y + along_y * (POINT + 2));
@@ -83,69 +88,70 @@ static void draw_arrow(const struct wm_plot_canvas *canvas, const struct point *
                   end_y - along_y * 10 - along_x * 4.5);
     cairo_close_path(canvas->cairo);
     cairo_fill(canvas->cairo);
-    if (length < 120 || from->energy.value <= 0 || from->time.value <= 0)
-        return;
-    write_change(text, sizeof(text), "energy", to->energy.value / from->energy.value);
-    size_t used = strlen(text);
-    snprintf(text + used, sizeof(text) - used, ", ");
-    used = strlen(text);
-    write_change(text + used, sizeof(text) - used, "time",
-                 to->time.value / from->time.value);
-    wm_plot_text(canvas, (from->x + to->x) / 2, (from->y + to->y) / 2, &style, text);
+    for (double at = 0; at < length; at += BLOCK)
+        block(labels, from->x + along_x * at, from->y + along_y * at, BLOCK / 4);
 }
 
-/* Beside the arrows: of a way that falls to the right, above it at the right or below it at
- * the left. */
-static void tell_point(const struct wm_plot_canvas *canvas, const struct point *point,
-                       bool is_left, bool is_below, const char *name)
+static void label_arrow(struct wm_plot_labels *labels, const struct point *from,
+                        const struct point *to)
+{
+    char energy[64], time[64];
+    const struct wm_plot_label label = { .lines = { energy, time },
+                                         .size = TEXT,
+                                         .colour = labels->canvas->theme->faint };
+
+    if (hypot(to->x - from->x, to->y - from->y) < 3 * POINT || from->energy.value <= 0 ||
+        from->time.value <= 0)
+        return;
+    write_change(energy, sizeof(energy), "energy", to->energy.value / from->energy.value);
+    write_change(time, sizeof(time), "time", to->time.value / from->time.value);
+    wm_plot_label_point(labels, (from->x + to->x) / 2, (from->y + to->y) / 2, &label);
+}
+
+/* In the digits that the uncertainty of the energy leaves. */
+static void label_point(struct wm_plot_labels *labels, const struct point *point,
+                        const char *name)
 {
     const struct wm_report_figure *energy = &point->energy;
-    struct wm_plot_style style = { .size = TEXT,
-                                   .colour = wm_plot_ink,
-                                   .align = is_left ? WM_PLOT_RIGHT : WM_PLOT_LEFT,
-                                   .is_bold = true,
-                                   .has_halo = true };
-    double x = point->x + (is_left ? -8 : 8), y = point->y + (is_below ? 16 : -32);
+    double half = energy->has_range ? (energy->high - energy->low) / 2 : 0;
+    double ratio = energy->value > 0 ? half / energy->value : 0;
     char text[160];
+    const struct wm_plot_label label = { .lines = { name, text },
+                                         .size = TEXT,
+                                         .is_bold = true,
+                                         .colour = labels->canvas->theme->ink };
 
-    wm_plot_text(canvas, x, y, &style, name);
-    style.is_bold = false;
-    style.colour = wm_plot_faint;
     snprintf(text, sizeof(text), "%s%s, %s%s",
              energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
-             wm_view_prefixed(energy->value, "J").text,
+             wm_view_approximate(energy->value, ratio, "J").text,
              wm_view_duration(point->time.value, NULL).text,
              energy->origin == WM_ESTIMATED   ? " (estimated)"
              : energy->origin == WM_SIMULATED ? " (simulated)"
                                               : "");
-    wm_plot_text(canvas, x, y + 16, &style, text);
+    wm_plot_label_point(labels, point->x, point->y, &label);
 }
 
-static void draw_point(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                       const struct wm_axis *axis, const struct point *point, size_t index)
+static void draw_point(struct wm_plot_labels *labels, const struct wm_axis *axis,
+                       const struct point *point, size_t index)
 {
     const struct wm_report_figure *energy = &point->energy;
+    const struct wm_plot_canvas *canvas = labels->canvas;
+    const struct wm_plot_box *box = &labels->area;
 
     wm_plot_colour(canvas, wm_chart_colour(index), 1);
     if (energy->has_range) {
+        double low = wm_plot_place(axis, energy->low, box->bottom, box->top);
+        double high = wm_plot_place(axis, energy->high, box->bottom, box->top);
+        const struct wm_plot_box whisker = { point->x - 2, high, point->x + 2, low };
         cairo_set_line_width(canvas->cairo, 1.6);
-        cairo_move_to(canvas->cairo, point->x,
-                      wm_plot_place(axis, energy->low, box->bottom, box->top));
-        cairo_line_to(canvas->cairo, point->x,
-                      wm_plot_place(axis, energy->high, box->bottom, box->top));
+        cairo_move_to(canvas->cairo, point->x, low);
+        cairo_line_to(canvas->cairo, point->x, high);
         cairo_stroke(canvas->cairo);
+        wm_plot_block(labels, &whisker);
     }
+    block(labels, point->x, point->y, POINT);
     cairo_arc(canvas->cairo, point->x, point->y, POINT, 0, 2 * M_PI);
     cairo_fill(canvas->cairo);
-}
-
-/* Whether the way through a point leads down to the right, or up to the left. */
-static bool falls(const struct point *points, size_t count, size_t index)
-{
-    const struct point *from = &points[index > 0 ? index - 1 : 0];
-    const struct point *to = &points[index > 0 || count == 1 ? index : 1];
-
-    return (to->x - from->x) * (to->y - from->y) >= 0;
 }
 
 static void draw_all(const struct wm_plot_request *request,
@@ -171,20 +177,19 @@ static void draw_all(const struct wm_plot_request *request,
     wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &time, "s", "Time");
     wm_plot_axis(canvas, &box, WM_PLOT_AT_LEFT, &joules, "J", "Energy");
     wm_plot_frame(canvas, &box);
+    struct wm_plot_labels labels = { .canvas = canvas, .area = box };
     for (size_t i = 0; i < request->input_count; i++) {
         points[i].x = wm_plot_place(&time, points[i].time.value, box.left, box.right);
         points[i].y = wm_plot_place(&joules, points[i].energy.value, box.bottom, box.top);
         if (i > 0)
-            draw_arrow(canvas, &points[i - 1], &points[i]);
+            draw_arrow(&labels, &points[i - 1], &points[i]);
     }
     for (size_t i = 0; i < request->input_count; i++)
-        draw_point(canvas, &box, &joules, &points[i], i);
-    for (size_t i = 0; i < request->input_count; i++) {
-        bool is_left = points[i].x > (box.left + 2 * box.right) / 3;
-        tell_point(canvas, &points[i], is_left,
-                   falls(points, request->input_count, i) == is_left,
-                   wm_plot_input_name(&request->inputs[i]));
-    }
+        draw_point(&labels, &joules, &points[i], i);
+    for (size_t i = 0; i < request->input_count; i++)
+        label_point(&labels, &points[i], wm_plot_input_name(&request->inputs[i]));
+    for (size_t i = 1; i < request->input_count; i++)
+        label_arrow(&labels, &points[i - 1], &points[i]);
 }
 
 int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,

@@ -158,7 +158,7 @@ int wm_plot_ffmpeg_start(enum wm_plot_format format, int width, int height, doub
 }
 
 /* The last line of what it said. */
-static int tell(const struct wm_plot_ffmpeg *ffmpeg, struct wm_error *err)
+static int report_failure(const struct wm_plot_ffmpeg *ffmpeg, struct wm_error *err)
 {
     char text[2048], line[400];
     off_t end = lseek(ffmpeg->said, 0, SEEK_END);
@@ -203,7 +203,7 @@ int wm_plot_ffmpeg_end(struct wm_plot_ffmpeg *ffmpeg, int status, struct wm_erro
     }
     /* One that has ended by itself has said why; that nobody reads is no reason. */
     if ((status == WM_OK && result != 0) || (status == WM_EIO && ffmpeg->is_gone))
-        status = tell(ffmpeg, err);
+        status = report_failure(ffmpeg, err);
     close_all(ffmpeg);
     return status;
 }

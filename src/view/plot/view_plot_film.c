@@ -15,13 +15,11 @@
 #include "base/text/base_utf8.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_ffmpeg.h"
+#include "view/plot/view_plot_page.h"
 
-#define WIDTH 960
-#define HEIGHT 720
 #define DPI 150.0
 #define FPS 30.0
 #define WINDOW 20.0 /* seconds of the film in which a sample goes by */
-#define PIXELS_PER_INCH 96.0
 
 #define FPS_MOST 240.0
 
@@ -46,6 +44,7 @@ struct paper {
  * that wants the film sends them away in their order. */
 struct studio {
     const struct wm_plot_film *film; /* with all that is 0 filled in */
+    const struct wm_plot_page *page;
     struct wm_plot_data data;
     struct wm_plot_layout layout;
     double scale;
@@ -88,7 +87,7 @@ static int check(const struct wm_plot_request *request, const struct wm_plot_fil
     if (stat(film->path, &info) == 0 && !S_ISREG(info.st_mode))
         return wm_fail(err, WM_EINVAL, "%s: a film needs a file, and this is none",
                        wm_text_path(film->path));
-    return wm_plot_check_size(request, err);
+    return WM_OK;
 }
 
 /* Two columns for each pixel of the longest film, and never fewer than a figure has. */
@@ -132,18 +131,25 @@ static struct wm_plot_window window_at(const struct wm_plot_data *data, double m
     return (struct wm_plot_window) { wm_axis_of_time(oldest, newest), newest };
 }
 
+/* The first picture has all samples of the first tick. */
+static double first_moment(const struct wm_plot_data *data, const struct wm_plot_film *film)
+{
+    return fmin((double)data->complete_ns / 1e9,
+                (double)data->from_ns / 1e9 + film->window);
+}
+
 static double seconds_of(const struct studio *studio)
 {
-    double range = (double)studio->data.to_ns / 1e9 - (double)studio->data.from_ns / 1e9;
+    double to = (double)studio->data.to_ns / 1e9;
 
-    return range / studio->film->speed;
+    return (to - first_moment(&studio->data, studio->film)) / studio->film->speed;
 }
 
 /* All pictures, each with the number of frames until the next sample. */
 static int plan(struct studio *studio, struct wm_error *err)
 {
     const struct wm_plot_film *film = studio->film;
-    double from = (double)studio->data.from_ns / 1e9;
+    double from = first_moment(&studio->data, film);
     double to = (double)studio->data.to_ns / 1e9;
 
     if (seconds_of(studio) > SECONDS_MOST)
@@ -174,22 +180,16 @@ static int draw(const struct studio *studio, const struct picture *picture,
                 cairo_surface_t *surface, struct wm_error *err)
 {
     struct wm_plot_canvas canvas = {
-        .cairo = cairo_create(surface),
         .width = studio->width / studio->scale,
         .height = studio->height / studio->scale,
         .scale = studio->scale,
     };
 
-    cairo_scale(canvas.cairo, studio->scale, studio->scale);
-    canvas.text = pango_cairo_create_layout(canvas.cairo);
-    wm_plot_colour(&canvas, 0xffffff, 1);
-    cairo_paint(canvas.cairo);
+    wm_plot_canvas_init(&canvas, studio->data.request, studio->page, surface);
     int status =
         wm_plot_time(&picture->window, &canvas, &studio->data, &studio->layout, err);
-    if (status == WM_OK && cairo_status(canvas.cairo) != CAIRO_STATUS_SUCCESS)
+    if (wm_plot_canvas_release(&canvas) != CAIRO_STATUS_SUCCESS && status == WM_OK)
         status = wm_fail_memory(err, "film");
-    g_object_unref(canvas.text);
-    cairo_destroy(canvas.cairo);
     cairo_surface_flush(surface);
     return status;
 }
@@ -381,9 +381,9 @@ static int make_draft(struct studio *studio, const struct wm_plot_request *reque
 }
 
 /* H.264 has colours for each two by two pixels. */
-static int even(double pixels, double otherwise)
+static int even(double pixels)
 {
-    int count = (int)ceil(pixels > 0 ? pixels : otherwise);
+    int count = (int)ceil(pixels);
 
     return count + count % 2;
 }
@@ -399,14 +399,17 @@ static int name_it(const char *draft, const struct wm_plot_film *film, struct wm
     return result == 0 ? WM_OK : wm_fail_errno(err, wm_text_path(film->path));
 }
 
-static int make_film(const struct wm_plot_request *request, const struct wm_plot_film *film,
-                     struct wm_error *err)
+static int make_film(const struct wm_plot_request *request, const struct wm_plot_page *page,
+                     const struct wm_plot_film *film, struct wm_error *err)
 {
+    double scale = (request->dpi > 0 ? request->dpi : DPI) / WM_PLOT_PIXELS_PER_INCH;
+    double pixels = page->is_paper ? scale : 1; /* of a film, a size counts its own */
     struct studio studio = {
         .film = film,
-        .scale = (request->dpi > 0 ? request->dpi : DPI) / PIXELS_PER_INCH,
-        .width = even(request->width, WIDTH),
-        .height = even(request->height, HEIGHT),
+        .page = page,
+        .scale = scale,
+        .width = even(page->width * pixels),
+        .height = even(page->height * pixels),
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .changed = PTHREAD_COND_INITIALIZER,
     };
@@ -428,7 +431,10 @@ int wm_plot_film(const struct wm_plot_request *request, const struct wm_plot_fil
                  struct wm_error *err)
 {
     const struct wm_plot_film full = fill_in(film);
+    struct wm_plot_page page;
     int status = check(request, &full, err);
 
-    return status == WM_OK ? make_film(request, &full, err) : status;
+    if (status == WM_OK)
+        status = wm_plot_page_init(request, &page, err);
+    return status == WM_OK ? make_film(request, &page, &full, err) : status;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/plot/view_plot.h"
+#include "view/plot/view_plot_panel.h"
 
 static const char *const default_panels[] = { "power", "utilization", "memory",
                                               "temperature", "clocks" };
@@ -13,7 +13,7 @@ static const char *unit_of(const struct wm_plot_data *data, const char *word)
 {
     for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
-        if (series->is_chosen && wm_plot_is_meant(data, series, word))
+        if (series->is_chosen && wm_plot_is_meant(series, word))
             return series->feed.unit;
     }
     return NULL;
@@ -28,8 +28,8 @@ static int add_panel(struct wm_plot_layout *layout, const struct wm_plot_data *d
     if (layout->count == WM_PLOT_PANELS_MAX || layout->rows[column] == 16)
         return wm_fail(err, WM_EINVAL, "--layout: too many panels");
     *panel = (struct wm_plot_panel) { .column = column, .row = layout->rows[column] };
-    for (char *rest = NULL, *word = strtok_r(words, "+", &rest); word;
-         word = strtok_r(NULL, "+", &rest)) {
+    for (char *rest = NULL, *word = strtok_r(words, "+ ", &rest); word;
+         word = strtok_r(NULL, "+ ", &rest)) {
         if (count == 2)
             return wm_fail(err, WM_EINVAL, "--layout: '%.60s' is a third axis", word);
         panel->words[count] = word;
@@ -92,22 +92,30 @@ static void use_defaults(struct wm_plot_layout *layout, const struct wm_plot_dat
         const struct wm_plot_series *series = &data->series[i];
         bool is_there = !series->is_chosen || series->feed.panel;
         for (size_t k = 0; k < layout->count && !is_there; k++)
-            is_there = wm_plot_is_meant(data, series, layout->panels[k].words[0]);
+            is_there = wm_plot_is_meant(series, layout->panels[k].words[0]);
         if (!is_there)
             add_default(layout, series->channel.metric, series->feed.unit);
     }
 }
 
-int wm_plot_layout_init(const struct wm_plot_data *data, struct wm_plot_layout *layout,
+int wm_plot_layout_init(struct wm_plot_data *data, struct wm_plot_layout *layout,
                         struct wm_error *err)
 {
+    const char *text = data->request->layout;
+    int status = WM_OK;
+
     *layout = (struct wm_plot_layout) { 0 };
-    if (!data->request->layout) {
+    if (text) {
+        layout->text = strdup(text);
+        status = layout->text ? parse(layout, data, err) : wm_fail_memory(err, "figure");
+    } else {
         use_defaults(layout, data);
-        return WM_OK;
     }
-    layout->text = strdup(data->request->layout);
-    return layout->text ? parse(layout, data, err) : wm_fail_memory(err, "figure");
+    if (status < 0)
+        return status;
+    wm_plot_fold(data, layout);
+    wm_plot_set_colours(data);
+    return WM_OK;
 }
 
 void wm_plot_layout_release(struct wm_plot_layout *layout)

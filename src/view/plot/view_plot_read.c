@@ -16,10 +16,10 @@
 
 #define FINEST_NS WM_NS_PER_MS
 
-/* Regions that are told apart, and how short one may be, of the whole time. */
+/* Regions with a colour of their own, and how short one may be, of the whole time. */
 enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000 };
 
-/* A window that is told from the samples of a recording. */
+/* The part that is drawn, from the first sample of a recording on. */
 struct window {
     int64_t from_ns, to_ns;
 };
@@ -32,64 +32,6 @@ static bool is_same(const char *a, const char *b)
 const char *wm_plot_input_name(const struct wm_plot_input *input)
 {
     return input->name ? input->name : input->path + wm_file_folder_length(input->path);
-}
-
-/* By the name of its column, "gpu0_power_W", or without the unit, as Python has it. */
-static bool is_column(const struct wm_plot_series *series, const char *word)
-{
-    size_t length = strlen(word);
-
-    if (strncmp(series->column, word, length) != 0)
-        return false;
-    const char *rest = series->column + length;
-    return rest[0] == '\0' || (rest[0] == '_' && is_same(rest + 1, series->channel.unit));
-}
-
-bool wm_plot_is_meant(const struct wm_plot_data *data, const struct wm_plot_series *series,
-                      const char *word)
-{
-    (void)data;
-    return (series->feed.panel &&
-            (is_same(word, series->feed.panel) || is_same(word, series->channel.label))) ||
-           is_same(word, series->channel.metric) || is_column(series, word);
-}
-
-/* Copies the next word of a layout, and moves on; false: there is none. */
-static bool next_word(const char **at, char *word, size_t size)
-{
-    static const char between[] = ",/+";
-
-    *at += strspn(*at, between);
-    size_t length = strcspn(*at, between);
-    snprintf(word, size, "%.*s", (int)length, *at);
-    *at += length;
-    return length > 0;
-}
-
-static bool is_in_layout(const struct wm_plot_data *data,
-                         const struct wm_plot_series *series)
-{
-    const char *at = data->request->layout;
-    char word[WM_PLOT_NAME_SIZE];
-
-    while (next_word(&at, word, sizeof(word))) {
-        if (wm_plot_is_meant(data, series, word))
-            return true;
-    }
-    return false;
-}
-
-static bool is_chosen(const struct wm_plot_data *data, const struct wm_plot_series *series)
-{
-    const struct wm_plot_request *request = data->request;
-
-    for (size_t i = 0; i < request->channel_count; i++) {
-        if (wm_plot_is_meant(data, series, request->channels[i]))
-            return true;
-    }
-    if (request->channel_count > 0)
-        return false;
-    return request->layout ? is_in_layout(data, series) : series->feed.panel != NULL;
 }
 
 static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret_copy,
@@ -105,51 +47,89 @@ static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret
     return copy.label && copy.metric && copy.unit ? WM_OK : wm_fail_memory(err, "figure");
 }
 
-static void set_name(const struct wm_plot_data *data, struct wm_plot_series *series)
+const char *wm_plot_origin(const struct wm_plot_series *series)
 {
-    const struct wm_plot_request *request = data->request;
-    const char *input = wm_plot_input_name(&request->inputs[series->input]);
-    bool is_one = request->input_count == 1;
-    enum wm_origin origin = series->channel.origin;
-
-    snprintf(series->name, sizeof(series->name), "%.40s%s%.30s%s", is_one ? "" : input,
-             is_one ? "" : " ", series->channel.label,
-             origin == WM_ESTIMATED   ? " (estimated)"
-             : origin == WM_SIMULATED ? " (simulated)"
-                                      : "");
+    return series->channel.origin == WM_ESTIMATED   ? " (estimated)"
+           : series->channel.origin == WM_SIMULATED ? " (simulated)"
+                                                    : "";
 }
 
-/* Adds those of a recording, those that are not drawn too: they are what can be asked for.
- */
-static int add_series(struct wm_plot_data *data, size_t input, size_t fine_columns,
+/* Adds a line of a channel, also one that is not drawn: it is what can be asked for. */
+static int add_line(struct wm_plot_data *data, size_t input, size_t place,
+                    const struct wm_channel *channel, const char *column,
+                    const struct wm_chart_feed *feed, struct wm_error *err)
+{
+    if (wm_array_reserve(&data->series, data->series_count, &data->series_room,
+                         sizeof(*data->series)) < 0)
+        return wm_fail_memory(err, "figure");
+    struct wm_plot_series *series = &data->series[data->series_count];
+    *series = (struct wm_plot_series) { .input = input, .place = place, .feed = *feed };
+    int status = copy_channel(channel, &series->channel, err);
+    data->series_count++;
+    if (status < 0)
+        return status;
+    if (feed->unit == channel->unit) /* which ends with the recording */
+        series->feed.unit = series->channel.unit;
+    snprintf(series->column, sizeof(series->column), "%s", column);
+    series->is_chosen = wm_plot_is_chosen(data, series);
+    snprintf(series->name, sizeof(series->name), "%.60s%s", channel->label,
+             wm_plot_origin(series));
+    return series->is_chosen
+               ? wm_chart_line_init(&series->line, data->fine_columns, FINEST_NS, err)
+               : WM_OK;
+}
+
+/* A counter has two lines: its rate in a panel, and its total since the first sample. */
+static int add_series(struct wm_plot_data *data, size_t input,
                       const struct wm_recording *recording, struct wm_error *err)
 {
     const struct wm_run *run = wm_recording_run(recording);
     size_t count;
     const struct wm_channel *channels = wm_recording_channels(recording, &count);
     struct wm_columns columns = { 0 };
+    struct wm_chart_feed feed;
 
-    struct wm_plot_series *grown =
-        realloc(data->series, (data->series_count + count + 1) * sizeof(*grown));
-    if (!grown)
-        return wm_fail_memory(err, "figure");
-    data->series = grown;
     int status = wm_columns_plan(channels, count, NULL, 0, &columns, err);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
-        struct wm_plot_series *series = &data->series[data->series_count];
-        *series = (struct wm_plot_series) { .input = input };
-        status = copy_channel(&channels[i], &series->channel, err);
-        data->series_count++;
-        if (status < 0)
-            break;
-        snprintf(series->column, sizeof(series->column), "%s", columns.values[i]);
-        wm_chart_feed_init(&series->feed, &series->channel, run->core_count);
-        series->is_chosen = is_chosen(data, series);
-        set_name(data, series);
-        if (series->is_chosen)
-            status = wm_chart_line_init(&series->line, fine_columns, FINEST_NS, err);
+        wm_chart_feed_init(&feed, &channels[i], run->core_count);
+        if (!feed.is_rate || feed.panel)
+            status = add_line(data, input, i, &channels[i], columns.values[i], &feed, err);
+        if (feed.is_rate && status == WM_OK) {
+            wm_chart_feed_init_total(&feed, &channels[i]);
+            status = add_line(data, input, i, &channels[i], columns.values[i], &feed, err);
+        }
     }
     wm_columns_release(&columns);
+    return status;
+}
+
+/* What the program reported of itself. Some recordings know it past their last tick. */
+static int add_metrics(struct wm_plot_data *data, size_t input,
+                       const struct wm_recording *recording, int64_t first_ns,
+                       const struct window *window, struct wm_error *err)
+{
+    const char *name;
+    int status = WM_OK;
+
+    for (size_t i = 0; status == WM_OK && (name = wm_recording_metric(recording, i)); i++) {
+        const struct wm_channel channel = {
+            .label = "program", .metric = name, .unit = "", .device_kind = WM_DEVICE_OTHER
+        };
+        const struct wm_chart_feed feed = { .unit = "", .factor = 1 };
+        int64_t when_ns;
+        double value;
+        status = add_line(data, input, SIZE_MAX, &channel, name, &feed, err);
+        struct wm_plot_series *series = &data->series[data->series_count - 1];
+        for (size_t k = 0; status == WM_OK && series->is_chosen &&
+                           wm_recording_metric_value(recording, i, k, &when_ns, &value) > 0;
+             k++) {
+            when_ns -= first_ns;
+            if (when_ns < window->from_ns || when_ns > window->to_ns)
+                continue;
+            wm_chart_line_add(&series->line, when_ns, WM_READING_OK, value);
+            data->to_ns = when_ns > data->to_ns ? when_ns : data->to_ns;
+        }
+    }
     return status;
 }
 
@@ -186,7 +166,7 @@ static int parse_time(const char *option, const char *text, const struct wm_run 
                    option, text);
 }
 
-static int find_window(const struct wm_plot_data *data, const struct wm_run *run,
+static int find_window(struct wm_plot_data *data, const struct wm_run *run,
                        int64_t first_ns, struct window *window, struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
@@ -196,6 +176,10 @@ static int find_window(const struct wm_plot_data *data, const struct wm_run *run
         status = parse_time("--to", request->to, run, first_ns, &window->to_ns, err);
     if (status == WM_OK && window->from_ns >= window->to_ns)
         return wm_fail(err, WM_EINVAL, "--from: is not before --to");
+    if (request->from && window->from_ns < data->axis_from_ns)
+        data->axis_from_ns = window->from_ns;
+    if (request->to && window->to_ns > data->axis_to_ns)
+        data->axis_to_ns = window->to_ns;
     return status;
 }
 
@@ -207,28 +191,32 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
     int64_t now_ns = tick->when_ns - first_ns, last_ns = now_ns;
     bool is_inside = now_ns >= window->from_ns && now_ns <= window->to_ns;
 
-    for (size_t i = 0; i < tick->count; i++) {
-        const struct wm_reading *reading = &tick->readings[i];
-        struct wm_plot_series *series = &data->series[first_series + i];
+    for (size_t i = first_series; i < data->series_count; i++) {
+        struct wm_plot_series *series = &data->series[i];
+        if (!series->is_chosen || series->place >= tick->count)
+            continue;
+        const struct wm_reading *reading = &tick->readings[series->place];
         bool has_own = reading->state == WM_READING_OK && reading->when_ns > first_ns;
         int64_t own_ns = has_own ? reading->when_ns - first_ns : now_ns;
-        if (!series->is_chosen)
-            continue;
         add_sample(series, reading, own_ns, is_inside);
         last_ns = own_ns > last_ns ? own_ns : last_ns;
     }
     if (!is_inside)
         return;
-    wm_chart_line_add(&data->moments[input], last_ns, WM_READING_OK, (double)last_ns / 1e9);
+    struct wm_chart_line *moments = &data->moments[input];
+    bool is_first = moments->begin == moments->end;
+    if (is_first && last_ns > data->complete_ns)
+        data->complete_ns = last_ns;
+    wm_chart_line_add(moments, now_ns, WM_READING_OK, (double)now_ns / 1e9);
+    wm_chart_line_add(moments, last_ns, WM_READING_OK, (double)last_ns / 1e9);
     data->from_ns = now_ns < data->from_ns ? now_ns : data->from_ns;
-    data->to_ns = now_ns > data->to_ns ? now_ns : data->to_ns;
+    data->to_ns = last_ns > data->to_ns ? last_ns : data->to_ns;
 }
 
 static int read_ticks(struct wm_plot_data *data, size_t first_series,
-                      struct wm_recording *recording, int64_t *ret_first_ns,
-                      struct wm_error *err)
+                      struct wm_recording *recording, struct window *window,
+                      int64_t *ret_first_ns, struct wm_error *err)
 {
-    struct window window = { INT64_MIN, INT64_MAX };
     struct wm_tick tick;
     bool is_first = true;
     int status;
@@ -237,12 +225,12 @@ static int read_ticks(struct wm_plot_data *data, size_t first_series,
         if (is_first) {
             *ret_first_ns = tick.when_ns;
             status =
-                find_window(data, wm_recording_run(recording), tick.when_ns, &window, err);
+                find_window(data, wm_recording_run(recording), tick.when_ns, window, err);
             if (status < 0)
                 return status;
             is_first = false;
         }
-        add_tick(data, first_series, &tick, *ret_first_ns, &window);
+        add_tick(data, first_series, &tick, *ret_first_ns, window);
     }
     if (status == 0 && is_first)
         return wm_fail(err, WM_ENODEV, "%s: has no sample to draw",
@@ -320,13 +308,6 @@ static int read_bands(struct wm_plot_data *data, struct wm_recording *recording,
     return status < 0 ? status : WM_OK;
 }
 
-static bool has_values(const struct wm_plot_series *series)
-{
-    double least, greatest;
-
-    return wm_chart_line_range(&series->line, INT64_MIN, INT64_MAX, &least, &greatest);
-}
-
 /* Why a line has no values, as the recording says, else its last state. */
 static void explain(struct wm_plot_data *data, size_t first_series,
                     const struct wm_recording *recording)
@@ -336,11 +317,16 @@ static void explain(struct wm_plot_data *data, size_t first_series,
 
     for (size_t i = first_series; i < data->series_count; i++) {
         struct wm_plot_series *series = &data->series[i];
-        if (!series->is_chosen || has_values(series))
+        double least, greatest;
+        if (!series->is_chosen)
+            continue;
+        series->has_values =
+            wm_chart_line_range(&series->line, INT64_MIN, INT64_MAX, &least, &greatest);
+        if (series->has_values)
             continue;
         snprintf(series->why, sizeof(series->why), "no value");
         for (size_t k = 0; k < gap_count; k++) {
-            if (gaps[k].channel == i - first_series)
+            if (gaps[k].channel == series->place)
                 snprintf(series->why, sizeof(series->why), "%s",
                          gaps[k].why[0] ? gaps[k].why
                                         : wm_word(WM_WORDS_STATE, (int)gaps[k].state));
@@ -354,14 +340,15 @@ static void choose_power(struct wm_plot_data *data, size_t first_series)
 {
     for (size_t i = first_series; i < data->series_count; i++) {
         struct wm_plot_series *energy = &data->series[i];
-        if (!energy->is_chosen || !is_same(energy->channel.metric, "energy"))
+        if (!energy->is_chosen || !energy->feed.is_rate ||
+            !is_same(energy->channel.metric, "energy"))
             continue;
         for (size_t k = first_series; k < data->series_count; k++) {
             struct wm_plot_series *power = &data->series[k];
             if (!power->is_chosen || !is_same(power->channel.metric, "power") ||
                 !is_same(power->channel.label, energy->channel.label))
                 continue;
-            if (has_values(power) || !has_values(energy))
+            if (power->has_values || !energy->has_values)
                 energy->is_chosen = false;
             else
                 power->is_chosen = false;
@@ -375,13 +362,19 @@ static const enum wm_device_kind colour_order[] = {
     WM_DEVICE_TREE, WM_DEVICE_PLATFORM, WM_DEVICE_CPU_PART, WM_DEVICE_OTHER,
 };
 
+/* A device of one recording, or of the same name in several; or all that are folded. */
 static bool is_of_device(const struct wm_plot_series *a, const struct wm_plot_series *b)
 {
-    return a->input == b->input && is_same(a->channel.label, b->channel.label);
+    bool is_same_kind = a->channel.device_kind == b->channel.device_kind;
+
+    if (a->is_folded || b->is_folded)
+        return a->is_folded && b->is_folded && is_same_kind;
+    return is_same(a->channel.label, b->channel.label);
 }
 
-/* The same device has the same colour in all panels. */
-static void set_colours(struct wm_plot_data *data)
+/* A device has the same colour in all panels; of several recordings it has the same dash,
+ * and each recording has a colour. */
+void wm_plot_set_colours(struct wm_plot_data *data)
 {
     size_t next = 0;
 
@@ -389,15 +382,19 @@ static void set_colours(struct wm_plot_data *data)
         for (size_t i = 0; i < data->series_count; i++) {
             struct wm_plot_series *own = &data->series[i];
             if (!own->is_chosen || own->channel.device_kind != colour_order[k] ||
-                !has_values(own))
+                !own->has_values)
                 continue;
             size_t first = 0;
-            while (!data->series[first].is_chosen || !has_values(&data->series[first]) ||
+            while (!data->series[first].is_chosen || !data->series[first].has_values ||
                    !is_of_device(&data->series[first], own))
                 first++;
-            own->colour = first < i ? data->series[first].colour : next++;
+            own->device = first < i ? data->series[first].device : next++;
+            bool is_one = data->request->input_count == 1;
+            own->colour = is_one ? own->device : own->input;
+            own->dash = is_one ? 0 : own->device;
         }
     }
+    data->device_count = next;
 }
 
 static void set_title(struct wm_plot_data *data, const struct wm_run *run)
@@ -418,13 +415,13 @@ static void set_title(struct wm_plot_data *data, const struct wm_run *run)
     }
 }
 
-static int read_input(struct wm_plot_data *data, size_t index, size_t fine_columns,
-                      struct wm_error *err)
+static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
     const struct wm_plot_input *input = &request->inputs[index];
     size_t first_series = data->series_count;
     struct wm_recording *recording;
+    struct window window = { INT64_MIN, INT64_MAX };
     int64_t first_ns = 0;
 
     int status = wm_recording_open(input->path, input->run, &recording, err);
@@ -433,11 +430,14 @@ static int read_input(struct wm_plot_data *data, size_t index, size_t fine_colum
     if (request->stop)
         wm_recording_stop_on(recording, request->stop);
     set_title(data, wm_recording_run(recording));
-    status = add_series(data, index, fine_columns, recording, err);
+    status = add_series(data, index, recording, err);
     if (status == WM_OK)
-        status = wm_chart_line_init(&data->moments[index], fine_columns, FINEST_NS, err);
+        status =
+            wm_chart_line_init(&data->moments[index], data->fine_columns, FINEST_NS, err);
     if (status == WM_OK)
-        status = read_ticks(data, first_series, recording, &first_ns, err);
+        status = read_ticks(data, first_series, recording, &window, &first_ns, err);
+    if (status == WM_OK)
+        status = add_metrics(data, index, recording, first_ns, &window, err);
     if (status == WM_OK && request->input_count == 1 && !request->without_regions)
         status = read_bands(data, recording, first_ns, err);
     if (status == WM_OK) {
@@ -448,63 +448,13 @@ static int read_input(struct wm_plot_data *data, size_t index, size_t fine_colum
     return status;
 }
 
-/* Adds a name to the list that a message has room for; behind the last one that fits it
- * says that there are more. */
-static void add_name(char *list, size_t size, const char *name)
-{
-    static const char more[] = ", ...";
-    size_t length = strlen(list);
-
-    if (length >= sizeof(more) && strcmp(list + length - strlen(more), more) == 0)
-        return;
-    bool fits = length + strlen(", ") + strlen(name) + sizeof(more) <= size;
-    wm_text_list(list, size, ", ", "%s", fits ? name : "...");
-}
-
-/* WM_EINVAL where a word of the request means nothing. */
-static int check_word(const struct wm_plot_data *data, const char *option, const char *word,
-                      struct wm_error *err)
-{
-    char list[sizeof(err->text) - 112] = ""; /* what the longest word leaves of a message */
-
-    for (size_t i = 0; i < data->series_count; i++) {
-        if (wm_plot_is_meant(data, &data->series[i], word))
-            return WM_OK;
-    }
-    for (size_t i = 0; i < data->series_count; i++) {
-        const char *panel = data->series[i].feed.panel;
-        if (panel && !strstr(list, panel))
-            add_name(list, sizeof(list), panel);
-    }
-    for (size_t i = 0; i < data->series_count; i++) {
-        if (!data->series[i].feed.panel)
-            add_name(list, sizeof(list), data->series[i].column);
-    }
-    return wm_fail(err, WM_EINVAL, "%s: there is no channel '%.60s'; there are: %s", option,
-                   word, list);
-}
-
-static int check_words(const struct wm_plot_data *data, struct wm_error *err)
-{
-    const struct wm_plot_request *request = data->request;
-    const char *at = request->layout ? request->layout : "";
-    char word[WM_PLOT_NAME_SIZE];
-    int status = WM_OK;
-
-    for (size_t i = 0; i < request->channel_count && status == WM_OK; i++)
-        status = check_word(data, "--channels", request->channels[i], err);
-    while (status == WM_OK && next_word(&at, word, sizeof(word)))
-        status = check_word(data, "--layout", word, err);
-    return status;
-}
-
 static int check_values(const struct wm_plot_data *data, struct wm_error *err)
 {
     const struct wm_plot_series *missing = NULL;
 
     for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
-        if (series->is_chosen && has_values(series))
+        if (series->is_chosen && series->has_values)
             return WM_OK;
         if (series->is_chosen && !missing)
             missing = series;
@@ -521,18 +471,20 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
                  struct wm_plot_data *ret_data, struct wm_error *err)
 {
     struct wm_plot_data data = { .request = request,
+                                 .fine_columns = fine_columns,
                                  .from_ns = INT64_MAX,
-                                 .to_ns = INT64_MIN };
+                                 .to_ns = INT64_MIN,
+                                 .axis_from_ns = INT64_MAX,
+                                 .axis_to_ns = INT64_MIN };
 
     data.moments = calloc(request->input_count, sizeof(*data.moments));
     int status = data.moments ? WM_OK : wm_fail_memory(err, "figure");
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
-        status = read_input(&data, i, fine_columns, err);
+        status = read_input(&data, i, err);
     if (status == WM_OK)
-        status = check_words(&data, err);
+        status = wm_plot_check_words(&data, err);
     if (status == WM_OK)
         status = check_values(&data, err);
-    set_colours(&data);
     if (status < 0)
         wm_plot_data_release(&data);
     else

@@ -8,26 +8,19 @@
 #include "base/base_array.h"
 #include "base/text/base_utf8.h"
 #include "view/plot/view_plot.h"
+#include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_report.h"
 #include "view/text/view_units.h"
 
-#define LEFT 190.0
-#define RIGHT 100.0
+#define MARGIN 14.0
+#define BESIDE 8.0      /* between a bar and its name, and its number */
+#define NAMES_MOST 0.35 /* of the width */
 #define BOTTOM 50.0
 #define TEXT 12.0
+#define TEXT_LEAST 5.0
 #define THICKEST 40.0
 
-enum { REGIONS_MOST = 24 };
-
-/* What a figure is of: energy where any region has some, else time. */
-struct measure {
-    const char *key, *unit, *heading;
-};
-
-static const struct measure measures[] = {
-    { "energy", "J", "Energy without regions inside" },
-    { "time", "s", "Time without regions inside" },
-};
+enum { REGIONS_MOST = 24, FIGURE_SIZE = 64 };
 
 struct bar {
     char *name;
@@ -38,7 +31,7 @@ struct bar {
 struct bars {
     struct bar *bars;
     size_t count, room;
-    const struct measure *measure;
+    const struct wm_plot_measure *measure;
 };
 
 static void release(struct bars *bars)
@@ -94,11 +87,12 @@ static int add_report(struct bars *bars, const struct wm_plot_request *request,
 
     for (; part.index < count && status == WM_OK; part.index++) {
         if (wm_report_region(report, WM_REPORT_REGION, part.index, &region) == WM_OK)
-            status = add(bars, request, input, report, &part, region.name, err);
+            status = add(bars, request, input, report, &part,
+                         region.name[0] ? region.name : "(no name)", err);
     }
     if (count > 0 && status == WM_OK) {
         part = (struct wm_report_part) { .kind = WM_REPORT_REST };
-        status = add(bars, request, input, report, &part, "(outside of regions)", err);
+        status = add(bars, request, input, report, &part, "(outside of all regions)", err);
     }
     return status;
 }
@@ -110,37 +104,96 @@ static int by_order(const void *a, const void *b)
     return (left < right) - (left > right);
 }
 
+/* The figure in as many digits as its uncertainty leaves, or "-" as in the report, where it
+ * is not known or larger than the figure. */
+static void write_figure(char *text, size_t size, const struct wm_report_figure *figure,
+                         const char *unit)
+{
+    bool is_energy = strcmp(unit, "J") == 0;
+    double half = figure->has_range ? (figure->high - figure->low) / 2 : INFINITY;
+
+    if (is_energy && !(half <= fabs(figure->value))) {
+        snprintf(text, size, "-");
+        return;
+    }
+    snprintf(text, size, "%s%s",
+             is_energy ? wm_view_approximate(figure->value, half / figure->value, unit).text
+                       : wm_view_duration(figure->value, NULL).text,
+             figure->origin == WM_ESTIMATED   ? " est"
+             : figure->origin == WM_SIMULATED ? " sim"
+                                              : "");
+}
+
+static void draw_whisker(const struct wm_plot_canvas *canvas, double low, double high,
+                         double middle, double half)
+{
+    cairo_t *cairo = canvas->cairo;
+
+    wm_plot_colour(canvas, canvas->theme->ink, 1);
+    cairo_set_line_width(cairo, 1.2);
+    cairo_move_to(cairo, low, middle);
+    cairo_line_to(cairo, high, middle);
+    cairo_move_to(cairo, low, middle - half);
+    cairo_line_to(cairo, low, middle + half);
+    cairo_move_to(cairo, high, middle - half);
+    cairo_line_to(cairo, high, middle + half);
+    cairo_stroke(cairo);
+}
+
+/* The number stands at the right of the bar and of its interval. */
 static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
                      const struct wm_axis *axis, const struct wm_report_figure *figure,
                      const char *unit, size_t input)
 {
-    const struct wm_plot_style style = { .size = TEXT, .colour = wm_plot_ink };
+    const struct wm_plot_style style = {
+        .size =
+            fmax(fmin(TEXT, box->bottom - box->top), TEXT_LEAST), /* no higher than it */
+        .colour = canvas->theme->ink,
+    };
     double end = wm_plot_place(axis, figure->value, box->left, box->right);
-    double middle = (box->top + box->bottom) / 2, told = end;
-    char text[64];
+    double middle = (box->top + box->bottom) / 2, last = end;
+    char text[FIGURE_SIZE];
 
     wm_plot_colour(canvas, wm_chart_colour(input), 1);
     cairo_rectangle(canvas->cairo, box->left, box->top, fmax(end - box->left, 1),
                     box->bottom - box->top);
     cairo_fill(canvas->cairo);
     if (figure->has_range) {
+        double low = wm_plot_place(axis, fmax(figure->low, 0), box->left, box->right);
         double high = wm_plot_place(axis, figure->high, box->left, box->right);
-        wm_plot_colour(canvas, wm_plot_ink, 1);
-        cairo_set_line_width(canvas->cairo, 1.2);
-        cairo_move_to(canvas->cairo,
-                      wm_plot_place(axis, fmax(figure->low, 0), box->left, box->right),
-                      middle);
-        cairo_line_to(canvas->cairo, high, middle);
-        cairo_stroke(canvas->cairo);
-        told = fmax(end, high);
+        draw_whisker(canvas, low, high, middle, fmin((box->bottom - box->top) / 4, 4));
+        last = fmax(end, high);
     }
-    snprintf(text, sizeof(text), "%s%s",
-             strcmp(unit, "J") == 0 ? wm_view_prefixed(figure->value, unit).text
-                                    : wm_view_duration(figure->value, NULL).text,
-             figure->origin == WM_ESTIMATED   ? " est"
-             : figure->origin == WM_SIMULATED ? " sim"
-                                              : "");
-    wm_plot_text(canvas, told + 8, middle, &style, text);
+    write_figure(text, sizeof(text), figure, unit);
+    wm_plot_text(canvas, last + BESIDE, middle, &style, text);
+}
+
+/* The room for the names at the left. */
+static double left_of(const struct wm_plot_canvas *canvas, const struct bars *bars,
+                      size_t shown)
+{
+    double width = 0;
+
+    for (size_t i = 0; i < shown; i++)
+        width = fmax(width, wm_plot_text_width(canvas, TEXT, bars->bars[i].name));
+    return fmin(width + MARGIN + BESIDE, NAMES_MOST * canvas->width);
+}
+
+/* The room for the numbers at the right of the longest bar. */
+static double right_of(const struct wm_plot_canvas *canvas, const struct bars *bars,
+                       size_t shown, size_t inputs)
+{
+    double width = 0;
+    char text[FIGURE_SIZE];
+
+    for (size_t i = 0; i < shown * inputs; i++) {
+        const struct wm_report_figure *figure = &bars->bars[i / inputs].figures[i % inputs];
+        if (!figure->key)
+            continue;
+        write_figure(text, sizeof(text), figure, bars->measure->unit);
+        width = fmax(width, wm_plot_text_width(canvas, TEXT, text));
+    }
+    return width + BESIDE + MARGIN;
 }
 
 static void draw_all(const struct wm_plot_request *request,
@@ -148,32 +201,33 @@ static void draw_all(const struct wm_plot_request *request,
 {
     const char *title = request->title ? request->title : "Regions";
     struct wm_plot_box box = wm_plot_title(canvas, title);
-    const struct wm_plot_style name = {
-        .size = TEXT, .colour = wm_plot_ink, .align = WM_PLOT_RIGHT, .room = LEFT - 24
-    };
     size_t shown = bars->count < REGIONS_MOST ? bars->count : REGIONS_MOST;
     struct wm_axis axis = { 0, 0 };
 
-    if (request->input_count > 1) {
-        wm_plot_legend(canvas, request, LEFT, box.top + 10);
-        box.top += 20;
-    }
     qsort(bars->bars, bars->count, sizeof(*bars->bars), by_order);
     for (size_t i = 0; i < shown; i++)
         axis.high = fmax(axis.high, bars->bars[i].end);
     axis.high = wm_chart_axis(0, axis.high, bars->measure->unit).high;
-    box = (struct wm_plot_box) { LEFT, box.top + 8, canvas->width - RIGHT,
-                                 canvas->height - BOTTOM };
+    box.left = left_of(canvas, bars, shown);
+    box.right -= MARGIN;
+    box = wm_plot_legend_of_inputs(canvas, request, &box);
+    box.right -= right_of(canvas, bars, shown, request->input_count) - MARGIN;
+    box.top += 8;
+    box.bottom -= BOTTOM;
     wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, bars->measure->unit,
-                 bars->measure->heading);
+                 bars->measure->bars_heading);
     double high = (box.bottom - box.top) / (double)shown;
     double each = fmin(0.76 * high / (double)request->input_count, THICKEST);
     double all = each * (double)request->input_count;
+    const struct wm_plot_style name = { .size = TEXT,
+                                        .colour = canvas->theme->ink,
+                                        .align = WM_PLOT_RIGHT,
+                                        .room = box.left - BESIDE - 4 };
     for (size_t i = 0; i < shown; i++) {
         double top = box.top + high * ((double)i + 0.5) - all / 2;
-        wm_plot_text(canvas, LEFT - 10, top + all / 2, &name, bars->bars[i].name);
+        wm_plot_text(canvas, box.left - BESIDE, top + all / 2, &name, bars->bars[i].name);
         for (size_t k = 0; k < request->input_count; k++) {
-            struct wm_plot_box own = { LEFT, top + each * (double)k, box.right,
+            struct wm_plot_box own = { box.left, top + each * (double)k, box.right,
                                        top + each * (double)(k + 1) };
             if (bars->bars[i].figures[k].key)
                 draw_bar(canvas, &own, &axis, &bars->bars[i].figures[k],
@@ -191,8 +245,8 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
 
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
         status = wm_plot_report(request, &request->inputs[i], &reports[i], err);
-    for (size_t m = 0; m < sizeof(measures) / sizeof(measures[0]) && bars.count == 0; m++) {
-        bars.measure = &measures[m];
+    for (size_t m = request->by_time; m < WM_PLOT_MEASURES && bars.count == 0; m++) {
+        bars.measure = &wm_plot_measures[m];
         for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
             status = add_report(&bars, request, i, reports[i], err);
     }

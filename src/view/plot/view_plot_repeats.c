@@ -122,9 +122,10 @@ static void draw_session(const struct figure *figure, const struct wm_plot_box *
     const struct wm_plot_canvas *canvas = figure->canvas;
     double room = (box->right - box->left) / (double)figure->compare->session_count;
     double x = box->left + room * ((double)session + 0.5), half = BOX * room / 2;
-    const struct wm_plot_style style = {
-        .size = TEXT, .colour = wm_plot_ink, .align = WM_PLOT_CENTRE, .room = room - 6
-    };
+    const struct wm_plot_style style = { .size = TEXT,
+                                         .colour = canvas->theme->ink,
+                                         .align = WM_PLOT_CENTRE,
+                                         .room = room - 6 };
     size_t count = find_values(figure, session, item);
 
     wm_plot_text(canvas, x, box->bottom + 14, &style,

@@ -7,46 +7,25 @@
 
 #include "base/base_clock.h"
 #include "base/text/base_text.h"
-#include "view/plot/view_plot.h"
+#include "view/plot/view_plot_legend.h"
+#include "view/plot/view_plot_panel.h"
 
 #define LEFT 76.0
 #define RIGHT 18.0
 #define RIGHT_WITH_AXIS 74.0
 #define BOTTOM 46.0
 #define BETWEEN 14.0
-#define LEGEND 22.0
 #define SMALL_TEXT 11.0
-#define LEGEND_TEXT 12.0
+#define LABEL_TEXT_LEAST 6.0
 
-/* In a vector figure, places are told apart to a quarter of a pixel. */
-#define STEPS_PER_PIXEL 4.0
-
-enum { LEGEND_LINES_MOST = 3 };
-
-struct panel_view {
-    const struct wm_plot_canvas *canvas;
-    const struct wm_plot_data *data;
-    const struct wm_plot_panel *panel;
-    struct wm_plot_box box;
-    const struct wm_plot_window *window;
-    bool is_lowest;
-};
-
-static bool is_shown(const struct panel_view *view, const struct wm_plot_series *series,
-                     size_t side)
+bool wm_plot_is_shown(const struct wm_plot_panel_view *view,
+                      const struct wm_plot_series *series, size_t side)
 {
     const char *word = view->panel->words[side];
 
     return word && series->is_chosen &&
            strcmp(series->feed.unit, view->panel->unit[side]) == 0 &&
-           wm_plot_is_meant(view->data, series, word);
-}
-
-static bool has_values(const struct wm_plot_series *series, double *ret_least,
-                       double *ret_greatest)
-{
-    return wm_chart_line_range(&series->line, INT64_MIN, INT64_MAX, ret_least,
-                               ret_greatest);
+           wm_plot_is_meant(series, word);
 }
 
 static int64_t ns_of(double seconds)
@@ -54,17 +33,16 @@ static int64_t ns_of(double seconds)
     return (int64_t)llround(seconds * 1e9);
 }
 
-/* The axis of one side; false where nothing has a value. */
-static bool find_axis(const struct panel_view *view, size_t side, struct wm_axis *ret_axis)
+/* False where nothing has a value then. */
+static bool find_axis_between(const struct wm_plot_panel_view *view, size_t side,
+                              int64_t from_ns, int64_t to_ns, struct wm_axis *ret_axis)
 {
-    const struct wm_plot_window *window = view->window;
     double least = INFINITY, greatest = -INFINITY, low, high;
 
     for (size_t i = 0; i < view->data->series_count; i++) {
         const struct wm_plot_series *series = &view->data->series[i];
-        if (is_shown(view, series, side) &&
-            wm_chart_line_range(&series->line, ns_of(window->axis.low),
-                                ns_of(window->newest), &low, &high)) {
+        if (wm_plot_is_shown(view, series, side) &&
+            wm_chart_line_range(&series->line, from_ns, to_ns, &low, &high)) {
             least = fmin(least, low);
             greatest = fmax(greatest, high);
         }
@@ -73,9 +51,16 @@ static bool find_axis(const struct panel_view *view, size_t side, struct wm_axis
     return least <= greatest;
 }
 
-static double short_place(const struct wm_plot_canvas *canvas, double place)
+/* The axis of one side; false where nothing ever has a value. What has no value yet in a
+ * film, as a rate at the first tick, has the axis of all its values. */
+static bool find_axis(const struct wm_plot_panel_view *view, size_t side,
+                      struct wm_axis *ret_axis)
 {
-    return canvas->is_vector ? round(place * STEPS_PER_PIXEL) / STEPS_PER_PIXEL : place;
+    const struct wm_plot_window *window = view->window;
+
+    return find_axis_between(view, side, ns_of(window->axis.low), ns_of(window->newest),
+                             ret_axis) ||
+           find_axis_between(view, side, INT64_MIN, INT64_MAX, ret_axis);
 }
 
 static bool has_value(const struct wm_chart_column *column)
@@ -116,50 +101,84 @@ static void add_dot(const struct wm_plot_canvas *canvas, double x, double y)
     cairo_arc(canvas->cairo, x, y, 1.5, 0, 2 * M_PI);
 }
 
-static double time_x(const struct panel_view *view, double seconds)
+static double time_x(const struct wm_plot_panel_view *view, double seconds)
 {
     return wm_plot_place(&view->window->axis, seconds, view->box.left, view->box.right);
 }
 
 /* Up to where there may be samples. */
-static double newest_x(const struct panel_view *view)
+static double newest_x(const struct wm_plot_panel_view *view)
 {
     return time_x(view, view->window->newest);
 }
 
-static void draw_line(const struct panel_view *view, const struct wm_plot_series *series,
-                      const struct wm_axis *axis, struct wm_chart_column *columns,
-                      size_t count)
+void wm_plot_show(const struct wm_plot_panel_view *view,
+                  const struct wm_plot_series *series, struct wm_chart_column *columns,
+                  size_t count)
+{
+    wm_chart_line_show(&series->line, ns_of(view->window->axis.low),
+                       ns_of(view->window->newest) + 1, columns, count);
+}
+
+double wm_plot_column_x(const struct wm_plot_panel_view *view, size_t index, size_t count)
+{
+    return view->box.left +
+           ((double)index + 0.5) * (newest_x(view) - view->box.left) / (double)count;
+}
+
+void wm_plot_line(const struct wm_plot_panel_view *view,
+                  const struct wm_plot_series *series, size_t side,
+                  struct wm_chart_column *columns, size_t count)
 {
     const struct wm_plot_canvas *canvas = view->canvas;
     const struct wm_plot_box *box = &view->box;
-    double step = (newest_x(view) - box->left) / (double)count;
+    const struct wm_axis *axis = &view->axes[side];
 
-    wm_chart_line_show(&series->line, ns_of(view->window->axis.low),
-                       ns_of(view->window->newest) + 1, columns, count);
+    wm_plot_show(view, series, columns, count);
     for (size_t i = 0; i < count; i++) {
         if (!has_value(&columns[i]))
             continue;
-        double x = short_place(canvas, box->left + ((double)i + 0.5) * step);
+        double x = wm_plot_short(canvas, wm_plot_column_x(view, i, count));
         double low = wm_plot_place(axis, columns[i].low, box->bottom, box->top);
         double high = wm_plot_place(axis, columns[i].high, box->bottom, box->top);
-        low = short_place(canvas, low);
-        high = short_place(canvas, high);
+        low = wm_plot_short(canvas, low);
+        high = wm_plot_short(canvas, high);
         add_column(canvas, &columns[i], x, low, high);
         if (low == high && is_lone(columns, i, count))
             add_dot(canvas, x, low);
     }
+    if (series->dash > 0)
+        wm_plot_dash(canvas, series->dash);
     wm_plot_colour(canvas, wm_chart_colour(series->colour), 1);
     cairo_stroke(canvas->cairo);
 }
 
-static int draw_lines(const struct panel_view *view, size_t side,
-                      const struct wm_axis *axis, struct wm_error *err)
+/* The second axis has dashes; of several recordings, whose devices have them, thin lines.
+ */
+static void set_line(const struct wm_plot_panel_view *view, size_t side)
+{
+    cairo_t *cairo = view->canvas->cairo;
+    const double dashes[] = { 5, 3 };
+    bool is_thin = side > 0 && view->data->request->input_count > 1;
+    bool is_dashed = side > 0 && !is_thin;
+
+    cairo_set_line_width(cairo, is_thin ? 0.7 : 1.5);
+    cairo_set_antialias(cairo, CAIRO_ANTIALIAS_FAST); /* a third of the time */
+    cairo_set_line_join(cairo, CAIRO_LINE_JOIN_BEVEL);
+    cairo_set_line_cap(cairo, side == 0 && view->data->request->input_count == 1
+                                  ? CAIRO_LINE_CAP_ROUND
+                                  : CAIRO_LINE_CAP_BUTT);
+    cairo_set_dash(cairo, dashes, is_dashed ? 2 : 0, 0);
+}
+
+static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
+                      struct wm_error *err)
 {
     const struct wm_plot_box *box = &view->box;
     cairo_t *cairo = view->canvas->cairo;
-    const double dashes[] = { 5, 3 };
-    size_t count = (size_t)ceil((newest_x(view) - box->left) * view->canvas->scale);
+    double fineness = view->canvas->is_vector ? 1 : view->canvas->scale;
+    size_t count = (size_t)ceil((newest_x(view) - box->left) * fineness);
+    int status = WM_OK;
 
     count = count > 0 ? count : 1;
     struct wm_chart_column *columns = calloc(count, sizeof(*columns));
@@ -169,51 +188,54 @@ static int draw_lines(const struct panel_view *view, size_t side,
     cairo_rectangle(cairo, box->left - 3, box->top, box->right - box->left + 3,
                     box->bottom - box->top);
     cairo_clip(cairo);
-    cairo_set_line_width(cairo, 1.5);
-    cairo_set_antialias(cairo, CAIRO_ANTIALIAS_FAST); /* a third of the time */
-    cairo_set_line_join(cairo, CAIRO_LINE_JOIN_BEVEL);
-    cairo_set_line_cap(cairo, side == 0 ? CAIRO_LINE_CAP_ROUND : CAIRO_LINE_CAP_BUTT);
-    cairo_set_dash(cairo, dashes, side == 0 ? 0 : 2, 0);
-    for (size_t i = 0; i < view->data->series_count; i++) {
-        if (is_shown(view, &view->data->series[i], side))
-            draw_line(view, &view->data->series[i], axis, columns, count);
+    for (size_t i = 0; i < view->data->series_count && status == WM_OK; i++) {
+        const struct wm_plot_series *series = &view->data->series[i];
+        if (!wm_plot_is_shown(view, series, side))
+            continue;
+        set_line(view, side);
+        if (!series->is_folded)
+            wm_plot_line(view, series, side, columns, count);
+        else if (!wm_plot_is_in_earlier(view, i, side))
+            status = wm_plot_group(view, i, side, columns, count, err);
     }
     cairo_restore(cairo);
     free(columns);
-    return WM_OK;
+    return status;
 }
 
 /* "power" as the heading "Power", a column of the recording as it is. */
-static void write_label(const char *word, bool is_second, char *label, size_t size)
+static void write_label(const struct wm_plot_panel_view *view, size_t side, char *label,
+                        size_t size)
 {
     static const char *const headings[][2] = {
         { "power", "Power" },   { "utilization", "Utilisation" },
         { "memory", "Memory" }, { "temperature", "Temperature" },
         { "clocks", "Clocks" },
     };
-    const char *heading = word;
+    const char *word = view->panel->words[side], *heading = word;
+    bool is_one = view->data->request->input_count == 1;
 
     for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
         if (strcmp(headings[i][0], word) == 0)
             heading = headings[i][1];
     }
-    snprintf(label, size, "%s%s", heading, is_second ? ", dashed" : "");
+    snprintf(label, size, "%s%s", heading, side == 0 ? "" : is_one ? ", dashed" : ", thin");
 }
 
 /* What has no value, and why. */
-static void tell_missing(const struct panel_view *view)
+static void report_missing(const struct wm_plot_panel_view *view)
 {
     const struct wm_plot_style style = { .size = SMALL_TEXT,
-                                         .colour = wm_plot_faint,
+                                         .colour = view->canvas->theme->faint,
                                          .room = view->box.right - view->box.left - 16,
                                          .has_halo = true };
     char text[400] = "";
-    double low, high;
 
     for (size_t i = 0; i < view->data->series_count; i++) {
         const struct wm_plot_series *series = &view->data->series[i];
-        bool is_here = is_shown(view, series, 0) || is_shown(view, series, 1);
-        if (is_here && !has_values(series, &low, &high))
+        bool is_here =
+            wm_plot_is_shown(view, series, 0) || wm_plot_is_shown(view, series, 1);
+        if (is_here && !series->has_values)
             wm_text_list(text, sizeof(text), ", ", "%s n/a (%s)", series->name,
                          series->why);
     }
@@ -221,12 +243,12 @@ static void tell_missing(const struct panel_view *view)
         wm_plot_text(view->canvas, view->box.left + 8, view->box.top + 10, &style, text);
 }
 
-static void draw_bands(const struct panel_view *view)
+static void draw_bands(const struct wm_plot_panel_view *view)
 {
     const struct wm_plot_box *box = &view->box;
     cairo_t *cairo = view->canvas->cairo;
     bool is_top = view->panel->row == 0;
-    double told_to = box->left;
+    double named_to = box->left;
 
     for (size_t i = 0; i < view->data->band_count; i++) {
         const struct wm_plot_band *band = &view->data->bands[i];
@@ -240,132 +262,182 @@ static void draw_bands(const struct panel_view *view)
         cairo_rectangle(cairo, from, box->top, to - from, box->bottom - box->top);
         cairo_fill(cairo);
         const struct wm_plot_style style = { .size = SMALL_TEXT,
-                                             .colour = wm_plot_faint,
+                                             .colour = view->canvas->theme->faint,
                                              .align = WM_PLOT_CENTRE,
                                              .room = to - from };
-        bool fits = is_top && from >= told_to - 0.5 && to - from > 12 &&
+        bool fits = is_top && from >= named_to - 0.5 && to - from > 12 &&
                     wm_plot_text_width(view->canvas, SMALL_TEXT, name) <= to - from;
         if (fits) {
             wm_plot_text(view->canvas, (from + to) / 2, box->top - 8, &style, name);
-            told_to = to;
+            named_to = to;
         }
     }
 }
 
-static int draw_panel(const struct panel_view *view, struct wm_error *err)
+static int draw_panel(const struct wm_plot_panel_view *view, struct wm_error *err)
 {
-    struct wm_axis axes[2];
     char label[WM_PLOT_NAME_SIZE];
     int status = WM_OK;
 
     draw_bands(view);
     wm_plot_axis(view->canvas, &view->box, WM_PLOT_AT_BOTTOM, &view->window->axis, "s",
                  view->is_lowest ? "Time" : "");
+    for (size_t side = 0; side < 2; side++) {
+        if (!view->has_axis[side])
+            continue;
+        write_label(view, side, label, sizeof(label));
+        wm_plot_axis(view->canvas, &view->box,
+                     side == 0 ? WM_PLOT_AT_LEFT : WM_PLOT_AT_RIGHT, &view->axes[side],
+                     view->panel->unit[side], label);
+    }
     wm_plot_frame(view->canvas, &view->box);
     for (size_t side = 0; side < 2 && status == WM_OK; side++) {
-        if (!view->panel->words[side])
-            continue;
-        write_label(view->panel->words[side], side == 1, label, sizeof(label));
-        if (!find_axis(view, side, &axes[side]))
-            continue;
-        wm_plot_axis(view->canvas, &view->box,
-                     side == 0 ? WM_PLOT_AT_LEFT : WM_PLOT_AT_RIGHT, &axes[side],
-                     view->panel->unit[side], label);
-        status = draw_lines(view, side, &axes[side], err);
+        if (view->has_axis[side])
+            status = draw_lines(view, side, err);
     }
-    tell_missing(view);
+    report_missing(view);
     return status;
 }
 
-/* The first line of that colour; NULL: there is none. */
-static const struct wm_plot_series *find_colour(const struct wm_plot_data *data,
-                                                size_t colour)
+/* One for each colour; of several recordings one for each of them, and for each device. */
+static struct wm_plot_box draw_legend(const struct wm_plot_canvas *canvas,
+                                      const struct wm_plot_data *data,
+                                      const struct wm_plot_box *box)
 {
-    double low, high;
+    size_t inputs = data->request->input_count > 1 ? data->request->input_count : 0;
+    struct wm_plot_entry *entries =
+        calloc(inputs + data->device_count + 1, sizeof(*entries));
+    struct wm_plot_box left = *box;
+    size_t count = inputs;
 
-    for (size_t i = 0; i < data->series_count; i++) {
+    for (size_t i = 0; i < inputs && entries; i++)
+        entries[i] = (struct wm_plot_entry) {
+            .colour = i, .name = wm_plot_input_name(&data->request->inputs[i])
+        };
+    for (size_t i = 0; i < data->series_count && entries; i++) {
         const struct wm_plot_series *series = &data->series[i];
-        if (series->is_chosen && series->colour == colour &&
-            has_values(series, &low, &high))
-            return series;
+        struct wm_plot_entry *entry = &entries[inputs + series->device];
+        if (!series->is_chosen || !series->has_values || entry->name)
+            continue;
+        *entry = (struct wm_plot_entry) { .name = series->name,
+                                          .colour = series->colour,
+                                          .dash = series->dash,
+                                          .is_device = inputs > 0,
+                                          .has_band = series->is_folded };
+        count++;
     }
-    return NULL;
+    if (inputs > 0 && data->device_count == 1)
+        count = inputs; /* the device is in the axis, and all are solid */
+    if (entries)
+        left = wm_plot_legend(canvas, entries, count, box);
+    free(entries);
+    return left;
 }
 
-/* Each device once. Those that there is no room for are not told. */
-static double draw_legend(const struct wm_plot_canvas *canvas,
-                          const struct wm_plot_data *data, double top)
-{
-    const struct wm_plot_style style = { .size = LEGEND_TEXT, .colour = wm_plot_ink };
-    const struct wm_plot_series *series;
-    double x = LEFT, y = top + LEGEND / 2;
-    size_t lines = 1;
-
-    for (size_t i = 0; (series = find_colour(data, i)) != NULL; i++) {
-        double width = 44 + wm_plot_text_width(canvas, style.size, series->name);
-        if (x + width > canvas->width - RIGHT && x > LEFT) {
-            if (lines++ == LEGEND_LINES_MOST) {
-                wm_plot_text(canvas, x, y, &style, "...");
-                break;
-            }
-            x = LEFT;
-            y += LEGEND - 4;
-        }
-        wm_plot_colour(canvas, wm_chart_colour(i), 1);
-        cairo_set_line_width(canvas->cairo, 3);
-        cairo_move_to(canvas->cairo, x, y);
-        cairo_line_to(canvas->cairo, x + 20, y);
-        cairo_stroke(canvas->cairo);
-        wm_plot_text(canvas, x + 26, y, &style, series->name);
-        x += width;
-    }
-    return y + LEGEND / 2;
-}
-
-/* A driver may have answered some time after the tick, so nothing is later than the axis.
- */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data)
 {
-    struct wm_axis axis =
-        wm_axis_of_time((double)data->from_ns / 1e9, (double)data->to_ns / 1e9);
+    const struct wm_plot_request *request = data->request;
+    double low = (double)(request->from ? data->axis_from_ns : data->from_ns) / 1e9;
+    double high = (double)(request->to ? data->axis_to_ns : data->to_ns) / 1e9;
 
-    return (struct wm_plot_window) { axis, axis.high };
+    if (low >= high) /* one sample */
+        high = low + 1;
+    return (struct wm_plot_window) { { low, high }, high };
+}
+
+/* All panels, each with its place and its axes. */
+struct page {
+    struct wm_plot_panel_view views[WM_PLOT_PANELS_MAX];
+    size_t count;
+};
+
+static bool all_labels_fit(const struct page *page, const struct wm_plot_canvas *canvas)
+{
+    char label[WM_PLOT_NAME_SIZE];
+
+    for (size_t i = 0; i < page->count; i++) {
+        const struct wm_plot_panel_view *view = &page->views[i];
+        for (size_t side = 0; side < 2; side++) {
+            if (!view->has_axis[side])
+                continue;
+            write_label(view, side, label, sizeof(label));
+            if (!wm_plot_label_fits(canvas, &view->box, &view->axes[side],
+                                    view->panel->unit[side], label))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* All labels have one size, and one or two lines. */
+static void fit_labels(const struct page *page, struct wm_plot_canvas *canvas)
+{
+    if (all_labels_fit(page, canvas))
+        return;
+    canvas->splits_labels = true;
+    while (canvas->label_size > LABEL_TEXT_LEAST && !all_labels_fit(page, canvas))
+        canvas->label_size -= 0.5;
+}
+
+static void place_panels(struct page *page, const struct wm_plot_canvas *canvas,
+                         const struct wm_plot_window *window,
+                         const struct wm_plot_data *data,
+                         const struct wm_plot_layout *layout,
+                         const struct wm_plot_box *area)
+{
+    bool has_second = false;
+
+    for (size_t i = 0; i < layout->count; i++)
+        has_second = has_second || layout->panels[i].words[1];
+    double right = has_second ? RIGHT_WITH_AXIS : RIGHT;
+    double wide = (area->right - area->left) / (double)layout->columns;
+    for (size_t i = 0; i < layout->count; i++) {
+        const struct wm_plot_panel *panel = &layout->panels[i];
+        double rows = (double)layout->rows[panel->column], row = (double)panel->row;
+        double left = area->left + wide * (double)panel->column;
+        double high = (area->bottom - BOTTOM - area->top + BETWEEN) / rows;
+        struct wm_plot_panel_view *view = &page->views[page->count++];
+        *view = (struct wm_plot_panel_view) {
+            .canvas = canvas,
+            .data = data,
+            .panel = panel,
+            .window = window,
+            .is_lowest = panel->row + 1 == layout->rows[panel->column],
+            .box = { .left = left + LEFT,
+                     .right = left + wide - right,
+                     .top = area->top + high * row,
+                     .bottom = area->top + high * (row + 1) - BETWEEN },
+        };
+        for (size_t side = 0; side < 2; side++)
+            view->has_axis[side] =
+                panel->words[side] && find_axis(view, side, &view->axes[side]);
+    }
 }
 
 int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canvas *canvas,
                  const struct wm_plot_data *data, const struct wm_plot_layout *layout,
                  struct wm_error *err)
 {
-    struct wm_plot_box area = wm_plot_title(canvas, data->title);
+    struct wm_plot_canvas own = *canvas;
+    struct wm_plot_box area = wm_plot_title(&own, data->title);
+    struct page page = { .count = 0 };
     int status = WM_OK;
-    bool has_second = false;
 
-    area.top = draw_legend(canvas, data, area.top) + (data->band_count > 0 ? 22 : 8);
-    for (size_t i = 0; i < layout->count; i++)
-        has_second = has_second || layout->panels[i].words[1];
-    double right = has_second ? RIGHT_WITH_AXIS : RIGHT;
-    double wide = canvas->width / (double)layout->columns;
-    for (size_t i = 0; i < layout->count && status == WM_OK; i++) {
-        const struct wm_plot_panel *panel = &layout->panels[i];
-        double rows = (double)layout->rows[panel->column], row = (double)panel->row;
-        double high = (area.bottom - BOTTOM - area.top + BETWEEN) / rows;
-        bool is_lowest = panel->row + 1 == layout->rows[panel->column];
-        struct panel_view view = {
-            .canvas = canvas,
-            .data = data,
-            .panel = panel,
-            .window = window,
-            .is_lowest = is_lowest,
-            .box = { .left = wide * (double)panel->column + LEFT,
-                     .right = wide * (double)(panel->column + 1) - right,
-                     .top = area.top + high * row,
-                     .bottom = area.top + high * (row + 1) - BETWEEN },
-        };
-        if (view.box.right - view.box.left < 20 || view.box.bottom - view.box.top < 20)
+    area.left = LEFT;
+    area.right -= RIGHT;
+    area = draw_legend(&own, data, &area);
+    area.left = 0;
+    area.right += RIGHT;
+    area.top += data->band_count > 0 ? 20 : 6;
+    place_panels(&page, &own, window, data, layout, &area);
+    fit_labels(&page, &own);
+    for (size_t i = 0; i < page.count && status == WM_OK; i++) {
+        const struct wm_plot_box *box = &page.views[i].box;
+        if (box->right - box->left < 20 || box->bottom - box->top < 20)
             return wm_fail(
                 err, WM_EINVAL,
                 "the figure is too small for its panels; --size makes it larger");
-        status = draw_panel(&view, err);
+        status = draw_panel(&page.views[i], err);
     }
     return status;
 }

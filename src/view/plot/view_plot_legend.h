@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_plot_legend.h - what colours and dashes of a figure mean. */
+#ifndef WM_VIEW_PLOT_LEGEND_H
+#define WM_VIEW_PLOT_LEGEND_H
+
+#include "view/plot/view_plot.h"
+
+#define WM_PLOT_BAND_ALPHA 0.22
+
+struct wm_plot_entry {
+    const char *name;
+    size_t colour, dash;
+    bool is_device; /* of several recordings: it has a dash and no colour */
+    bool has_band;
+};
+
+/* Sets the dash number `dash`; 0 is a solid line. */
+void wm_plot_dash(const struct wm_plot_canvas *canvas, size_t dash);
+
+/* Draws it at the top of a box or at its right, and returns the room that is left. */
+struct wm_plot_box wm_plot_legend(const struct wm_plot_canvas *canvas,
+                                  const struct wm_plot_entry *entries, size_t count,
+                                  const struct wm_plot_box *box);
+
+/* The name and the colour of each input, if there are several. */
+struct wm_plot_box wm_plot_legend_of_inputs(const struct wm_plot_canvas *canvas,
+                                            const struct wm_plot_request *request,
+                                            const struct wm_plot_box *box);
+
+#endif
