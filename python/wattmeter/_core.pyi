@@ -20,7 +20,7 @@ from typing import (
     overload,
 )
 
-from wattmeter._report import Info
+from wattmeter._results.report import Info
 
 _Path = Union[str, bytes, PathLike[str], PathLike[bytes]]
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -22,7 +22,7 @@ import weakref
 from collections import OrderedDict
 
 from wattmeter._core import region, region_function, region_start, region_stop
-from wattmeter._report import Figure, Region, Report, total
+from wattmeter._results.report import Figure, Region, Report, total
 from wattmeter._torch.device import Clock, Energy, Times, gpu_of
 from wattmeter._torch.modules import Layer, Row, Table, layers_of, tensors, torch
 from wattmeter._track import track
@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from wattmeter._report import Path
+    from wattmeter._results.report import Path
 
 _FUNCTION = ("__code__", "__globals__", "__closure__", "__defaults__", "__kwdefaults__")
 _BACKWARD = " (backward)"

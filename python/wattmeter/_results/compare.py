@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    from wattmeter._report import Path
+    from wattmeter._results.report import Path
 
 
 class Comparison:
@@ -49,7 +49,7 @@ class Comparison:
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame with a row for each figure of each session, as a whole (region
         None) and by region. ImportError without pandas."""
-        from wattmeter._frames import frame_of_comparison
+        from wattmeter._results.frames import frame_of_comparison
 
         return frame_of_comparison(self.to_dict())
 

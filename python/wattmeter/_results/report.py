@@ -315,7 +315,7 @@ class _Part:
     @property
     def figures(self) -> dict[str, Figure]:
         """All of them by their keys."""
-        from wattmeter._listing import Named
+        from wattmeter._results.listing import Named
 
         return Named((f.key, Figure._of(f)) for f in self._core.figures(*self._place))
 
@@ -488,7 +488,7 @@ class Parts(_Of[T]):
         """A pandas.DataFrame with a row for each by name, and columns "energy", "energy_low",
         "energy_high", ... and for regions "calls", "exclusive_energy", ...; units are in
         `frame.attrs["units"]`; what is missing is NaN. ImportError without pandas."""
-        from wattmeter._frames import frame_of_parts
+        from wattmeter._results.frames import frame_of_parts
 
         return frame_of_parts(self)
 
@@ -500,7 +500,7 @@ class Parts(_Of[T]):
         return True
 
     def __repr__(self) -> str:
-        from wattmeter._listing import listed
+        from wattmeter._results.listing import listed
 
         return listed(map(repr, self), len(self))
 
@@ -634,7 +634,7 @@ class Report(Spending):
         has each with what is known of it, "json" is to_dict(). load() reads it."""
         import json
 
-        from wattmeter._saved import state_of
+        from wattmeter._results.saved import state_of
 
         with open(path, "w", encoding="utf-8") as file:
             json.dump(state_of(self._core), file)
@@ -645,7 +645,7 @@ class Report(Spending):
         carbon, which it had before. ValueError: the file is none."""
         import json
 
-        from wattmeter._saved import FORMAT
+        from wattmeter._results.saved import FORMAT
 
         with open(path, encoding="utf-8") as file:
             try:
@@ -657,7 +657,7 @@ class Report(Spending):
         return _from_state(cls, state)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from wattmeter._saved import state_of
+        from wattmeter._results.saved import state_of
 
         return _from_state, (type(self), state_of(self._core))
 
@@ -686,7 +686,7 @@ class Report(Spending):
 
 
 def _from_state(kind: type[Report], state: dict[str, Any]) -> Report:
-    from wattmeter._saved import Saved
+    from wattmeter._results.saved import Saved
 
     core: Any = Saved(state)
     return kind(core)
