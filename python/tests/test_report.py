@@ -79,10 +79,18 @@ def test_what_is_no_saved_report(tmp_path):
     import pickle
 
     (tmp_path / "x.json").write_text("[1, ")
-    with pytest.raises(ValueError, match="x.json: not a report that save"):
+    with pytest.raises(ValueError, match=r"x.json: not written by Report.save\(\)"):
         wattmeter.Report.load(tmp_path / "x.json")
     with wattmeter.track() as t:
         pass
+    (tmp_path / "x.json").write_text(t.report.to_json())
+    with pytest.raises(ValueError, match=r"to_json\(\) keeps less, and cannot be read back"):
+        wattmeter.Report.load(tmp_path / "x.json")
+    with pytest.raises(wattmeter.Error, match="x.json: JSON, but .* a report cannot be read"):
+        wattmeter.read(tmp_path / "x.json")
+    t.report.save(tmp_path / "x.json")
+    with pytest.raises(ValueError, match=r"x.json: a saved report: .*Report.load\(\) reads"):
+        wattmeter.read(tmp_path / "x.json")
     with pytest.raises(TypeError, match="^a part of a report cannot be pickled: "):
         pickle.dumps(t.report.devices)
 

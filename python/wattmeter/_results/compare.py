@@ -10,11 +10,11 @@ from wattmeter import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
+    from typing import Iterable
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    from wattmeter._results.report import Path
+    from wattmeter._results.report import JSON, Path
 
 
 class Comparison:
@@ -38,12 +38,12 @@ class Comparison:
         self.untested = core.untested
         self.remarks = core.remarks
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """The comparison as docs/analysis.md has it."""
         import json
 
         self._core.run(self._statistic, "json")
-        whole: dict[str, Any] = json.loads(self._core.print())
+        whole: dict[str, JSON] = json.loads(self._core.print())
         return whole
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -306,6 +306,21 @@ class Recording:
         return _core.Recording(self._path, self._run).export_sub_tracking(path, mode)
 
 
+def _read_one(
+    path: Path, run: int | None, meter: Path | None, meter_offset: float | str
+) -> Recording:
+    try:
+        return Recording(path, run, meter, meter_offset)
+    except _core.Error as error:
+        if error.status != "EFORMAT" or not os.fspath(path).endswith(".json"):
+            raise
+        from wattmeter._results.saved import state_in
+
+        if state_in(path) is None:
+            raise
+    raise ValueError(f"{path}: a saved report: wattmeter.Report.load() reads it")
+
+
 if TYPE_CHECKING:
 
     @overload
@@ -342,7 +357,7 @@ def read(
     ValueError where there is no such run.
     """
     if not isinstance(path, (list, tuple)):
-        return Recording(path, run, meter, meter_offset)
+        return _read_one(path, run, meter, meter_offset)
     if run is not None or meter is not None:
         raise ValueError("run= and meter= are for one recording, not for a list")
     from wattmeter._results.ranks import Ranks

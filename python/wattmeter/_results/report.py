@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
 
     Path = Union[str, PathLike[str]]
+    JSON = Union[None, bool, int, float, str, list["JSON"], dict[str, "JSON"]]
     T = TypeVar("T")
 
     class Style(TypedDict, total=False):
@@ -622,11 +623,11 @@ class Report(Spending):
         """The whole report as a JSON text, as docs/report.md has it."""
         return self._core.print("json", **style)
 
-    def to_dict(self, **style: Unpack[Style]) -> dict[str, Any]:
+    def to_dict(self, **style: Unpack[Style]) -> dict[str, JSON]:
         """The same as a dict."""
         import json
 
-        whole: dict[str, Any] = json.loads(self.to_json(**style))
+        whole: dict[str, JSON] = json.loads(self.to_json(**style))
         return whole
 
     def save(self, path: Path) -> None:
@@ -643,17 +644,14 @@ class Report(Spending):
     def load(cls, path: Path) -> Report:
         """The report that save() has written. It is as it was, but for units, prices and
         carbon, which it had before. ValueError: the file is none."""
-        import json
+        from wattmeter._results.saved import state_in
 
-        from wattmeter._results.saved import FORMAT
-
-        with open(path, encoding="utf-8") as file:
-            try:
-                state = json.load(file)
-            except ValueError:
-                state = None
-        if not isinstance(state, dict) or state.get("format") != FORMAT:
-            raise ValueError(f"{path}: not a report that save() has written")
+        state = state_in(path)
+        if state is None:
+            raise ValueError(
+                f"{path}: not written by Report.save(); to_json() keeps less, "
+                "and cannot be read back"
+            )
         return _from_state(cls, state)
 
     def __reduce__(self) -> tuple[Any, ...]:
