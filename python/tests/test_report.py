@@ -88,11 +88,26 @@ def test_what_is_no_saved_report(tmp_path):
         wattmeter.Report.load(tmp_path / "x.json")
     with pytest.raises(wattmeter.Error, match="x.json: JSON, but .* a report cannot be read"):
         wattmeter.read(tmp_path / "x.json")
+    with pytest.raises(ValueError, match="end the name in .json"):
+        t.report.save(tmp_path / "x.csv")
     t.report.save(tmp_path / "x.json")
     with pytest.raises(ValueError, match=r"x.json: a saved report: .*Report.load\(\) reads"):
         wattmeter.read(tmp_path / "x.json")
     with pytest.raises(TypeError, match="^a part of a report cannot be pickled: "):
         pickle.dumps(t.report.devices)
+
+
+def test_what_is_asked_for_and_not_there_is_named():
+    with wattmeter.track() as t:
+        for i in range(30):
+            with wattmeter.region(f"r{i}"):
+                pass
+    with pytest.raises(KeyError, match=r"no region 'x'; there are: r0, r1, .*r19, \.\.\."):
+        t.report.regions["x"]
+    with pytest.raises(KeyError, match="no gpu 'gpu0'; there are: none"):
+        t.report.gpus["gpu0"]
+    with pytest.raises(TypeError, match="recordings are compared, not reports"):
+        wattmeter.compare(t.report, t.report)
 
 
 def lines_shown(html):

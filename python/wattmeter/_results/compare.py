@@ -66,6 +66,13 @@ class Comparison:
         return as_html(self._text)
 
 
+def _refuse_reports(runs: Iterable[object]) -> None:
+    from wattmeter._results.report import Report
+
+    if any(isinstance(one, Report) for one in runs):
+        raise TypeError("recordings are compared, not reports: give the recordings' files")
+
+
 def compare(
     runs: Mapping[str, Path] | Path,
     *others: Path,
@@ -94,6 +101,7 @@ def compare(
     """
     if isinstance(watch, str):
         raise TypeError("metrics to watch must be a list, not one text")
+    _refuse_reports(runs.values() if isinstance(runs, Mapping) else (runs, *others))
     if isinstance(runs, Mapping):
         if others:
             raise TypeError("either a dict of names and recordings, or recordings")

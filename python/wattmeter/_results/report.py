@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 from wattmeter import _core
 
@@ -451,6 +452,9 @@ class Process:
         return f"<Process {self.pid} {self.name}: {self.cpu_time}>"
 
 
+MOST_NAMES = 20  # in a message
+
+
 class Parts(_Of[T]):
     """The parts of a kind: by their place, or by their name."""
 
@@ -472,15 +476,22 @@ class Parts(_Of[T]):
 
     def __getitem__(self, which: int | str | slice) -> Any:
         if isinstance(which, str):
-            return self._make(
-                self._core, self._kind, self._core.find(self._kind, which)
-            )
+            return self._make(self._core, self._kind, self._find(which))
         if isinstance(which, slice):
             return [self[i] for i in range(*which.indices(len(self)))]
         place = which + len(self) if which < 0 else which
         if not 0 <= place < len(self):
             raise IndexError(f"there is no {which} among {len(self)}")
         return self._make(self._core, self._kind, place)
+
+    def _find(self, name: str) -> int:
+        try:
+            return self._core.find(self._kind, name)
+        except KeyError:
+            names = [getattr(one, "label", None) or getattr(one, "name") for one in self]
+            more = ", ..." if len(names) > MOST_NAMES else ""
+            there = ", ".join(names[:MOST_NAMES]) + more if names else "none"
+            raise KeyError(f"there is no {self._kind} {name!r}; there are: {there}") from None
 
     def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self)))
@@ -632,11 +643,14 @@ class Report(Spending):
 
     def save(self, path: Path) -> None:
         """Writes the report as a JSON file, a file of that name being replaced: "figures"
-        has each with what is known of it, "json" is to_dict(). load() reads it."""
+        has each with what is known of it, "json" is to_dict(). load() reads it. ValueError:
+        the name does not end in .json."""
         import json
 
         from wattmeter._results.saved import state_of
 
+        if not os.fspath(path).endswith(".json"):
+            raise ValueError(f"{path}: a report is saved as JSON: end the name in .json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(state_of(self._core), file)
 
