@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core_context.c - regions of contexts, as core_region.h has them, and the frames that say
+ * core_context.c - regions of contexts, as core_context.h has them, and the frames that say
  * whether a block belongs to one.
  *
  * The stable ABI lacks the functions of context variables, so their methods are called.
  */
-#include "core_region.h"
+#include "core_context.h"
 
 static PyTypeObject *call_type;
 

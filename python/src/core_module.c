@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_module.c - the module, its exception, and the functions that need no object. */
-#include "core_region.h"
+#include "core.h"
 
 #include <string.h>
+
+#include "core_context.h"
 
 static PyObject *error_type;
 

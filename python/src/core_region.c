@@ -4,12 +4,14 @@
  * in the innermost loops of other people's programs. The name is UTF-8 once, when the
  * object is made, and calls take no more arguments than they must.
  */
-#include "core_region.h"
+#include "core.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include <structmember.h>
+
+#include "core_context.h"
 
 static PyTypeObject *region_type, *function_type;
 static PyObject *method_type, *plain_function_type; /* of the interpreter */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * core_region.h - regions of contexts (contextvars), such as asyncio's tasks.
+ * core_context.h - regions of contexts (contextvars), such as asyncio's tasks.
  *
  * Between two steps of a task its thread runs others, so the thread's stack does not say
  * what lies in what. Calls of a context are started and stopped by number instead, each
  * inside the innermost open one of its context. A task inherits the context of its creator.
  */
-#ifndef WM_CORE_REGION_H
-#define WM_CORE_REGION_H
+#ifndef WM_CORE_CONTEXT_H
+#define WM_CORE_CONTEXT_H
 
 #include "core.h"
 
