@@ -263,13 +263,16 @@ PyObject *core_context_open(const char *name, bool is_innermost)
                                      : open_call(NULL, name, around));
 }
 
-PyObject *core_context_open_inside(const char *name)
+int core_context_open_inside(const char *name, PyObject **ret_call)
 {
     struct call *around;
 
-    if (find_innermost(&around) < 0 || !around)
-        return NULL;
-    return (PyObject *)enter_call(NULL, name, around);
+    *ret_call = NULL;
+    if (find_innermost(&around) < 0)
+        return -1;
+    if (around)
+        *ret_call = (PyObject *)enter_call(NULL, name, around);
+    return around && !*ret_call ? -1 : 0;
 }
 
 void core_context_close(PyObject *call)

@@ -49,8 +49,9 @@ PyObject *core_context_open(const char *name, bool is_innermost);
 /* Accepts a call that has ended. */
 void core_context_close(PyObject *call);
 
-/* The same for a function: NULL without an exception if no call is open in this context. */
-PyObject *core_context_open_inside(const char *name);
+/* The same for a function's call, if one is open in this context; else NULL. -1: an
+ * exception. */
+int core_context_open_inside(const char *name, PyObject **ret_call);
 
 /* Opens a call by `region`, whose name that is, if the running block belongs to a context:
  * 1, 0 if not, -1 and an exception. core_context_leave() ends what this context opened

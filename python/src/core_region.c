@@ -316,9 +316,9 @@ static void function_dealloc(PyObject *self)
 static PyObject *call_within(const char *name, PyObject *function, PyObject *args,
                              PyObject *keywords)
 {
-    PyObject *call = wm_region_is_on() ? core_context_open_inside(name) : NULL;
+    PyObject *call = NULL;
 
-    if (!call && PyErr_Occurred())
+    if (wm_region_is_on() && core_context_open_inside(name, &call) < 0)
         return NULL;
     if (!call)
         begin_region(name);
