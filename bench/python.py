@@ -28,6 +28,7 @@ LOCK = "floor: with a threading.Lock"
 CALL = "floor: a function called"
 CLOCK = "floor: two perf_counter()"
 THREAD = "floor: a thread started, joined"
+AWAIT = "floor: a coroutine awaited"
 PEERS = {"gpu_tracker": "gpu-tracker==5.0.1", "codecarbon": "codecarbon==3.3.2",
          "zeus": "zeus==0.16.0", "nvitop": "nvitop==1.7.2", "tirex_tracker": "tirex-tracker==0.2.24"}
 IMPORTS = {OURS: "import wattmeter", "with track": "from wattmeter import track",
@@ -140,6 +141,12 @@ def measure_blocks(tools):
         Table("A region recorded, as decorator", "us", 1e6,
               in_turns(tools, {OURS: OURS, LOCK: "lock", CALL: "function", **decorators},
                        measure("calls")), 1.7, LOCK),
+        Table("A region recorded in a task of asyncio, as context manager", "us", 1e6,
+              in_turns(tools, {OURS: "wattmeter_task", "wattmeter, inside another one": "wattmeter_task_inside"},
+                       measure("blocks")), 0.5e-6),
+        Table("A region recorded in a task of asyncio, as decorator", "us", 1e6,
+              in_turns(tools, {OURS: "wattmeter_task_call", "wattmeter, of a coroutine": "wattmeter_task_await",
+                               AWAIT: "coroutine"}, measure("blocks")), 0.4e-6),
         Table("A region that nobody records, as context manager", "us", 1e6,
               in_turns(tools, {OURS: OURS, **held, **floors}, measure("idle-blocks"))),
         Table("A region that nobody records, as decorator", "us", 1e6,

@@ -2,28 +2,37 @@
 """One tool in an interpreter of its own, for python.py: python_costs.py TOOL WHAT SCRATCH.
 What each tool is asked for is what its manual shows, at ten samples a second."""
 
+import asyncio
 import contextlib
 import os
 import sys
 import threading
 import time
 
-# A tracker's ring holds several rounds, and has been filled once when it is warm.
-ROUND, WARM = 10_000, 10
+# A tracker's ring holds several rounds, and has been filled once when it is warm. A region
+# of a task takes twice the room, and is never folded.
+ROUND, TASK_ROUND, WARM = 10_000, 2_000, 10
 
 
 class Tool:
     """start() gives a session, which stop(session) ends; block(session, count) enters and
     leaves so many blocks of code, and call(session) is a decorated function: a tool
     without one is asked for blocks instead, which is for floors. recorded(session) is the
-    number of blocks and calls in its report."""
+    number of blocks and calls in its report. `in_task`: all of that in a task of asyncio."""
 
-    def __init__(self, start, stop, block=None, call=None, recorded=None):
+    def __init__(self, start, stop, block=None, call=None, recorded=None, in_task=False):
         self.start, self.stop, self.block, self.call = start, stop, block, call
-        self.recorded = recorded
+        self.recorded, self.in_task = recorded, in_task
+
+    def round(self):
+        return TASK_ROUND if self.in_task else ROUND
 
 
 def nothing():
+    pass
+
+
+async def nothing_async():
     pass
 
 
@@ -52,6 +61,76 @@ def wattmeter_held(scratch):
                 pass
 
     tool.block = block
+    return tool
+
+
+def in_task(scratch, coroutine):
+    """wattmeter, with the blocks of a coroutine function that takes their number."""
+    tool = wattmeter(scratch)
+
+    def block(_, count=1):
+        with contextlib.suppress(StopIteration):
+            coroutine(count).send(None)
+
+    return Tool(tool.start, tool.stop, block, recorded=tool.recorded, in_task=True)
+
+
+def wattmeter_task(scratch):
+    from wattmeter import region
+
+    async def blocks(count):
+        for _ in range(count):
+            with region("block"):
+                pass
+
+    return in_task(scratch, blocks)
+
+
+def wattmeter_task_inside(scratch):
+    from wattmeter import region
+
+    async def blocks(count):
+        with region("outer"):
+            for _ in range(count):
+                with region("block"):
+                    pass
+
+    return in_task(scratch, blocks)
+
+
+def wattmeter_task_call(scratch):
+    from wattmeter import region
+
+    decorated = region("call")(nothing)
+
+    async def calls(count):
+        with region("outer"):
+            for _ in range(count):
+                decorated()
+
+    return in_task(scratch, calls)
+
+
+def wattmeter_task_await(scratch):
+    from wattmeter import region
+
+    decorated = region("call")(nothing_async)
+
+    async def calls(count):
+        for _ in range(count):
+            await decorated()
+
+    return in_task(scratch, calls)
+
+
+def coroutine(scratch):
+    """A program that nobody measures."""
+    async def calls(count):
+        for _ in range(count):
+            await nothing_async()
+
+    tool = in_task(scratch, calls)
+    tool.start, tool.stop, tool.recorded = nothing, lambda _: None, None
     return tool
 
 
@@ -194,11 +273,12 @@ def tirex_tracker(_):
                 lambda _: tracked(nothing))
 
 
-TOOLS = {tool.__name__: tool for tool in (wattmeter, wattmeter_held, wattmeter_compat, lock, clock, function,
-                                          thread, gpu_tracker, codecarbon, zeus, nvitop, tirex_tracker)}
+TOOLS = {tool.__name__: tool for tool in (wattmeter, wattmeter_held, wattmeter_task, wattmeter_task_inside,
+                                          wattmeter_task_call, wattmeter_task_await, coroutine,
+                                          wattmeter_compat, lock, clock, function, thread, gpu_tracker, codecarbon, zeus, nvitop, tirex_tracker)}
 
 
-def rounds_of(run):
+def rounds_of(run, most):
     """Seconds of one, by rounds; between them the tracker takes what there is. A ring's
     pages cost more in the first rounds, which are left out."""
     now = time.perf_counter
@@ -209,8 +289,8 @@ def rounds_of(run):
         return now() - began
 
     quickest = min(one() for _ in range(1 if one() > 0.01 else 9))
-    count = max(1, min(ROUND, int(0.2 / quickest)))
-    first, rounds = (-WARM, 30) if count == ROUND else (0, min(count, 3))
+    count = max(1, min(most, int(0.2 / quickest)))
+    first, rounds = (-WARM, 30) if count == most else (0, min(count, 3))
     for number in range(first, rounds):
         began = now()
         run(count)
@@ -221,7 +301,7 @@ def rounds_of(run):
 
 
 def time_blocks(tool, session):
-    return rounds_of(lambda count: tool.block(session, count))
+    return rounds_of(lambda count: tool.block(session, count), tool.round())
 
 
 def time_calls(tool, session):
@@ -233,7 +313,7 @@ def time_calls(tool, session):
         for _ in range(count):
             function()
 
-    return rounds_of(run)
+    return rounds_of(run, tool.round())
 
 
 def time_sessions(tool, pause):
@@ -248,6 +328,13 @@ def time_sessions(tool, pause):
         tool.stop(tool.start())
         yield now() - began
         time.sleep(pause)
+
+
+def values_of(measure, tool, session):
+    async def task():
+        return list(measure(tool, session))
+
+    return asyncio.run(task()) if tool.in_task else list(measure(tool, session))
 
 
 def resident():
@@ -284,15 +371,13 @@ def main():
             values = list(time_calls(tool, None))
         else:
             session = tool.start()
-            if what == "blocks":
-                values = list(time_blocks(tool, session))
-            elif what == "calls":
-                values = list(time_calls(tool, session))
+            if what in ("blocks", "calls"):
+                values = values_of(time_blocks if what == "blocks" else time_calls, tool, session)
             else:
                 time.sleep(float(what))
                 values = []
             tool.stop(session)
-            if tool.recorded and values and tool.recorded(session) < WARM * ROUND:
+            if tool.recorded and values and tool.recorded(session) < WARM * tool.round():
                 raise RuntimeError("the report lacks regions")
     print(*values)
 

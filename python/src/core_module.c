@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core_context.h"
+
 static PyObject *error_type;
 
 const char *core_status_name(int status)
@@ -207,7 +209,7 @@ PyMODINIT_FUNC PyInit__core(void)
         add_error,       core_add_tracker,    core_add_report,     core_add_region,
         core_add_meter,  core_add_gpus,       core_add_recording,  core_add_analysis,
         core_add_repeat, core_add_experiment, core_add_doctor,     core_add_source,
-        core_add_plot,   core_add_cap,        core_add_cap_search,
+        core_add_plot,   core_add_cap,        core_add_cap_search, core_add_context,
     };
     PyObject *module = PyModule_Create(&definition);
 

@@ -11,18 +11,10 @@
 
 #include <structmember.h>
 
+#include "core_context.h"
+
 static PyTypeObject *region_type, *function_type;
 static PyObject *method_type, *plain_function_type; /* of the interpreter */
-
-/* asyncio's function for the loop that runs in this thread. NULL: nobody has asyncio. */
-static PyObject *running_loop;
-static PyObject *asyncio_name, *modules;
-
-/* What _region.py hands in: its calls that are open in contexts, and functions. */
-static struct {
-    PyObject *open; /* a dict */
-    PyObject *innermost, *enter, *exit, *leave;
-} contexts;
 
 /* A region with a name. */
 struct region {
@@ -67,157 +59,33 @@ static PyObject *encode(PyObject *name)
     return bytes;
 }
 
-/* Lets other threads run meanwhile, where the call may wait. That is seldom so, and the
- * lock costs more than the call otherwise. */
-static PyThreadState *release(void)
-{
-    return wm_region_may_wait() ? PyEval_SaveThread() : NULL;
-}
-
-static void restore(PyThreadState *saved)
-{
-    if (saved)
-        PyEval_RestoreThread(saved);
-}
-
 static void begin_region(const char *name)
 {
-    PyThreadState *saved = release();
+    PyThreadState *saved = core_region_release();
 
     wm_region_begin(name);
-    restore(saved);
+    core_region_restore(saved);
 }
 
 static void end_region(const char *name)
 {
-    PyThreadState *saved = release();
+    PyThreadState *saved = core_region_release();
 
     wm_region_end_of(name);
-    restore(saved);
+    core_region_restore(saved);
 }
 
-static PyObject *find_running_loop(void)
-{
-    PyObject *asyncio = PyDict_GetItemWithError(modules, asyncio_name);
-    PyObject *found = asyncio ? PyObject_GetAttrString(asyncio, "_get_running_loop") : NULL;
-
-    PyErr_Clear(); /* it may be half imported */
-    return found;
-}
-
-/* Whether a function says None; -1: it raised. */
-static int is_none(PyObject *function)
-{
-    PyObject *result = PyObject_CallObject(function, NULL);
-    int is_none = result ? result == Py_None : -1;
-
-    Py_XDECREF(result);
-    return is_none;
-}
-
-static long flags_of(PyObject *frame)
-{
-    PyObject *code = PyObject_GetAttrString(frame, "f_code");
-    PyObject *flags = code ? PyObject_GetAttrString(code, "co_flags") : NULL;
-    long bits = flags ? PyLong_AsLong(flags) : 0;
-
-    Py_XDECREF(code);
-    Py_XDECREF(flags);
-    return bits;
-}
-
-/* As an ExitStack, and what makes a block of a generator. */
-static bool is_of_contextlib(PyObject *frame)
-{
-    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
-    PyObject *name = globals ? PyDict_GetItemString(globals, "__name__") : NULL;
-    bool is_it = name && PyUnicode_Check(name) &&
-                 PyUnicode_CompareWithASCIIString(name, "contextlib") == 0;
-
-    Py_XDECREF(globals);
-    return is_it;
-}
-
-/* Whether the code whose block it is is that of a coroutine or an asynchronous generator,
- * which waits in the middle of its blocks. -1: an exception. */
-static int may_await(void)
-{
-    enum { GENERATOR = 0x20, COROUTINE = 0x80, ASYNC_GENERATOR = 0x200 };
-    PyObject *frame = (PyObject *)PyEval_GetFrame();
-    bool may = false;
-
-    Py_XINCREF(frame);
-    while (frame && frame != Py_None && !may && !PyErr_Occurred()) {
-        long flags = flags_of(frame);
-        may = (flags & (COROUTINE | ASYNC_GENERATOR)) != 0;
-        if (!may && !(flags & GENERATOR) && !is_of_contextlib(frame))
-            break;
-        PyObject *caller = PyObject_GetAttrString(frame, "f_back");
-        Py_DECREF(frame);
-        frame = caller;
-    }
-    Py_XDECREF(frame);
-    return PyErr_Occurred() ? -1 : may;
-}
-
-/* Whether a region lies in one of this context: of the task, or of what has started it or
- * this thread. -1: an exception. */
-static int is_in_context(void)
-{
-    if (!contexts.open || PyDict_Size(contexts.open) == 0)
-        return 0;
-    int is_free = is_none(contexts.innermost);
-    return is_free < 0 ? -1 : !is_free;
-}
-
-/* Whether a block is one of this context: while its task waits others run in the thread.
- * -1: an exception. */
-static int is_block_of_context(void)
-{
-    int is_in = is_in_context();
-
-    if (is_in != 0)
-        return is_in;
-    if (!running_loop)
-        running_loop = find_running_loop();
-    int is_free = running_loop ? is_none(running_loop) : 1;
-    return is_free == 0 ? may_await() : is_free < 0 ? -1 : 0;
-}
-
-/* What needs a context, a coroutine or a generator is in Python. */
-static PyObject *import_python(void)
-{
-    return PyImport_ImportModule("wattmeter._region");
-}
-
-/* Opens a call of this context: `region` NULL: its name says all, and exit_call() ends it.
- * NULL: an exception. */
-static PyObject *enter_call(PyObject *region, const char *text)
-{
-    PyObject *module = contexts.enter ? NULL : import_python();
-
-    Py_XDECREF(module);
-    if (!contexts.enter)
-        return NULL;
-    PyObject *name = core_text(text);
-    PyObject *call = name ? PyObject_CallFunctionObjArgs(
-                                contexts.enter, region ? region : Py_None, name, NULL)
-                          : NULL;
-    Py_XDECREF(name);
-    return call;
-}
-
+/* What needs coroutines and generators is in _region.py. */
 static PyObject *in_python(const char *function, PyObject *self, PyObject *argument)
 {
-    PyObject *module = import_python();
+    static PyObject *module;
 
     if (!module)
+        module = PyImport_ImportModule("wattmeter._region");
+    if (!module)
         return NULL;
-    PyObject *result = argument
-                           ? PyObject_CallMethod(module, function, "OO", self, argument)
-                           : PyObject_CallMethod(module, function, "O", self);
-    Py_DECREF(module);
-    return result;
+    return argument ? PyObject_CallMethod(module, function, "OO", self, argument)
+                    : PyObject_CallMethod(module, function, "O", self);
 }
 
 /* Whether `@region` stands there without a name. */
@@ -264,53 +132,39 @@ static PyObject *region_enter(PyObject *self, PyObject *unused)
 {
     const char *text = ((struct region *)self)->text;
     bool is_on = wm_region_is_on();
-    int is_by_context = is_on ? is_block_of_context() : 0;
+    int is_entered = is_on ? core_context_enter(self, text) : 0;
 
     (void)unused;
-    if (is_on && is_by_context == 0)
-        begin_region(text);
-    PyObject *call = is_by_context > 0 ? enter_call(self, text) : NULL;
-    Py_XDECREF(call);
-    if (is_by_context != 0 && !call)
+    if (is_entered < 0)
         return NULL;
+    if (is_on && is_entered == 0)
+        begin_region(text);
     Py_INCREF(self);
     return self;
 }
 
-/* True or False: whether it is one of a context, which is over now; NULL: an exception. */
-static PyObject *leave_context(PyObject *self)
-{
-    bool is_any_open = contexts.open && PyDict_Size(contexts.open) > 0;
-    int is_by_context = is_any_open ? is_block_of_context() : 0;
-
-    if (is_by_context <= 0)
-        return is_by_context < 0 ? NULL : PyBool_FromLong(false);
-    return PyObject_CallFunctionObjArgs(contexts.leave, self, NULL);
-}
-
 static PyObject *region_exit(PyObject *self, PyObject *args)
 {
-    PyObject *is_left = leave_context(self);
+    int is_left = core_context_leave(self);
 
     (void)args;
-    if (!is_left)
+    if (is_left < 0)
         return NULL;
-    if (is_left != Py_True)
+    if (is_left == 0)
         end_region(((struct region *)self)->text);
-    Py_DECREF(is_left);
     Py_RETURN_NONE;
 }
 
 static PyObject *region_enter_async(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    return in_python("enter", self, NULL);
+    return in_python("enter_async", self, NULL);
 }
 
 static PyObject *region_exit_async(PyObject *self, PyObject *args)
 {
     (void)args;
-    return in_python("leave", self, NULL);
+    return in_python("leave_async", self, NULL);
 }
 
 static PyObject *region_call(PyObject *self, PyObject *args, PyObject *keywords)
@@ -459,38 +313,21 @@ static void function_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* As a call of this context. What fails first is what the caller gets. */
-static PyObject *call_in_context(const char *name, PyObject *function, PyObject *args,
-                                 PyObject *keywords)
-{
-    PyObject *type, *value, *traceback, *call = enter_call(NULL, name);
-
-    if (!call)
-        return NULL;
-    PyObject *result = PyObject_Call(function, args, keywords);
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *done = PyObject_CallFunctionObjArgs(contexts.exit, call, NULL);
-    if (!done)
-        Py_CLEAR(result);
-    if (type) {
-        PyErr_Clear();
-        PyErr_Restore(type, value, traceback);
-    }
-    Py_XDECREF(done);
-    Py_DECREF(call);
-    return result;
-}
-
 static PyObject *call_within(const char *name, PyObject *function, PyObject *args,
                              PyObject *keywords)
 {
-    int is_by_context = wm_region_is_on() ? is_in_context() : 0;
+    PyObject *call = NULL;
 
-    if (is_by_context != 0)
-        return is_by_context < 0 ? NULL : call_in_context(name, function, args, keywords);
-    begin_region(name);
+    if (wm_region_is_on() && core_context_open_inside(name, &call) < 0)
+        return NULL;
+    if (!call)
+        begin_region(name);
     PyObject *result = PyObject_Call(function, args, keywords);
-    end_region(name);
+    if (call)
+        core_context_close(call);
+    else
+        end_region(name);
+    Py_XDECREF(call);
     return result;
 }
 
@@ -665,36 +502,25 @@ static PyObject *begin(PyObject *module, PyObject *name)
 
 static PyObject *end(PyObject *module, PyObject *unused)
 {
-    PyThreadState *saved = release();
+    PyThreadState *saved = core_region_release();
 
     (void)module;
     (void)unused;
     wm_region_end();
-    restore(saved);
+    core_region_restore(saved);
     Py_RETURN_NONE;
 }
 
-static PyObject *start(PyObject *module, PyObject *args)
+static PyObject *start(PyObject *module, PyObject *name)
 {
-    PyObject *name, *around = NULL;
-    uint64_t parent = 0;
+    PyObject *bytes = encode(name);
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O|O:region_start", &name, &around))
-        return NULL;
-    if (around)
-        parent =
-            around == Py_None ? WM_REGION_INNERMOST : PyLong_AsUnsignedLongLong(around);
-    if (PyErr_Occurred())
-        return NULL;
-    PyObject *bytes = encode(name);
     if (!bytes)
         return NULL;
-    PyThreadState *saved = release();
-    uint64_t id = wm_region_start_in(PyBytes_AsString(bytes), parent);
-    restore(saved);
+    uint64_t number = core_region_start(PyBytes_AsString(bytes), 0);
     Py_DECREF(bytes);
-    return PyLong_FromUnsignedLongLong(id);
+    return PyLong_FromUnsignedLongLong(number);
 }
 
 static PyObject *stop(PyObject *module, PyObject *id)
@@ -704,27 +530,47 @@ static PyObject *stop(PyObject *module, PyObject *id)
     (void)module;
     if (PyErr_Occurred())
         return NULL;
-    PyThreadState *saved = release();
-    wm_region_stop(number);
-    restore(saved);
+    core_region_stop(number);
     Py_RETURN_NONE;
 }
 
-static PyObject *set_contexts(PyObject *module, PyObject *args)
+/* NULL and a TypeError where it is no region. */
+static const char *text_of(PyObject *region)
 {
-    PyObject *open, *innermost, *enter_function, *exit_function, *leave;
+    if (PyObject_TypeCheck(region, region_type))
+        return ((struct region *)region)->text;
+    PyErr_SetString(PyExc_TypeError, "a region is needed");
+    return NULL;
+}
+
+static PyObject *enter(PyObject *module, PyObject *region)
+{
+    const char *text = text_of(region);
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!OOOO:region_set_contexts", &PyDict_Type, &open,
-                          &innermost, &enter_function, &exit_function, &leave))
+    if (!text || (wm_region_is_on() && core_context_enter_async(region, text) < 0))
         return NULL;
-    Py_INCREF(args); /* which holds them */
-    contexts.open = open;
-    contexts.innermost = innermost;
-    contexts.enter = enter_function;
-    contexts.exit = exit_function;
-    contexts.leave = leave;
     Py_RETURN_NONE;
+}
+
+static PyObject *leave(PyObject *module, PyObject *region)
+{
+    (void)module;
+    if (!text_of(region) || core_context_leave_async(region) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *open_function(PyObject *module, PyObject *args)
+{
+    int is_innermost = true;
+    PyObject *region;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O|p:region_open", &region, &is_innermost))
+        return NULL;
+    const char *text = text_of(region);
+    return text ? core_context_open(text, is_innermost) : NULL;
 }
 
 static PyObject *is_on(PyObject *module, PyObject *unused)
@@ -740,18 +586,21 @@ static PyMethodDef functions[] = {
       "open." },
     { "region_end", end, METH_NOARGS,
       "region_end()\n--\n\nCloses the one that this thread opened last." },
-    { "region_start", start, METH_VARARGS,
-      "region_start(name, parent=0, /)\n--\n\nOpens a region inside that of a number, or "
-      "in "
-      "no\n"
-      "other; None: inside what the thread has open. Its own number is for region_stop(),\n"
+    { "region_start", start, METH_O,
+      "region_start(name, /)\n--\n\nOpens a region in no other. Its number is for "
+      "region_stop(),\n"
       "which any thread may call, in any order." },
-    { "region_set_contexts", set_contexts, METH_VARARGS,
-      "region_set_contexts(open, innermost, enter, exit, leave, /)\n--\n\nTakes what "
-      "_region.py\n"
-      "knows of contexts." },
     { "region_stop", stop, METH_O,
       "region_stop(number, /)\n--\n\nCloses what region_start() opened." },
+    { "region_enter", enter, METH_O,
+      "region_enter(region, /)\n--\n\nOpens it as a block of this context." },
+    { "region_leave", leave, METH_O,
+      "region_leave(region, /)\n--\n\nCloses the block that this context, or else any, "
+      "opened\nlast by it." },
+    { "region_open", open_function, METH_VARARGS,
+      "region_open(region, is_innermost=True, /)\n--\n\nOpens a call inside the innermost "
+      "one of this\n"
+      "context. What opens in this context later lies in it if it is_innermost." },
     { "region_is_on", is_on, METH_NOARGS,
       "region_is_on()\n--\n\nWhether anybody listens." },
     { NULL, NULL, 0, NULL },
@@ -768,11 +617,9 @@ int core_add_region(PyObject *module)
     Py_DECREF(types);
     if (!method_type || !plain_function_type)
         return -1;
-    asyncio_name = PyUnicode_InternFromString("asyncio");
-    modules = PyImport_GetModuleDict();
-    if (!asyncio_name)
-        return -1;
     region_type = core_add_type(module, &region_spec);
     function_type = core_add_type(module, &function_spec);
-    return region_type && function_type ? PyModule_AddFunctions(module, functions) : -1;
+    if (!region_type || !function_type)
+        return -1;
+    return PyModule_AddFunctions(module, functions);
 }

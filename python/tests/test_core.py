@@ -49,6 +49,8 @@ def described(path):
     for node in tree.body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             names.add(node.name)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
         for inner in getattr(node, "body", ()):
             if isinstance(node, ast.ClassDef) and isinstance(inner, ast.FunctionDef):
                 names.add(f"{node.name}.{inner.name}")

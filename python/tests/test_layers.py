@@ -367,6 +367,14 @@ def test_another_tracker_inside_is_told(net):
     assert m.table["head"].calls == 0 and "another tracker" in str(m)
 
 
+def test_a_measurement_that_has_not_begun(net):
+    m = wattmeter.torch.layers(net)
+    assert "layers" in repr(m) and m._repr_html_() is None
+    for ask in (lambda: m.report, lambda: m.table, lambda: str(m)):
+        with pytest.raises(ValueError, match="not been started: with layers"):
+            ask()
+
+
 def test_several_models_at_once_and_one_twice(net):
     other = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
     with wattmeter.torch.layers(net) as first:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import wattmeter
-from wattmeter._report import Figure, total
+from wattmeter._results.report import Figure, total
 
 
 def test_a_snippet(fake_gpus):

@@ -315,7 +315,8 @@ def test_parts_and_comparisons_in_pandas(tmp_path, fake_gpus):
     for path in paths:
         with wattmeter.track(path, interval=0.02) as t:
             with wattmeter.region("outer"), wattmeter.region("inner"):
-                time.sleep(0.02)
+                while sum(bool(gpu.power) for gpu in t.report.gpus) < 2:
+                    time.sleep(0.01)
     report = t.report
     frame = report.regions.to_pandas()
     assert list(frame.index) == ["outer", "inner"] and frame.index.name == "name"

@@ -426,6 +426,42 @@ def test_contexts_of_what_ends_elsewhere():
     assert "late" in tree(t.report) and t.report.stray_ends.value == 0
 
 
+def test_many_blocks_of_a_task_are_open_at_once():
+    async def main():
+        region = wattmeter.region("block")
+        with contextlib.ExitStack() as blocks:
+            for _ in range(20000):
+                blocks.enter_context(region)
+                await asyncio.sleep(0)
+
+    with wattmeter.track() as t:
+        asyncio.run(main())
+    assert sum(r.calls for r in t.report.regions) == 20000
+    assert sum(r.unfinished for r in t.report.regions) == 0
+    assert t.report.stray_ends.value == 0
+
+
+def test_a_generator_is_the_first_of_its_context(python):
+    done = python("""
+        import asyncio, wattmeter
+
+        @wattmeter.region("rows")
+        async def rows():
+            yield 1
+
+        async def main():
+            async for _ in rows():
+                with wattmeter.region("row"):
+                    await asyncio.sleep(0)
+
+        with wattmeter.track() as t:
+            asyncio.run(main())
+        paths = t.report.to_dict()["regions"]["by_path"]
+        print(sorted((path["name"], path["parent"]) for path in paths))
+        """)
+    assert eval(done.stdout) == [("row", None), ("rows", None)]
+
+
 def test_an_async_generator_takes_what_is_sent_and_thrown():
     async def main():
         assert [x async for x in steps(3)] == [0, 1, 2]
@@ -500,6 +536,11 @@ def test_wrong_use_is_refused():
         wattmeter.region("x")(5)
     with pytest.raises(TypeError):
         _core.region_stop("x")
+    for function in (_core.region_enter, _core.region_leave, _core.region_open):
+        with pytest.raises(TypeError, match="region is needed"):
+            function("x")
+    with pytest.raises(TypeError, match="call is needed"):
+        _core.region_close(wattmeter.region("x"))
     with pytest.raises(OverflowError):
         _core.region_stop(-1)
     assert wattmeter.region(name="x").name == "x"

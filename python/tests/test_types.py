@@ -10,7 +10,9 @@ import sys
 import pytest
 
 import wattmeter
-from wattmeter import _core, _gpu_fields, _report
+from wattmeter import _core
+from wattmeter._devices import gpu_fields
+from wattmeter._results import report as reports
 
 TYPED = pathlib.Path(__file__).resolve().parent / "typed"
 PACKAGE = pathlib.Path(wattmeter.__file__).resolve().parents[1]
@@ -43,7 +45,7 @@ def test_what_is_misspelt_is_an_error(tmp_path):
     lines = (TYPED / "misspelt.py").read_text().splitlines()
     wrong = [number for number, line in enumerate(lines, 1) if "# error" in line]
     found = re.findall(r"misspelt\.py:(\d+): error", mypy("misspelt.py", tmp_path))
-    assert sorted(set(map(int, found))) == wrong and len(wrong) == 20
+    assert sorted(set(map(int, found))) == wrong and len(wrong) == 21
 
 
 def declared(cls):
@@ -68,19 +70,19 @@ def test_every_figure_is_declared(fake_gpus):
     ):
         known = {*core, *(key for key in part.figures if key.isidentifier())}
         assert declared(type(part)) == known, type(part)
-    assert set(_report.Process.__annotations__) == set(report._core.processes()[0])
+    assert set(reports.Process.__annotations__) == set(report._core.processes()[0])
 
 
 def test_every_field_of_a_gpu_is_declared():
     for kind, cls in (
-        ("gpu", _gpu_fields.GpuFields),
-        ("process", _gpu_fields.ProcessFields),
-        ("mig", _gpu_fields.MigFields),
+        ("gpu", gpu_fields.GpuFields),
+        ("process", gpu_fields.ProcessFields),
+        ("mig", gpu_fields.MigFields),
     ):
         known = {}
         for field in _core.Gpus.fields(kind):
             group, _, key = field.name.rpartition(".") if kind == "gpu" else ("", "", field.key)
-            owner = _gpu_fields._GROUPS[group] if group else cls
+            owner = gpu_fields._GROUPS[group] if group else cls
             known.setdefault(owner, {})[key] = field.type
             if group:
                 known.setdefault(cls, {})[group] = owner.__name__

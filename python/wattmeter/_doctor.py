@@ -32,7 +32,7 @@ class Findings:
         return self._core.print("text")
 
     def __repr__(self) -> str:
-        from wattmeter._listing import head
+        from wattmeter._results.listing import head
 
         return head(str(self))
 

@@ -7,14 +7,14 @@ import os
 from threading import Lock
 
 from wattmeter import _core
-from wattmeter._gpus import words_of
-from wattmeter._report import Figure, total
+from wattmeter._devices.gpus import words_of
+from wattmeter._results.report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterator, TypeVar
 
-    from wattmeter._gpus import Choice
+    from wattmeter._devices.gpus import Choice
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 

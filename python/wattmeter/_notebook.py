@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from html import escape
 
-from wattmeter._listing import MOST_LINES
+from wattmeter._results.listing import MOST_LINES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

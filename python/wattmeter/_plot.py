@@ -6,14 +6,14 @@ from __future__ import annotations
 import os
 
 from wattmeter import _core
-from wattmeter._recording import Recording
+from wattmeter._results.recording import Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, Mapping, Union
 
     from wattmeter._core import _PlotInput
-    from wattmeter._report import Path
+    from wattmeter._results.report import Path
 
     One = Union[Path, Recording]
     Recordings = Union[One, Iterable[One], Mapping[str, One]]

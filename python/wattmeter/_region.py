@@ -1,110 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of `region` needs contexts, coroutines and generators.
+"""What of `region` needs coroutines and generators.
 
-Between two steps of a task its thread runs others, so the stack of the thread says nothing
-of it. Its regions are started and stopped by their numbers, each inside the innermost of
-its context (contextvars), which the tasks that it starts inherit.
+Their calls belong to a context (contextvars), as the extension keeps them: between two
+steps of a task its thread runs others.
 """
 
 from __future__ import annotations
 
 import sys
-from contextvars import ContextVar
 from functools import partial, update_wrapper
 
 from wattmeter._core import (
+    CO_ASYNC_GENERATOR,
+    CO_COROUTINE,
+    CO_GENERATOR,
     region,
+    region_close,
+    region_enter,
     region_function,
-    region_set_contexts,
-    region_start,
-    region_stop,
+    region_leave,
+    region_open,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-GENERATOR = 0x20
-COROUTINE = 0x80
-ASYNC_GENERATOR = 0x200
 
-
-class _Call:
-    """One of a context, by `region` or, where that is None, of a function."""
-
-    __slots__ = ("region", "number", "around")
-
-    def __init__(self, region: region | None, name: str, around: _Call | None) -> None:
-        self.region = region
-        self.around = around
-        self.number: int = region_start(name, around.number if around else None)
-
-
-_open: dict[_Call, None] = {}  # in the order of their starts
-_innermost: ContextVar[_Call | None] = ContextVar(
-    "wattmeter._region._innermost", default=None
-)
-
-
-def _find_open(call: _Call | None) -> _Call | None:
-    while call is not None and call not in _open:
-        call = call.around
-    return call
-
-
-def _find_innermost() -> _Call | None:
-    call = _find_open(_innermost.get())
-    if call is not None:
-        call.around = _find_open(call.around)  # those that are over are kept no longer
-    return call
-
-
-def _open_call(region: region | None, name: str) -> _Call:
-    call = _Call(region, name, _find_innermost())
-    _open[call] = None
-    return call
-
-
-def _close_call(call: _Call) -> None:
-    if call in _open:
-        del _open[call]
-        region_stop(call.number)
-
-
-def _enter(region: region | None, name: str) -> _Call:
-    call = _open_call(region, name)
-    _innermost.set(call)
-    return call
-
-
-def _exit(call: _Call) -> None:
-    _close_call(call)
-    _innermost.set(_find_innermost())
-
-
-def _leave(region: region) -> bool:
-    """Ends what this context, or else another one, has entered last by it, as an
-    asynchronous generator is closed in another one. False: none has."""
-    call = _find_innermost()
-    while call is not None and call.region is not region:
-        call = _find_open(call.around)
-    if call is None:
-        call = next((one for one in reversed(list(_open)) if one.region is region), None)
-    if call is not None:
-        _exit(call)
-    return call is not None
-
-
-region_set_contexts(_open, _innermost.get, _enter, _exit, _leave)
-
-
-async def enter(region: region) -> region:
-    _enter(region, region.name)
+async def enter_async(region: region) -> region:
+    region_enter(region)
     return region
 
 
-async def leave(region: region) -> None:
-    _leave(region)
+async def leave_async(region: region) -> None:
+    region_leave(region)
 
 
 def decorate_by_name(function: Any) -> Any:
@@ -127,12 +56,12 @@ def decorate(region: region, function: Any) -> Any:
     while isinstance(inner, partial):
         inner = inner.func
     flags = getattr(getattr(inner, "__code__", None), "co_flags", 0)
-    if flags & ASYNC_GENERATOR:
-        wrapper: Any = _async_generator(region.name, function)
-    elif flags & COROUTINE:
-        wrapper = _coroutine(region.name, function)
-    elif flags & GENERATOR:
-        wrapper = _generator(region.name, function)
+    if flags & CO_ASYNC_GENERATOR:
+        wrapper: Any = _async_generator(region, function)
+    elif flags & CO_COROUTINE:
+        wrapper = _coroutine(region, function)
+    elif flags & CO_GENERATOR:
+        wrapper = _generator(region, function)
     else:
         wrapper = region_function(region, function)
     return update_wrapper(wrapper, function)
@@ -152,33 +81,33 @@ def is_by_value(function: Any) -> bool:
     return function.__module__ == "__main__" or found is not function
 
 
-def _coroutine(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _coroutine(region: region, function: Callable[..., Any]) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        call = _enter(None, name)
+        call = region_open(region)
         try:
             return await function(*args, **kwargs)
         finally:
-            _exit(call)
+            region_close(call)
 
     return wrapper
 
 
 # The steps of a generator run in the context of who takes them, whose regions do not lie in
 # the generator's.
-def _generator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _generator(region: region, function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        call = _open_call(None, name)
+        call = region_open(region, False)
         try:
             return (yield from function(*args, **kwargs))
         finally:
-            _close_call(call)
+            region_close(call)
 
     return wrapper
 
 
-def _async_generator(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _async_generator(region: region, function: Callable[..., Any]) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        call = _open_call(None, name)
+        call = region_open(region, False)
         steps = function(*args, **kwargs)
         try:
             item = await steps.asend(None)
@@ -195,6 +124,6 @@ def _async_generator(name: str, function: Callable[..., Any]) -> Callable[..., A
             try:
                 await steps.aclose()
             finally:
-                _close_call(call)
+                region_close(call)
 
     return wrapper

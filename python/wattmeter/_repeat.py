@@ -13,16 +13,16 @@ import tempfile
 import time
 
 from wattmeter import _core
-from wattmeter._compare import Comparison
-from wattmeter._report import Figure
+from wattmeter._results.compare import Comparison
+from wattmeter._results.report import Figure
 from wattmeter._track import measure_command, track
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence, Union
 
-    from wattmeter._gpus import Choice
-    from wattmeter._report import Path, Report
+    from wattmeter._devices.gpus import Choice
+    from wattmeter._results.report import Path, Report
 
     Work = Union[Callable[[], object], str, Sequence[Path]]
 

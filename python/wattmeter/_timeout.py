@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable
 
-    from wattmeter._report import Path, Report
+    from wattmeter._results.report import Path, Report
 
 
 class TimeoutExpired(Error, subprocess.TimeoutExpired):

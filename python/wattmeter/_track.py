@@ -7,15 +7,15 @@ import os
 import sys
 
 from wattmeter import _core
-from wattmeter._gpus import words_of
-from wattmeter._report import Report
+from wattmeter._devices.gpus import words_of
+from wattmeter._results.report import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable, Iterator, Mapping, TypeVar
 
-    from wattmeter._gpus import Choice
-    from wattmeter._report import Path
+    from wattmeter._devices.gpus import Choice
+    from wattmeter._results.report import Path
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from wattmeter._report import Path, Report
+    from wattmeter._results.report import Path, Report
 
 ENERGY = "energy_J"
 

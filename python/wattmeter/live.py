@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Iterable
 
-    from wattmeter._gpus import Choice
+    from wattmeter._devices.gpus import Choice
     from wattmeter._plot import Recordings, Size
-    from wattmeter._report import Path, Report
+    from wattmeter._results.report import Path, Report
 
 # Of the metrics whose own unit is not what people read: the label, and the factor.
 _READ_AS = {"B": ("GB", 1e-9), "ratio": ("%", 100.0), "celsius": ("°C", 1.0)}

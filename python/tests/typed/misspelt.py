@@ -16,6 +16,7 @@ report.devices[0].modle  # error
 report.processes[0].piid  # error
 report.info["hsot"]  # error
 report.to_text(verbose=1)  # error
+report.to_dict()["start"].upper()  # error: it may be no text
 wattmeter.gpus()[0].power.drwa  # error
 wattmeter.gpus()["gpu0"].nmae  # error
 wattmeter.gpus()[0].processes[0].memory_gpu  # error

@@ -11,14 +11,14 @@ from bisect import bisect_left
 from collections import deque
 from threading import Lock
 
-from wattmeter._report import Figure
+from wattmeter._results.report import Figure
 from wattmeter._torch.modules import torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Deque
 
-    from wattmeter._report import Report
+    from wattmeter._results.report import Report
     from wattmeter._track import track
 
 CAPTURED = "its work was captured in a CUDA graph, where events cannot tell"

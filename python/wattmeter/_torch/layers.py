@@ -22,7 +22,7 @@ import weakref
 from collections import OrderedDict
 
 from wattmeter._core import region, region_function, region_start, region_stop
-from wattmeter._report import Figure, Region, Report, total
+from wattmeter._results.report import Figure, Region, Report, total
 from wattmeter._torch.device import Clock, Energy, Times, gpu_of
 from wattmeter._torch.modules import Layer, Row, Table, layers_of, tensors, torch
 from wattmeter._track import track
@@ -31,7 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from wattmeter._report import Path
+    from wattmeter._results.report import Path
 
 _FUNCTION = ("__code__", "__globals__", "__closure__", "__defaults__", "__kwdefaults__")
 _BACKWARD = " (backward)"
@@ -476,17 +476,22 @@ class layers:
             clock.finish_energy(self._report)
         return self.table
 
+    def _check_start(self) -> None:
+        if not self._names:
+            raise ValueError("the measurement has not been started: with layers(model) as m:")
+
     @property
     def report(self) -> Report:
-        """The Report of the run; while it runs, as of its last sample."""
+        """The Report of the run; while it runs, as of its last sample. Before the start it is
+        a ValueError."""
+        self._check_start()
         return self._report if self._report is not None else self._tracking.report
 
     @property
     def table(self) -> Table:
         """The Table; while it runs, as of the last sample. Before the start it is a
         ValueError."""
-        if not self._names:
-            raise ValueError("the measurement has not been started")
+        self._check_start()
         if self._table is None or self._report is None:
             self._table = _make_table(
                 self._layers, self._names, self.report, self._times, self._energy
@@ -505,8 +510,8 @@ class layers:
     def __repr__(self) -> str:
         return f"<wattmeter.torch.layers: {self._name}, {len(self._layers)} layers>"
 
-    def _repr_html_(self) -> str:
-        return self.table._repr_html_()
+    def _repr_html_(self) -> str | None:
+        return self.table._repr_html_() if self._names else None
 
 
 def _time_of(one: Region | None, why: str) -> Figure:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from wattmeter._report import Figure, total
+from wattmeter._results.report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterable, Iterator
 
-    from wattmeter._report import Path
+    from wattmeter._results.report import Path
 
 # Its types are not the same in all versions, and those who check ours need not have it.
 torch: Any = import_module("torch")

@@ -15,9 +15,9 @@ import time
 from collections.abc import Mapping
 
 from wattmeter import _core
-from wattmeter._gpus import words_of
+from wattmeter._devices.gpus import words_of
 from wattmeter._measure import _figure
-from wattmeter._report import Figure, total
+from wattmeter._results.report import Figure, total
 from wattmeter._torch.modules import Layer, Records, exact_text, layers_of, tensors, torch
 from wattmeter._torch.replay import Piece, Replays, interval
 
@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Union
 
-    from wattmeter._gpus import Choice
+    from wattmeter._devices.gpus import Choice
 
     Backward = Union[bool, Callable[[Any], Any]]
 

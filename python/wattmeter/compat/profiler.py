@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import copy
 
-from wattmeter._cap import reset_power_cap, set_power_cap
-from wattmeter._cap_profile import power_cap_profiler as _profile
+from wattmeter._devices.cap import reset_power_cap, set_power_cap
+from wattmeter._devices.cap_profile import power_cap_profiler as _profile
 from wattmeter._torch.modules import torch
 from wattmeter._torch.profile import State
 

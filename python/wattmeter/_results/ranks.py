@@ -7,14 +7,14 @@ joules, each of them all.
 
 from __future__ import annotations
 
-from wattmeter._recording import Recording
-from wattmeter._report import Figure, total
+from wattmeter._results.recording import Recording
+from wattmeter._results.report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, Iterator
 
-    from wattmeter._report import Path, Report
+    from wattmeter._results.report import Path, Report
 
 # What a node's longest recording may leave out of the time of all: a part of it, or so
 # many samples, as ranks do not begin in the same moment.

@@ -27,7 +27,7 @@ from wattmeter.compat.deep_learning_power_measure.power_measure import (
     rapl_power,
 )
 
-SOURCE = Path(os.environ.get("WM_SOURCE_ROOT", Path(__file__).resolve().parents[2]))
+SOURCE = Path(os.environ.get("WM_SOURCE_ROOT", Path(__file__).resolve().parents[3]))
 BUILD = Path(os.environ.get("WM_BUILD_ROOT", SOURCE / "build"))
 DATA = SOURCE / "tests/data/aipm"
 NVML = BUILD / "tests/fake/libnvidia-ml.so.1"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    from wattmeter._report import Figure
+    from wattmeter._results.report import Figure
 
 
 def needed(package: str) -> Any:

@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from wattmeter._results.report import Path
+
 FORMAT = 1
 _KINDS = ("run", "region", "path", "rest", "gpu", "device")
 _SHARES = ("inclusive", "exclusive")
@@ -57,6 +59,18 @@ def state_of(core: _core.Report) -> dict[str, Any]:
         "texts": [core.print("text", verbosity=level) for level in _VERBOSITIES],
         "json": json.loads(core.print("json")),
     }
+
+
+def state_in(path: Path) -> dict[str, Any] | None:
+    """That of a file; None if save() has not written it."""
+    import json
+
+    with open(path, encoding="utf-8") as file:
+        try:
+            state = json.load(file)
+        except ValueError:
+            return None
+    return state if isinstance(state, dict) and state.get("format") == FORMAT else None
 
 
 def _figure(values: Any) -> _core.Figure:

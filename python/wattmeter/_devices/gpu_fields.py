@@ -38,7 +38,7 @@ class Fields:
     @property
     def values(self) -> dict[str, GpuValue]:
         """All of them by name: GpuValue with value, state and why."""
-        from wattmeter._listing import Named
+        from wattmeter._results.listing import Named
 
         start = len(self._group)
         return Named(
@@ -51,7 +51,7 @@ class Fields:
         return [*super().__dir__(), *{name.split(".")[0] for name in self.values}]
 
     def __repr__(self) -> str:
-        from wattmeter._listing import Named
+        from wattmeter._results.listing import Named
 
         return repr(Named((name, value.value) for name, value in self.values.items()))
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 from wattmeter import _core
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
 
     Path = Union[str, PathLike[str]]
+    JSON = Union[None, bool, int, float, str, list["JSON"], dict[str, "JSON"]]
     T = TypeVar("T")
 
     class Style(TypedDict, total=False):
@@ -315,7 +317,7 @@ class _Part:
     @property
     def figures(self) -> dict[str, Figure]:
         """All of them by their keys."""
-        from wattmeter._listing import Named
+        from wattmeter._results.listing import Named
 
         return Named((f.key, Figure._of(f)) for f in self._core.figures(*self._place))
 
@@ -450,6 +452,9 @@ class Process:
         return f"<Process {self.pid} {self.name}: {self.cpu_time}>"
 
 
+MOST_NAMES = 20  # in a message
+
+
 class Parts(_Of[T]):
     """The parts of a kind: by their place, or by their name."""
 
@@ -471,15 +476,22 @@ class Parts(_Of[T]):
 
     def __getitem__(self, which: int | str | slice) -> Any:
         if isinstance(which, str):
-            return self._make(
-                self._core, self._kind, self._core.find(self._kind, which)
-            )
+            return self._make(self._core, self._kind, self._find(which))
         if isinstance(which, slice):
             return [self[i] for i in range(*which.indices(len(self)))]
         place = which + len(self) if which < 0 else which
         if not 0 <= place < len(self):
             raise IndexError(f"there is no {which} among {len(self)}")
         return self._make(self._core, self._kind, place)
+
+    def _find(self, name: str) -> int:
+        try:
+            return self._core.find(self._kind, name)
+        except KeyError:
+            names = [getattr(one, "label", None) or getattr(one, "name") for one in self]
+            more = ", ..." if len(names) > MOST_NAMES else ""
+            there = ", ".join(names[:MOST_NAMES]) + more if names else "none"
+            raise KeyError(f"there is no {self._kind} {name!r}; there are: {there}") from None
 
     def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self)))
@@ -488,7 +500,7 @@ class Parts(_Of[T]):
         """A pandas.DataFrame with a row for each by name, and columns "energy", "energy_low",
         "energy_high", ... and for regions "calls", "exclusive_energy", ...; units are in
         `frame.attrs["units"]`; what is missing is NaN. ImportError without pandas."""
-        from wattmeter._frames import frame_of_parts
+        from wattmeter._results.frames import frame_of_parts
 
         return frame_of_parts(self)
 
@@ -500,7 +512,7 @@ class Parts(_Of[T]):
         return True
 
     def __repr__(self) -> str:
-        from wattmeter._listing import listed
+        from wattmeter._results.listing import listed
 
         return listed(map(repr, self), len(self))
 
@@ -622,20 +634,23 @@ class Report(Spending):
         """The whole report as a JSON text, as docs/report.md has it."""
         return self._core.print("json", **style)
 
-    def to_dict(self, **style: Unpack[Style]) -> dict[str, Any]:
+    def to_dict(self, **style: Unpack[Style]) -> dict[str, JSON]:
         """The same as a dict."""
         import json
 
-        whole: dict[str, Any] = json.loads(self.to_json(**style))
+        whole: dict[str, JSON] = json.loads(self.to_json(**style))
         return whole
 
     def save(self, path: Path) -> None:
         """Writes the report as a JSON file, a file of that name being replaced: "figures"
-        has each with what is known of it, "json" is to_dict(). load() reads it."""
+        has each with what is known of it, "json" is to_dict(). load() reads it. ValueError:
+        the name does not end in .json."""
         import json
 
-        from wattmeter._saved import state_of
+        from wattmeter._results.saved import state_of
 
+        if not os.fspath(path).endswith(".json"):
+            raise ValueError(f"{path}: a report is saved as JSON: end the name in .json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(state_of(self._core), file)
 
@@ -643,21 +658,18 @@ class Report(Spending):
     def load(cls, path: Path) -> Report:
         """The report that save() has written. It is as it was, but for units, prices and
         carbon, which it had before. ValueError: the file is none."""
-        import json
+        from wattmeter._results.saved import state_in
 
-        from wattmeter._saved import FORMAT
-
-        with open(path, encoding="utf-8") as file:
-            try:
-                state = json.load(file)
-            except ValueError:
-                state = None
-        if not isinstance(state, dict) or state.get("format") != FORMAT:
-            raise ValueError(f"{path}: not a report that save() has written")
+        state = state_in(path)
+        if state is None:
+            raise ValueError(
+                f"{path}: not written by Report.save(); to_json() keeps less, "
+                "and cannot be read back"
+            )
         return _from_state(cls, state)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from wattmeter._saved import state_of
+        from wattmeter._results.saved import state_of
 
         return _from_state, (type(self), state_of(self._core))
 
@@ -686,7 +698,7 @@ class Report(Spending):
 
 
 def _from_state(kind: type[Report], state: dict[str, Any]) -> Report:
-    from wattmeter._saved import Saved
+    from wattmeter._results.saved import Saved
 
     core: Any = Saved(state)
     return kind(core)

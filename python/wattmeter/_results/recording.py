@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from wattmeter import _core
-from wattmeter._report import Report
+from wattmeter._results.report import Report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import polars  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    from wattmeter._ranks import Ranks
-    from wattmeter._report import Parts, Path, Region
+    from wattmeter._results.ranks import Ranks
+    from wattmeter._results.report import Parts, Path, Region
 
 STATES = ("none", "ok", "unsupported", "denied", "failed", "stale", "jumped")
 
@@ -114,14 +114,14 @@ class Metrics:
         return len(self._by_name)
 
     def __repr__(self) -> str:
-        from wattmeter._listing import listed
+        from wattmeter._results.listing import listed
 
         return listed(map(repr, self._by_name.values()), len(self))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame with a column for each and the time (UTC) as its index; NaN
         where another one has a value alone. ImportError without pandas."""
-        from wattmeter._frames import needed
+        from wattmeter._results.frames import needed
 
         module = needed("pandas")
         columns = {}
@@ -228,7 +228,7 @@ class Recording:
     @property
     def columns(self) -> dict[str, Column]:
         """All of them by name."""
-        from wattmeter._listing import Named
+        from wattmeter._results.listing import Named
 
         return Named(self._columns)
 
@@ -262,7 +262,7 @@ class Recording:
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame, with the time (UTC) as its index and units in
         `frame.attrs["units"]`; what is missing is NaN. ImportError without pandas."""
-        from wattmeter._frames import needed
+        from wattmeter._results.frames import needed
 
         module = needed("pandas")
         import numpy
@@ -278,7 +278,7 @@ class Recording:
     def to_polars(self) -> polars.DataFrame:
         """A polars.DataFrame with a column "time" (UTC); what is missing is null.
         ImportError without polars."""
-        from wattmeter._frames import needed
+        from wattmeter._results.frames import needed
 
         module = needed("polars")
         times = module.Series("time", list(self.times), dtype=module.Int64)
@@ -304,6 +304,21 @@ class Recording:
         """Writes its regions as gpu_tracker's sub-tracking file (.csv, .sqlite); how many
         calls without an end are not in it. Error "ENODEV": there are no regions."""
         return _core.Recording(self._path, self._run).export_sub_tracking(path, mode)
+
+
+def _read_one(
+    path: Path, run: int | None, meter: Path | None, meter_offset: float | str
+) -> Recording:
+    try:
+        return Recording(path, run, meter, meter_offset)
+    except _core.Error as error:
+        if error.status != "EFORMAT" or not os.fspath(path).endswith(".json"):
+            raise
+        from wattmeter._results.saved import state_in
+
+        if state_in(path) is None:
+            raise
+    raise ValueError(f"{path}: a saved report: wattmeter.Report.load() reads it")
 
 
 if TYPE_CHECKING:
@@ -342,9 +357,9 @@ def read(
     ValueError where there is no such run.
     """
     if not isinstance(path, (list, tuple)):
-        return Recording(path, run, meter, meter_offset)
+        return _read_one(path, run, meter, meter_offset)
     if run is not None or meter is not None:
         raise ValueError("run= and meter= are for one recording, not for a list")
-    from wattmeter._ranks import Ranks
+    from wattmeter._results.ranks import Ranks
 
     return Ranks(path)

@@ -10,11 +10,11 @@ from wattmeter import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterable
+    from typing import Iterable
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    from wattmeter._report import Path
+    from wattmeter._results.report import JSON, Path
 
 
 class Comparison:
@@ -38,18 +38,18 @@ class Comparison:
         self.untested = core.untested
         self.remarks = core.remarks
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """The comparison as docs/analysis.md has it."""
         import json
 
         self._core.run(self._statistic, "json")
-        whole: dict[str, Any] = json.loads(self._core.print())
+        whole: dict[str, JSON] = json.loads(self._core.print())
         return whole
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame with a row for each figure of each session, as a whole (region
         None) and by region. ImportError without pandas."""
-        from wattmeter._frames import frame_of_comparison
+        from wattmeter._results.frames import frame_of_comparison
 
         return frame_of_comparison(self.to_dict())
 
@@ -64,6 +64,13 @@ class Comparison:
         from wattmeter._notebook import as_html
 
         return as_html(self._text)
+
+
+def _refuse_reports(runs: Iterable[object]) -> None:
+    from wattmeter._results.report import Report
+
+    if any(isinstance(one, Report) for one in runs):
+        raise TypeError("recordings are compared, not reports: give the recordings' files")
 
 
 def compare(
@@ -94,6 +101,7 @@ def compare(
     """
     if isinstance(watch, str):
         raise TypeError("metrics to watch must be a list, not one text")
+    _refuse_reports(runs.values() if isinstance(runs, Mapping) else (runs, *others))
     if isinstance(runs, Mapping):
         if others:
             raise TypeError("either a dict of names and recordings, or recordings")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from wattmeter import _core
-from wattmeter._gpu_fields import GpuFields, MigFields, ProcessFields
+from wattmeter._devices.gpu_fields import GpuFields, MigFields, ProcessFields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Gpus:
         return self._core.print("text")
 
     def __repr__(self) -> str:
-        from wattmeter._listing import head
+        from wattmeter._results.listing import head
 
         return head(self._core.print("brief")) if self._list else f"no GPU: {self.why}"
 

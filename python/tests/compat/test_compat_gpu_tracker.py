@@ -24,7 +24,7 @@ import wattmeter.compat.gpu_tracker as gput
 from wattmeter.compat.gpu_tracker import _pickles, sub_tracker
 from wattmeter.compat.gpu_tracker.tracker import ResourceUsage
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("WM_BUILD_ROOT", ROOT / "build"))
 DATA = ROOT / "tests/data/gpu_tracker"
 GPU = {"gpus": [{"uuid": "GPU-one"}, {"uuid": "GPU-two", "utilization": 0.25}]}

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs: their values and their power caps."""
