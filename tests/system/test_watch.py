@@ -68,6 +68,12 @@ def chart_of(screen):
     return [line[8:] for line in screen.splitlines() if BRAILLE.search(line)]
 
 
+def lowest_mark(screen):
+    """Of the first chart's values."""
+    marks = [float(mark) for mark in re.findall(r"^ *(-?[\d.]+) ┤", screen, re.M)]
+    return min(marks) if marks else -1
+
+
 @case("a command: its chart, what it writes kept for the end, its status")
 def a_command(folder):
     terminal = Watched(folder, "--", "sh", "-c", "echo $((40 + 2)) said; sleep 4; exit 3")
@@ -75,7 +81,7 @@ def a_command(folder):
     screen = terminal.screen()
     assert "42 said" not in screen, screen
     assert " sh -c echo $((40" in screen.splitlines()[0], screen
-    for word in "Power (W)", "machine", "processes", "PID", "sleep", "q quit":
+    for word in "CPU use (% of one core)", "machine", "command", "PID", "sleep", "q quit":
         assert word in screen, (word, screen)
     terminal.wait_end(3)
     after = terminal.screen()
@@ -86,14 +92,13 @@ def a_command(folder):
 @case("GPUs, the CPU and their total")
 def gpus_and_their_total(folder):
     terminal = Watched(folder, "--", "sleep", "1000", columns=120, gpus=[gpu(), gpu(power=200)])
-    terminal.wait_chart()
-    terminal.wait("total")
+    wait_for(lambda: re.search(r"total [\d.]+ W .*cpu [\d.]+ W", terminal.screen()), "a total")
     screen = terminal.screen()
     assert "gpu0 300 W sim" in screen and "gpu1 200 W sim" in screen, screen
     total = float(re.search(r"total ([\d.]+) W", screen)[1])
     cpu = float(re.search(r"cpu ([\d.]+) W", screen)[1])
     assert abs(total - 500 - cpu) < 2, screen
-    assert re.search(r"gpu0 +300 W +75 % +8.59 GB of .* 61 °C", screen), screen
+    assert re.search(r"gpu0 +300 W sim +75 % +8.59 GB of .* 61 °C", screen), screen
     terminal.close()
 
 
@@ -103,7 +108,7 @@ def a_process(folder):
         try:
             terminal = Watched(folder, target.pid)
             terminal.wait_chart()
-            assert f"{target.pid}" in terminal.screen()
+            assert f"process {target.pid}: sleep 1000" in terminal.screen()
             terminal.type("q")
             terminal.wait_end()
             assert "Process" in terminal.screen() and target.poll() is None
@@ -112,13 +117,78 @@ def a_process(folder):
             target.kill()
 
 
-@case("all processes where nothing is named")
+@case("all processes where nothing is named, also in list and report of a recording")
 def all_processes(folder):
-    terminal = Watched(folder)
+    path = folder / "all.sqlite"
+    terminal = Watched(folder, "--record", path)
     terminal.wait_chart()
-    assert "all processes" in terminal.screen()
+    assert terminal.screen().count("all processes") >= 2
     terminal.type("q")
     terminal.wait_end()
+    terminal.close()
+    for command in "list", "report":
+        done = tap.wattmeter(command, path)
+        assert "all processes" in done.stdout and "Process " not in done.stdout, done
+
+
+@case("without a GPU: the use of the CPUs first, the estimated watts as a number below the maximum")
+def without_gpu(folder):
+    terminal = Watched(folder, "--cpu-watts", "1:4", "--", "sh", "-c", "while :; do :; done",
+                       columns=120, rows=40)
+    terminal.wait_chart()
+    wait_for(lambda: re.search("0:00:0[2-9]", terminal.screen()), "2 s")
+    screen = terminal.screen()
+    assert "CPU use (% of one core)" in screen.splitlines()[2], screen
+    assert "Memory (GB)" in screen or "Memory (MB)" in screen, screen
+    assert lowest_mark(screen) == 0 and re.search(r"^Power  [\d.]+ W ", screen, re.M), screen
+    terminal.type("Tab")
+    terminal.type("Tab")
+    terminal.wait("● cpu")
+    watts = float(re.search(r"cpu ([\d.]+) W est", terminal.screen())[1])
+    assert 1 <= watts <= 4, terminal.screen()
+    terminal.close()
+
+
+@case("many GPUs fold: legend and rows end within the line, the chosen one is shown")
+def many_gpus(folder):
+    for count in 8, 64:
+        terminal = Watched(folder, "--", "sleep", "1000",
+                           gpus=[gpu(power=100 + 5 * i) for i in range(count)])
+        terminal.wait_chart()
+        highest = 100 + 5 * (count - 1)
+        terminal.wait(f"highest {highest} W")
+        screen = terminal.screen()
+        assert re.search(rf"\+\d+ more +{highest} W sim", screen), screen
+        assert not re.search(r"…|total", screen.splitlines()[2]), screen
+        assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
+        for _ in range(6):
+            terminal.type("Right")
+        wait_for(lambda: re.search(r"^gpu5 +125 W sim", terminal.screen(), re.M),
+                 lambda: terminal.screen())
+        for _ in range(4):
+            terminal.type("Tab")
+        terminal.wait("Total power")
+        terminal.close()
+
+
+@case("large terminals have panels side by side, which move as they would be drawn")
+def side_by_side(folder):
+    terminal = Watched(folder, "--window", "2s", "--refresh", "50ms", "--interval", "20ms",
+                       "--", "sleep", "1000", columns=200, rows=50,
+                       gpus=[gpu(power=SQUARE)])
+    terminal.wait("Temperature (°C)")
+    screen = terminal.screen()
+    assert "Power (W)" in screen and "Memory (GB)" in screen, screen
+    assert re.search("Power .* GPU use ", screen), screen
+    wait_for(lambda: re.search("0:00:0[4-9]", terminal.screen()), "4 s", 120)
+    terminal.type(" ")
+    terminal.wait("PAUSED")
+    moved = terminal.screen()
+    terminal.resize(199, 50)
+    wait_for(lambda: chart_of(terminal.screen()) != chart_of(moved), "other charts")
+    terminal.resize(200, 50)
+    wait_for(lambda: chart_of(terminal.screen()) == chart_of(moved),
+             lambda: f"the same charts:\n{moved}\n{terminal.screen()}")
     terminal.close()
 
 
@@ -144,14 +214,28 @@ def what_has_moved_is_what_would_be_drawn(folder):
 def keys(folder):
     terminal = Watched(folder, "--", "sleep", "1000", columns=100, gpus=[gpu()])
     terminal.wait_chart()
-    terminal.type("Tab")
-    terminal.wait("Utilization (%)")
-    terminal.type("Tab")
-    terminal.wait("Memory (GB)")
-    terminal.type("Tab")
-    terminal.wait("Temperature (°C)")
-    terminal.type("Tab")
-    terminal.wait("Power (W)")
+    for panel in ("GPU use (%)", "Memory (GB)", "Temperature (°C)", "CPU use (% of one core)",
+                  "Power (W)"):
+        terminal.type("Tab")
+        terminal.wait(panel)
+    terminal.type("+")
+    terminal.wait("window 10 s")
+    terminal.type("-")
+    terminal.wait("window 20 s")
+    assert lowest_mark(terminal.screen()) == 0, terminal.screen()
+    terminal.type("Right")
+    terminal.type("x")
+    terminal.type("Right")
+    terminal.type("x")
+    terminal.wait("○ cpu")
+    terminal.type("z")
+    wait_for(lambda: lowest_mark(terminal.screen()) > 100, "an axis that fits")
+    terminal.type("z")
+    wait_for(lambda: lowest_mark(terminal.screen()) == 0, "an axis from 0")
+    terminal.type("a")
+    terminal.wait("● cpu")
+    terminal.type("Left")
+    terminal.type("Left")
     terminal.type("Right")
     terminal.type("x")
     terminal.wait("○ gpu0")

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_watch.c - what the view in the terminal shows, without a terminal. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "record/record_live.h"
 #include "test.h"
+#include "view/watch/view_watch_colour.h"
 #include "view/watch/view_watch_data.h"
 
 #define S INT64_C(1000000000)
@@ -101,8 +103,8 @@ static void test_power(void **state)
     assert_true(find("gpu0", "power")->now == 250);
     assert_true(find("cpu", "power")->now == 50);
     assert_true(find("total", "power")->now == 300);
-    assert_true(find("host", "utilization")->now == 0.5);
-    assert_null(find("total", "utilization"));
+    assert_true(find("machine", "CPU use")->now == 2); /* cores */
+    assert_null(find("total", "CPU use"));
     assert_null(find("gpu0", "memory")); /* what there is of it is not what is used */
     assert_true(wm_watch_latest(&data, "gpu0", "memory_total") == 8e10);
     assert_true(isnan(wm_watch_latest(&data, "gpu0", "clock")));
@@ -160,18 +162,106 @@ static void test_values(void **state)
     (void)state;
     open_with(COUNT, 2 * S);
     struct wm_axis time = wm_watch_time(0, 2 * S, 50), values;
-    assert_false(wm_watch_values(&data, "power", &time, &values));
+    assert_false(wm_watch_values(&data, "power", &time, false, &values));
     for (int i = 0; i <= 100; i++)
         add(i / 10.0, (double[]) { 1000, i == 10 ? 900 : 300, 10 + 5 * i, 0, 8e10 }, COUNT);
     time = wm_watch_time(data.newest_ns, 2 * S, 50);
     data.series[0].is_hidden = true;
-    assert_true(wm_watch_values(&data, "power", &time, &values));
+    assert_true(wm_watch_values(&data, "power", &time, false, &values));
+    assert_true(values.low == 0 && values.high > 300);
+    assert_true(wm_watch_values(&data, "power", &time, true, &values));
     assert_true(fabs(values.low - (50 - 25.1)) < 1e-6);
     assert_true(fabs(values.high - (300 + 25.1)) < 1e-6);
     for (size_t i = 0; i < data.count; i++)
         data.series[i].is_hidden = true;
-    assert_false(wm_watch_values(&data, "power", &time, &values));
+    assert_false(wm_watch_values(&data, "power", &time, false, &values));
     close_all();
+}
+
+/* What an estimate follows comes before it; with a GPU, or with a sensor, power does. */
+static void test_panels(void **state)
+{
+    (void)state;
+    open_with(COUNT, 20 * S);
+    assert_string_equal(wm_watch_panel(&data, 0), "power");
+    assert_string_equal(wm_watch_panel(&data, 1), "CPU use");
+    assert_null(wm_watch_panel(&data, 2));
+    close_all();
+    const struct wm_channel cpus[] = { channels[2], channels[3] };
+    const struct wm_run run = { .interval_ns = S / 10, .core_count = 4 };
+    assert_int_equal(wm_live_open(&run, cpus, 2, &live, NULL), WM_OK);
+    assert_int_equal(wm_watch_data_init(&data, live, S, NULL), WM_OK);
+    assert_string_equal(wm_watch_panel(&data, 0), "CPU use");
+    assert_string_equal(wm_watch_panel(&data, 1), "power");
+    close_all();
+}
+
+/* With many devices the sum has a panel, so that it does not squeeze their lines. */
+static void test_many(void **state)
+{
+    enum { GPUS = 8 };
+    struct wm_channel gpus[GPUS];
+    char names[GPUS][8];
+    struct wm_reading readings[GPUS];
+
+    (void)state;
+    for (int i = 0; i < GPUS; i++) {
+        snprintf(names[i], sizeof(names[i]), "gpu%d", i);
+        gpus[i] = channels[1];
+        gpus[i].device = gpus[i].label = names[i];
+        readings[i] = (struct wm_reading) { START, 100, WM_READING_OK };
+    }
+    const struct wm_run run = { .interval_ns = S / 10, .core_count = 4 };
+    const struct wm_tick tick = { START, readings, GPUS };
+    assert_int_equal(wm_live_open(&run, gpus, GPUS, &live, NULL), WM_OK);
+    assert_int_equal(wm_watch_data_init(&data, live, S, NULL), WM_OK);
+    wm_watch_data_add(&data, &tick);
+    assert_int_equal(data.gpu_count, GPUS);
+    assert_null(find("total", "power"));
+    assert_true(find("total", "total power")->now == 800);
+    close_all();
+}
+
+/* The kernel counts busy time in steps, so that a window seems busier than it can be. */
+static void test_modelled(void **state)
+{
+    struct wm_channel model = channels[2];
+    const struct wm_run run = { .interval_ns = S / 10, .core_count = 4 };
+    struct wm_reading reading = { START, 0, WM_READING_OK };
+    const struct wm_tick tick = { START, &reading, 1 };
+
+    (void)state;
+    model.sensor = (struct wm_sensor) { .kind = WM_SENSOR_MODEL, .range = 3.92 };
+    assert_int_equal(wm_live_open(&run, &model, 1, &live, NULL), WM_OK);
+    assert_int_equal(wm_watch_data_init(&data, live, S, NULL), WM_OK);
+    wm_watch_data_add(&data, &tick);
+    reading.when_ns += S / 10;
+    reading.value = 0.405;
+    wm_watch_data_add(&data, &tick);
+    assert_true(find("cpu", "power")->now == 3.92);
+    reading.when_ns += S / 10;
+    reading.value += 0.3;
+    wm_watch_data_add(&data, &tick);
+    assert_true(fabs(find("cpu", "power")->now - 3) < 1e-9);
+    close_all();
+}
+
+/* Every colour of text can be read on black, also where the terminal has 256. */
+static void test_colours(void **state)
+{
+    uint32_t nearest = 0;
+
+    (void)state;
+    assert_true(fabs(wm_watch_contrast(0xffffff) - 21) < 1e-9);
+    assert_true(wm_watch_contrast(0) == 1);
+    assert_true(fabs(wm_watch_contrast(0x767676) - 4.62) < 0.01); /* 21 / 4.54 on white */
+    for (size_t i = 0; i <= 16; i++) {
+        uint32_t colour = i < 16 ? wm_watch_colour(i) : WM_WATCH_GREY;
+        assert_true(wm_watch_contrast(colour) >= 4.5);
+        assert_in_range(wm_watch_colour_256(colour, &nearest), 16, 231);
+        assert_true(wm_watch_contrast(nearest) >= 4.5);
+    }
+    assert_int_equal(wm_watch_colour(1), 0xd55e00); /* as it is where that is enough */
 }
 
 static struct wm_chart_column sampled(double value, bool is_joined)
@@ -254,7 +344,9 @@ UNIT(watch)
         cmocka_unit_test(test_power),     cmocka_unit_test(test_missing),
         cmocka_unit_test(test_one),       cmocka_unit_test(test_time),
         cmocka_unit_test(test_values),    cmocka_unit_test(test_canvas),
-        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_processes), cmocka_unit_test(test_panels),
+        cmocka_unit_test(test_many),      cmocka_unit_test(test_modelled),
+        cmocka_unit_test(test_colours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

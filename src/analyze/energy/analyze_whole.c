@@ -9,6 +9,7 @@
 #include "analyze/energy/analyze_devices.h"
 #include "base/text/base_text.h"
 #include "record/record_channel.h"
+#include "source/cpu/source_energy.h"
 #include "source/source_traits.h"
 
 /* The order in which devices are shown. */
@@ -59,13 +60,13 @@ static void build_device(struct wm_report_builder *builder,
     device->origin = channel->origin;
     wm_build_device(builder, stats, why, unfit, &device->figure, &device->split,
                     &device->idle_power);
-    bool has_most = device->sensor == WM_SENSOR_MODEL && channel->sensor.range > 0;
-    double most = has_most ? channel->sensor.range : HUGE_VAL;
     device->power = device->figure.energy;
     if (device->power.known) {
         double seconds = device->figure.covered_s;
         if (seconds > 0)
-            device->power = wm_value_known(fmin(device->power.number / seconds, most));
+            device->power =
+                wm_value_known(fmin(device->power.number / seconds,
+                                    wm_energy_modelled_watts(&channel->sensor)));
         else
             device->power =
                 wm_value_missing("no time passed between the first sample and the last");
@@ -263,12 +264,8 @@ static double modelled_most(const struct wm_analysis *analysis)
 
     for (size_t i = 0; i < wm_device_count(analysis); i++) {
         const struct wm_device_stats *device = wm_device_at(analysis, i);
-        const struct wm_sensor *sensor = &device->channel->sensor;
-        if (!device->heads)
-            continue;
-        if (sensor->kind != WM_SENSOR_MODEL || sensor->range <= 0)
-            return HUGE_VAL;
-        watts += sensor->range;
+        if (device->heads)
+            watts += wm_energy_modelled_watts(&device->channel->sensor);
     }
     return watts > 0 ? watts : HUGE_VAL;
 }

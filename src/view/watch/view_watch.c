@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_clock.h"
 #include "record/record_read.h"
+#include "record/run/record_run.h"
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 #include "wattmeter/version.h"
@@ -28,7 +30,8 @@ static void watch_close(struct wm_watch *watch)
     wm_watch_screen_close(watch->screen);
     wm_watch_data_release(&watch->view.data);
     wm_watch_processes_release(&watch->view.processes);
-    wm_watch_chart_release(&watch->view.chart);
+    for (size_t i = 0; i < WM_WATCH_CHARTS; i++)
+        wm_watch_chart_release(&watch->view.charts[i]);
     free(watch->title);
     free(watch->where);
     free(watch);
@@ -60,14 +63,30 @@ static int watch_open(const struct wm_watch_request *request, struct wm_watch **
     return status;
 }
 
+/* A process is called by its command, too. */
+static void name_process(struct wm_watch *watch, const struct wm_run *run)
+{
+    char command[WM_COMMAND_SIZE], *title;
+
+    if (!run->mode || strcmp(run->mode, "attach") != 0 || wm_run_is_of_all(run))
+        return;
+    wm_line_command(command, sizeof(command), run);
+    if (asprintf(&title, "%s: %s", watch->title, command) < 0)
+        return;
+    free(watch->title);
+    watch->view.title = watch->title = title;
+}
+
 static int watch_begin(struct wm_watch *watch, struct wm_recording *live,
                        struct wm_error *err)
 {
     int status = wm_watch_data_init(&watch->view.data, live, watch->view.window_ns, err);
 
-    if (status == WM_OK)
-        watch->live = live;
-    return status;
+    if (status < 0)
+        return status;
+    name_process(watch, wm_recording_run(live));
+    watch->live = live;
+    return WM_OK;
 }
 
 /* "3.21 kJ ± 4 %" */
@@ -111,25 +130,20 @@ static void take_samples(struct wm_watch *watch)
     view->newest_ns = view->data.newest_ns;
 }
 
-/* The next panel that has a series. */
 static void next_panel(struct wm_watch_view *view)
 {
-    size_t at = 0;
-
-    do {
-        view->panel = wm_watch_panel(view->panel + 1) ? view->panel + 1 : 0;
-        at = 0;
-    } while (!wm_watch_next(view, &at) && view->panel > 0);
+    view->panel = wm_watch_panel(&view->data, view->panel + 1) ? view->panel + 1 : 0;
     view->selected = 0;
 }
 
 /* Number `index` of the panel's series; NULL: there are fewer. */
 static struct wm_watch_series *find(const struct wm_watch_view *view, size_t index)
 {
-    struct wm_watch_series *series;
+    const char *panel = wm_watch_panel(&view->data, view->panel);
+    struct wm_watch_series *series = NULL;
     size_t at = 0;
 
-    while ((series = wm_watch_next(view, &at)) && index > 0)
+    while (panel && (series = wm_watch_next(&view->data, panel, &at)) && index > 0)
         index--;
     return series;
 }
@@ -162,6 +176,9 @@ static bool obey(struct wm_watch *watch, enum wm_watch_key key)
     case WM_WATCH_ZOOM_IN:
     case WM_WATCH_ZOOM_OUT:
         zoom(watch, key == WM_WATCH_ZOOM_IN);
+        break;
+    case WM_WATCH_FIT:
+        view->fits = !view->fits;
         break;
     case WM_WATCH_BEFORE:
         view->selected -= view->selected > 0;

@@ -7,37 +7,45 @@
 #include "view/watch/view_watch_data.h"
 #include "view/watch/view_watch_screen.h"
 
-/* The chart as it stands on the screen. */
+/* Where something stands on the screen. */
+struct wm_watch_place {
+    int row, column, rows, columns;
+};
+
+/* A chart as it stands on the screen. */
 struct wm_watch_chart {
     bool is_there;
+    struct wm_watch_place place;
     struct wm_axis time, values;
-    size_t panel;
+    const char *panel;
     struct wm_watch_canvas canvas;
     struct wm_chart_column *line; /* two for each column of the canvas */
 };
+
+/* At most so many stand on a screen. */
+enum { WM_WATCH_CHARTS = 4 };
 
 /* What is to be seen, all of it. */
 struct wm_watch_view {
     const char *title, *where;
     struct wm_watch_data data; /* all zero: the samples have not begun */
     struct wm_watch_processes processes;
-    struct wm_watch_chart chart;
+    struct wm_watch_chart charts[WM_WATCH_CHARTS];
     char energy[128];
-    size_t panel;    /* of wm_watch_panel() */
-    size_t selected; /* of the series in the panel */
+    size_t panel;    /* of wm_watch_panel(): the first chart's */
+    size_t selected; /* of the series in that panel */
+    bool fits;       /* the axes of values, which begin at 0 otherwise */
     enum wm_watch_order order;
     int64_t window_ns, newest_ns;
     bool is_paused, has_help;
 };
 
-/* The series of the panel one after the other, from `*at` = 0; NULL past the last. */
-struct wm_watch_series *wm_watch_next(const struct wm_watch_view *view, size_t *at);
-
 void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view);
 
-/* The chart with its legend above and its times below; in view_watch_chart.c. */
-void wm_watch_draw_chart(struct wm_watch_screen *screen, struct wm_watch_view *view,
-                         int top, int rows);
+/* A panel with its legend above and its times below; in view_watch_chart.c. */
+void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_view *view,
+                         struct wm_watch_chart *chart, const char *panel,
+                         const struct wm_watch_place *place);
 void wm_watch_chart_release(struct wm_watch_chart *chart);
 
 /* The devices, and the processes, in so many rows with a heading; in view_watch_tables.c.

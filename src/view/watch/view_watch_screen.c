@@ -23,18 +23,19 @@
 
 #include "base/base_file.h"
 #include "base/text/base_text.h"
-#include "view/chart/view_mark.h"
+#include "view/watch/view_watch_colour.h"
 
-enum { TEXT_MAX = 512 };
+enum { TEXT_MAX = 512, SHIFTS_MAX = 4 };
 
 struct wm_watch_screen {
     FILE *in, *out;
     SCREEN *screen;
     bool has_colour;
     bool can_shift;
-    struct {
-        int row, rows, column, cells;
-    } shift; /* that is due */
+    struct shift {
+        int row, rows, column, end, cells;
+    } shifts[SHIFTS_MAX]; /* that are due */
+    size_t shift_count;
 };
 
 static int use_utf8(struct wm_error *err)
@@ -81,22 +82,16 @@ static const char *find_type(int terminal, char *name, size_t size)
 /* The nearest of what the terminal has. */
 static int colour_of(uint32_t rgb)
 {
-    static const int levels[] = { 0, 95, 135, 175, 215, 255 };
-    static const uint8_t eight[] = { COLOR_BLUE,    COLOR_RED,    COLOR_GREEN,
-                                     COLOR_MAGENTA, COLOR_YELLOW, COLOR_CYAN };
-    int index = 16;
+    /* Blue is unreadable on black in most palettes. */
+    static const uint8_t few[] = { COLOR_CYAN, COLOR_YELLOW, COLOR_GREEN, COLOR_MAGENTA,
+                                   COLOR_RED };
+    uint32_t nearest;
 
     if (COLORS > 256)
         return (int)rgb;
     if (COLORS < 256)
-        return eight[rgb % sizeof(eight)];
-    for (int shift = 16, weight = 36; shift >= 0; shift -= 8, weight /= 6) {
-        int value = (int)(rgb >> shift & 0xff), best = 0;
-        for (int i = 1; i < 6; i++)
-            best = abs(levels[i] - value) < abs(levels[best] - value) ? i : best;
-        index += best * weight;
-    }
-    return index;
+        return few[rgb % sizeof(few)];
+    return wm_watch_colour_256(rgb, &nearest);
 }
 
 static bool start_colours(void)
@@ -104,8 +99,9 @@ static bool start_colours(void)
     if (!has_colors() || start_color() != OK || use_default_colors() != OK)
         return false;
     for (int i = 0; i < WM_WATCH_INKS; i++)
-        init_extended_pair(i + 1, colour_of(wm_chart_colour((size_t)i)), -1);
-    init_extended_pair(WM_WATCH_FAINT, COLORS > 8 ? colour_of(0x808080) : COLOR_WHITE, -1);
+        init_extended_pair(i + 1, colour_of(wm_watch_colour((size_t)i)), -1);
+    init_extended_pair(WM_WATCH_FAINT, COLORS > 8 ? colour_of(WM_WATCH_GREY) : COLOR_WHITE,
+                       -1);
     return true;
 }
 
@@ -178,7 +174,8 @@ int wm_watch_screen_open(int terminal, bool without_colour,
     set_escdelay(25);
     curs_set(0);
     screen->can_shift = is_there(save_cursor) && is_there(restore_cursor) &&
-                        is_there(cursor_address) && is_there(parm_dch);
+                        is_there(cursor_address) && is_there(parm_dch) &&
+                        is_there(parm_ich);
     screen->has_colour = !without_colour && start_colours();
     *ret_screen = screen;
     return WM_OK;
@@ -203,6 +200,8 @@ enum wm_watch_key wm_watch_screen_key(void)
         return WM_WATCH_ZOOM_IN;
     case '-':
         return WM_WATCH_ZOOM_OUT;
+    case 'z':
+        return WM_WATCH_FIT;
     case KEY_LEFT:
         return WM_WATCH_BEFORE;
     case KEY_RIGHT:
@@ -230,7 +229,7 @@ void wm_watch_screen_size(int *ret_rows, int *ret_columns)
 
 void wm_watch_screen_clear(struct wm_watch_screen *screen)
 {
-    screen->shift.cells = 0;
+    screen->shift_count = 0;
     erase();
 }
 
@@ -276,38 +275,51 @@ void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, 
 }
 
 void wm_watch_screen_shift(struct wm_watch_screen *screen, int row, int rows, int column,
-                           int cells)
+                           int end, int cells)
 {
-    screen->shift.row = row;
-    screen->shift.rows = rows;
-    screen->shift.column = column;
-    screen->shift.cells = cells;
+    if (cells > 0 && screen->can_shift && screen->shift_count < SHIFTS_MAX)
+        screen->shifts[screen->shift_count++] =
+            (struct shift) { row, rows, column, end, cells };
+}
+
+/* Deletes cells at the left and, where something stands at the right, inserts as many
+ * before it; and the same in what ncurses believes of the screen. */
+static void shift_row(const struct wm_watch_screen *screen, const struct shift *shift,
+                      int row)
+{
+    fputs(tiparm(cursor_address, row, shift->column), screen->out);
+    fputs(tiparm(parm_dch, shift->cells), screen->out);
+    for (int i = 0; i < shift->cells; i++)
+        mvwdelch(curscr, row, shift->column);
+    if (shift->end >= COLS)
+        return;
+    fputs(tiparm(cursor_address, row, shift->end - shift->cells), screen->out);
+    fputs(tiparm(parm_ich, shift->cells), screen->out);
+    for (int i = 0; i < shift->cells; i++)
+        mvwinsch(curscr, row, shift->end - shift->cells, ' ');
 }
 
 /* What is on the screen, and what ncurses believes of it, before the new picture is
  * compared with it. All that ncurses has to write has been written when it comes back. */
-static void shift(const struct wm_watch_screen *screen)
+static void shift_all(const struct wm_watch_screen *screen)
 {
-    int cells = screen->shift.cells, first = screen->shift.row;
-
-    if (cells == 0 || !screen->can_shift)
+    if (screen->shift_count == 0)
         return;
     fputs(save_cursor, screen->out);
-    for (int row = first; row < first + screen->shift.rows; row++) {
-        fputs(tiparm(cursor_address, row, screen->shift.column), screen->out);
-        fputs(tiparm(parm_dch, cells), screen->out);
-        for (int i = 0; i < cells; i++)
-            mvwdelch(curscr, row, screen->shift.column);
+    for (size_t i = 0; i < screen->shift_count; i++) {
+        const struct shift *shift = &screen->shifts[i];
+        for (int row = shift->row; row < shift->row + shift->rows; row++)
+            shift_row(screen, shift, row);
+        /* A row that is to look as it did has been moved all the same. */
+        touchline(newscr, shift->row, shift->rows);
     }
     fputs(restore_cursor, screen->out);
     fflush(screen->out);
-    /* A row that is to look as it did has been moved all the same. */
-    touchline(newscr, first, screen->shift.rows);
 }
 
 void wm_watch_screen_show(struct wm_watch_screen *screen)
 {
     wnoutrefresh(stdscr);
-    shift(screen);
+    shift_all(screen);
     doupdate();
 }

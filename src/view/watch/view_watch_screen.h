@@ -40,10 +40,10 @@ void wm_watch_screen_put(int row, int column, int width, const char *text);
 void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, int column,
                                  uint8_t dots, int ink);
 
-/* In this picture all that stood right of `column` in these rows in the last one stands so
- * many cells further left. */
+/* In this picture what stood in [column..end) of these rows in the last one stands so many
+ * cells further left. */
 void wm_watch_screen_shift(struct wm_watch_screen *screen, int row, int rows, int column,
-                           int cells);
+                           int end, int cells);
 
 /* What somebody has done. */
 enum wm_watch_key {
@@ -54,6 +54,7 @@ enum wm_watch_key {
     WM_WATCH_NEXT_PANEL,
     WM_WATCH_ZOOM_IN,
     WM_WATCH_ZOOM_OUT,
+    WM_WATCH_FIT,
     WM_WATCH_BEFORE,
     WM_WATCH_AFTER,
     WM_WATCH_HIDE,

@@ -8,118 +8,207 @@
 
 enum { TEXT_MAX = 256 };
 
-/* A series whose device has no earlier one: there is a row for each GPU. */
-static bool is_row(const struct wm_watch_view *view, size_t index)
+static bool has_cores(const struct wm_watch_view *view)
 {
-    const struct wm_watch_series *series = &view->data.series[index];
-
-    if (!series->channel || series->channel->device_kind != WM_DEVICE_GPU)
-        return false;
-    for (size_t i = 1; i < index; i++) {
-        if (strcmp(view->data.series[i].label, series->label) == 0)
-            return false;
-    }
-    return true;
+    return view->data.core_count > 1;
 }
 
-/* GPUs, the machine and what is measured of it. */
+/* The machine, what is measured of it, the cores and the GPUs. */
 size_t wm_watch_device_count(const struct wm_watch_view *view)
 {
-    size_t count = 2;
-
-    for (size_t i = 1; i < view->data.count; i++)
-        count += is_row(view, i);
-    return count;
+    return 2 + has_cores(view) + view->data.gpu_count;
 }
 
-/* What the devices of such a kind have in a panel: their sum, or of temperature the
- * highest. `label` NULL is any. */
-static struct wm_quantity find(const struct wm_watch_view *view, const char *panel,
-                               enum wm_device_kind kind, const char *label)
+/* What a row of the table is of: all devices of that kind; of GPUs [first..end), or all
+ * others. */
+struct subject {
+    enum wm_device_kind kind;
+    size_t first, end;
+    bool is_rest;
+};
+
+/* The power of the machine is that of its CPUs and memory. */
+static bool is_of(const struct wm_watch_series *series, const struct subject *subject,
+                  bool is_power)
 {
-    double found = NAN;
-    const char *unit = "";
+    enum wm_device_kind kind = series->channel->device_kind;
 
-    for (size_t i = 1; i < view->data.count; i++) {
-        const struct wm_watch_series *series = &view->data.series[i];
-        if (series->channel->device_kind != kind || series->state != WM_READING_OK ||
-            (strcmp(panel, "power") == 0 && !series->is_summed) ||
-            (label && strcmp(series->label, label) != 0) ||
-            !wm_watch_is_in(&view->data, series, panel))
-            continue;
-        unit = series->feed.unit;
-        found = isnan(found)                        ? series->now
-                : strcmp(panel, "temperature") == 0 ? fmax(found, series->now)
-                                                    : found + series->now;
-    }
-    return wm_watch_text(found, unit);
+    if (is_power && !series->is_summed)
+        return false;
+    if (subject->kind == WM_DEVICE_GPU)
+        return kind == WM_DEVICE_GPU && (series->gpu >= subject->first &&
+                                         series->gpu < subject->end) != subject->is_rest;
+    if (is_power && subject->kind == WM_DEVICE_CPU)
+        return kind != WM_DEVICE_GPU;
+    return kind == subject->kind;
 }
+
+/* What they have in a panel: their sum, or of temperatures and GPUs the highest. */
+static struct wm_quantity find(const struct wm_watch_view *view, const char *panel,
+                               const struct subject *subject)
+{
+    bool is_power = strcmp(panel, "power") == 0;
+    bool is_highest = subject->kind == WM_DEVICE_GPU || strcmp(panel, "temperature") == 0;
+    const struct wm_watch_series *last = NULL, *series;
+    double found = NAN;
+    size_t at = 0;
+
+    while ((series = wm_watch_next(&view->data, panel, &at))) {
+        if (!series->channel || series->state != WM_READING_OK ||
+            !is_of(series, subject, is_power))
+            continue;
+        last = series;
+        found = isnan(found) ? series->now
+                : is_highest ? fmax(found, series->now)
+                             : found + series->now;
+    }
+    struct wm_quantity text = wm_watch_text(found, last ? last->feed.unit : "");
+    if (is_power && last)
+        strncat(text.text, wm_watch_origin(last),
+                sizeof(text.text) - strlen(text.text) - 1);
+    return text;
+}
+
+/* Of a row, in this order. */
+enum { POWER, USE, MEMORY, TEMPERATURE, CLOCK, CELLS };
 
 static void put_row(int row, int columns, const char *device, const char *model,
-                    const struct wm_quantity cells[5])
+                    const struct wm_quantity cells[CELLS])
 {
     char text[TEXT_MAX];
 
-    int rest = columns - 10 - 10 - 9 - 22 - 8 - 11;
-    snprintf(text, sizeof(text), "%-9.9s %9.9s %8.8s %21.21s %7.7s %10.10s  %.*s", device,
-             cells[0].text, cells[1].text, cells[2].text, cells[3].text, cells[4].text,
-             rest > 0 ? rest : 0, model ? model : "");
+    snprintf(text, sizeof(text), "%-13.13s %10.10s %8.8s %21.21s ", device,
+             cells[POWER].text, cells[USE].text, cells[MEMORY].text);
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%7.8s %9.9s  %.64s",
+             cells[TEMPERATURE].text, cells[CLOCK].text, model);
     wm_watch_screen_put(row, 0, columns, text);
 }
 
-static void put_gpu(const struct wm_watch_view *view, const struct wm_watch_series *series,
-                    int row, int columns)
+static void fill_cells(const struct wm_watch_view *view, const struct subject *subject,
+                       const char *use, struct wm_quantity cells[CELLS])
 {
-    const char *label = series->label;
-    double total = wm_watch_latest(&view->data, label, "memory_total");
-    struct wm_quantity cells[] = {
-        find(view, "power", WM_DEVICE_GPU, label),
-        find(view, "utilization", WM_DEVICE_GPU, label),
-        find(view, "memory", WM_DEVICE_GPU, label),
-        find(view, "temperature", WM_DEVICE_GPU, label),
-        find(view, "clocks", WM_DEVICE_GPU, label),
-    };
+    cells[POWER] = find(view, "power", subject);
+    cells[USE] = find(view, use, subject);
+    cells[MEMORY] = find(view, "memory", subject);
+    cells[TEMPERATURE] = find(view, "temperature", subject);
+    cells[CLOCK] = find(view, "clocks", subject);
+}
 
+/* The first series of a GPU. */
+static const struct wm_watch_series *series_of(const struct wm_watch_view *view, size_t gpu)
+{
+    size_t i = 1;
+
+    while (view->data.series[i].channel->device_kind != WM_DEVICE_GPU ||
+           view->data.series[i].gpu != gpu)
+        i++;
+    return &view->data.series[i];
+}
+
+static void put_gpu(const struct wm_watch_view *view, size_t gpu, int row, int columns)
+{
+    const struct subject subject = { WM_DEVICE_GPU, gpu, gpu + 1, .is_rest = false };
+    const struct wm_watch_series *series = series_of(view, gpu);
+    double total = wm_watch_latest(&view->data, series->label, "memory_total");
+    struct wm_quantity cells[CELLS];
+
+    fill_cells(view, &subject, "GPU use", cells);
     if (!isnan(total)) {
-        struct wm_quantity used = cells[2];
-        snprintf(cells[2].text, sizeof(cells[2].text), "%.12s of %.12s", used.text,
-                 wm_view_bytes(total, NULL).text);
+        struct wm_quantity used = cells[MEMORY];
+        snprintf(cells[MEMORY].text, sizeof(cells[MEMORY].text), "%.12s of %.12s",
+                 used.text, wm_view_bytes(total, NULL).text);
     }
-    put_row(row, columns, label, series->channel->model, cells);
+    put_row(row, columns, series->label,
+            series->channel->model ? series->channel->model : "", cells);
+}
+
+/* The GPU whose line is chosen; 0 where none is. */
+static size_t chosen_gpu(const struct wm_watch_view *view)
+{
+    const char *panel = wm_watch_panel(&view->data, view->panel);
+    const struct wm_watch_series *series = NULL;
+    size_t at = 0, index = 0;
+
+    while (panel && (series = wm_watch_next(&view->data, panel, &at)) &&
+           index < view->selected)
+        index++;
+    return series ? series->gpu : 0;
+}
+
+/* The chosen GPU is among those that have a row. */
+static void put_gpus(const struct wm_watch_view *view, int row, int rows, int columns)
+{
+    size_t count = view->data.gpu_count, room = rows > 0 ? (size_t)rows : 0;
+    size_t shown = count <= room ? count : room > 0 ? room - 1 : 0;
+    size_t first = chosen_gpu(view);
+    struct wm_quantity cells[CELLS];
+    char label[32];
+
+    first = first < shown ? 0 : first + 1 - shown;
+    for (size_t i = first; i < first + shown; i++)
+        put_gpu(view, i, row++, columns);
+    if (shown == count || room == 0)
+        return;
+    const struct subject folded = { WM_DEVICE_GPU, first, first + shown, .is_rest = true };
+    fill_cells(view, &folded, "GPU use", cells);
+    snprintf(label, sizeof(label), "+%zu more", count - shown);
+    put_row(row, columns, label, "highest of these", cells);
+}
+
+/* How busy each core is, the busiest of several where there is no room for all. */
+static void put_cores(const struct wm_watch_view *view, int row, int columns)
+{
+    static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    enum { BARS = sizeof(bars) / sizeof(bars[0]), LABEL = 14 };
+    size_t count = view->data.core_count, room = (size_t)(columns - LABEL);
+    size_t each = (count + room - 1) / room;
+
+    wm_watch_screen_put(row, 0, LABEL, "cores");
+    for (size_t i = 0; i < count; i += each) {
+        double use = NAN;
+        for (size_t k = i; k < i + each && k < count; k++)
+            use = fmax(use, view->data.cores[k].use);
+        int bar = isnan(use) ? 0 : (int)(use * BARS);
+        wm_watch_screen_put(row, LABEL + (int)(i / each), 1,
+                            bars[bar < BARS - 1 ? bar : BARS - 1]);
+    }
+}
+
+static const char *label_of(const struct wm_watch_view *view, enum wm_device_kind kind)
+{
+    for (size_t i = 1; i < view->data.count; i++) {
+        if (view->data.series[i].channel->device_kind == kind)
+            return view->data.series[i].label;
+    }
+    return "";
 }
 
 void wm_watch_draw_devices(const struct wm_watch_screen *screen,
                            const struct wm_watch_view *view, int top, int rows)
 {
-    const struct wm_quantity headings[] = {
+    const struct subject cpus = { .kind = WM_DEVICE_CPU },
+                         host = { .kind = WM_DEVICE_HOST },
+                         tree = { .kind = WM_DEVICE_TREE };
+    const struct wm_quantity headings[CELLS] = {
         { "power" }, { "use" }, { "memory" }, { "temp." }, { "clock" }
     };
-    const struct wm_quantity host[] = {
-        find(view, "power", WM_DEVICE_CPU, NULL),
-        find(view, "utilization", WM_DEVICE_HOST, NULL),
-        find(view, "memory", WM_DEVICE_HOST, NULL),
-        find(view, "temperature", WM_DEVICE_CPU, NULL),
-        { "" },
-    };
-    const struct wm_quantity tree[] = {
-        { "" },
-        find(view, "utilization", WM_DEVICE_TREE, NULL),
-        find(view, "memory", WM_DEVICE_TREE, NULL),
-        { "" },
-        { "" },
-    };
+    struct wm_quantity cells[CELLS];
     int lines, columns, row = top;
 
     wm_watch_screen_size(&lines, &columns);
     wm_watch_screen_style(screen, WM_WATCH_BOLD, 0);
-    put_row(row++, columns, "", NULL, headings);
+    put_row(row++, columns, "", "", headings);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-    put_row(row++, columns, "machine", NULL, host);
-    put_row(row++, columns, "processes", NULL, tree);
-    for (size_t i = 1; i < view->data.count && row < top + rows; i++) {
-        if (is_row(view, i))
-            put_gpu(view, &view->data.series[i], row++, columns);
-    }
+    fill_cells(view, &host, "CPU use", cells);
+    cells[POWER] = find(view, "power", &cpus);
+    cells[TEMPERATURE] = find(view, "temperature", &cpus);
+    put_row(row++, columns, label_of(view, WM_DEVICE_HOST), "", cells);
+    fill_cells(view, &tree, "CPU use", cells);
+    cells[POWER] = cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
+    put_row(row++, columns, label_of(view, WM_DEVICE_TREE), "", cells);
+    if (has_cores(view) && (size_t)rows > wm_watch_device_count(view))
+        put_cores(view, row++, columns);
+    put_gpus(view, row, top + rows - row, columns);
 }
 
 void wm_watch_draw_processes(const struct wm_watch_screen *screen,
