@@ -80,20 +80,20 @@ static int64_t now_ns(void)
 }
 
 /* All processes, as many as there are. */
-static size_t find_processes(struct view *view)
+static size_t find_processes(struct view *view, const struct wm_report *report)
 {
     size_t count;
 
-    wm_tracker_processes(view->tracker, view->processes, view->room, &count);
+    wm_tracker_processes(view->tracker, report, view->processes, view->room, &count);
     if (count <= view->room)
         return count;
     struct wm_tracker_process *grown =
         realloc(view->processes, 2 * count * sizeof(*view->processes));
     if (!grown)
-        return view->room;
+        return 0;
     view->processes = grown;
     view->room = 2 * count;
-    return find_processes(view);
+    return find_processes(view, report);
 }
 
 /* Once a second: figures with joules that change five times a second cannot be read. */
@@ -107,7 +107,7 @@ static void tell_news(struct view *view)
     if (wm_tracker_report(view->tracker, &report, NULL) < 0)
         return;
     wm_report_figure(report, NULL, "energy", &news.energy);
-    news.process_count = find_processes(view);
+    news.process_count = find_processes(view, report);
     news.processes = view->processes;
     view->module->tell(view->watch, &news);
     wm_report_free(report);
@@ -389,10 +389,20 @@ const struct cmd cmd_watch = {
     .name = "watch",
     .summary = "Watch the machine, a process or a command in the terminal.",
     .details =
-        "Power of the GPUs and CPUs over the last seconds, the joules so far, utilization, "
-        "memory and temperature of the devices, and the processes: of all that run, of PID "
-        "and what it starts, or of COMMAND. h shows the keys. When it ends, the report "
-        "follows, as of 'wattmeter attach' and 'wattmeter run'.\n"
+        "Power, use, memory and temperature of the CPUs and GPUs over the last seconds, "
+        "the "
+        "joules so far, and the processes with their watts and joules: of all that run, of "
+        "PID and what it starts, or of COMMAND. When it ends, the report follows, as of "
+        "'wattmeter attach' and 'wattmeter run'.\n"
+        "\n"
+        "Keys, htop's where htop has them: q or F10 ends the view, h or F1 shows help, Esc "
+        "leaves help, questions, filter, tree and the chosen process. Tab shows the next "
+        "panel, + and - change the window, z fits the axis to the values, left and right "
+        "choose a line, x hides it, a shows all, c hides the charts, space holds the "
+        "picture. Up, down, PgUp, PgDn, Home, End and the mouse choose a process, / or F4 "
+        "filters, t or F5 shows the tree, s or F6 sorts by the next column, W, P, M, T, N "
+        "by power, CPU, memory, time, PID, I the other way round, k or F9 sends a signal "
+        "and asks first.\n"
         "\n"
         "What COMMAND writes to the terminal is shown when the view has ended; its input "
         "is empty, for the keys are the view's. q ends the view alone: COMMAND goes on, "

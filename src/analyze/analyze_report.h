@@ -242,4 +242,9 @@ struct wm_report {
     size_t text_count;
 };
 
+/* What a process used of the CPUs' energy that has used so much CPU time: of what the tree
+ * used, in proportion. */
+struct wm_value wm_report_energy_of(const struct wm_report *report,
+                                    const struct wm_known *cpu_s);
+
 #endif

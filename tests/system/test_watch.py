@@ -46,6 +46,9 @@ class Watched(Terminal):
     def wait_chart(self):
         wait_for(lambda: BRAILLE.search(self.screen()), f"a chart:\n{self.screen()}")
 
+    def wait_screen(self, text, is_there):
+        wait_for(lambda: (text in self.screen()) == is_there, text)
+
     def wait_end(self, status=0):
         self.wait(f"ended with {status}")
 
@@ -241,13 +244,160 @@ def keys(folder):
     terminal.wait("○ gpu0")
     terminal.type("a")
     terminal.wait("● gpu0")
-    for heading in "[CPU time]", "[memory]", "[PID]", "[CPU]":
+    for heading in ("[energy]", "[CPU]", "[GPU]", "[GPUmem]", "[memory]", "[CPU time]", "[PID]",
+                    "[power]"):
         terminal.type("s")
         terminal.wait(heading)
-    terminal.type("h")
-    terminal.wait("sort the processes")
-    terminal.type("h")
+    for key, heading in {"P": "[CPU]", "M": "[memory]", "T": "[CPU time]", "N": "[PID]",
+                         "W": "[power]", "F6": "[energy]"}.items():
+        terminal.type(key)
+        terminal.wait(heading)
+    for key, back in ("h", "h"), ("F1", "Escape"):
+        terminal.type(key)
+        terminal.wait("sort by the next column")
+        terminal.type(back)
+        terminal.wait_chart()
+    terminal.type("c")
+    wait_for(lambda: not BRAILLE.search(terminal.screen()), "no chart")
+    terminal.type("c")
     terminal.wait_chart()
+    terminal.type("F10")
+    terminal.wait_screen("sleep 1000", False)
+    terminal.close()
+
+
+# Two busy processes of one program, one of which says when it gets a signal.
+FAMILY = """import os, signal, sys, time
+def heard(number, frame):
+    open(sys.argv[1], "w").write(str(number))
+    os._exit(0)
+if os.fork() == 0:
+    signal.signal(signal.SIGUSR1, heard)
+    signal.signal(signal.SIGTERM, heard)
+    sys.argv[0] = "child"
+    while True: pass
+os.wait()
+while True: time.sleep(1)
+"""
+
+
+class Family:
+    """A parent that waits for a child that is busy, watched."""
+
+    def __init__(self, folder, **options):
+        script = folder / "family.py"
+        script.write_text(FAMILY)
+        self.heard = folder / "heard"
+        self.terminal = Watched(folder, "--", sys.executable, script, self.heard, **options)
+        wait_for(lambda: len(self.rows()) == 2, lambda: self.terminal.screen())
+
+    def rows(self):
+        """Of the processes on the screen, their cells."""
+        return [line.split() for line in self.terminal.screen().splitlines()
+                if re.match(r" +\d+ ", line) and "family.py" in line]
+
+    def is_busiest_first(self):
+        rows = self.rows()
+        return len(rows) == 2 and rows[0][2] == "R" and rows[0][3] != "-" and rows[1][2] == "S"
+
+
+@case("each process has user, state, watts and joules, the busiest first")
+def process_table(folder):
+    family = Family(folder, columns=120)
+    wait_for(family.is_busiest_first, lambda: family.terminal.screen())
+    pid, user, _, watts, unit = family.rows()[0][:5]
+    assert Path(f"/proc/{pid}").owner().startswith(user), user
+    assert float(watts) > 0 and unit in ("W", "mW"), watts
+    family.terminal.type("I")
+    wait_for(lambda: family.rows() and family.rows()[0][2] == "S", "the other way round")
+    family.terminal.type("I")
+    family.terminal.close()
+
+
+@case("a process on GPUs has their use, memory and watts")
+def process_on_gpus(folder):
+    family = Family(folder, columns=160, gpus=[gpu(power=400, processes=["tree"])] * 2)
+    wait_for(lambda: re.search(r"\d+ W +[\d.]+ kJ .* \d+ % +\d+ % +[\d.]+ GB ", family.terminal.screen()),
+             lambda: family.terminal.screen())
+    watts = [float(row[3]) for row in family.rows() if row[4] == "W"]
+    assert sum(watts) <= 840, family.terminal.screen()
+    family.terminal.close()
+
+
+@case("filter, tree, selection and Esc")
+def filter_and_tree(folder):
+    family = Family(folder, columns=120)
+    terminal = family.terminal
+    wait_for(family.is_busiest_first, lambda: terminal.screen())
+    terminal.type("t")
+    wait_for(lambda: "\u2514" in terminal.screen() and family.rows()[0][2] == "S",
+             lambda: terminal.screen())
+    terminal.type("/")
+    terminal.wait("Filter: _")
+    terminal.type(*"FAMX", "BSpace", *"ily")
+    terminal.wait("2 of 2: FAMily")
+    terminal.type(*"none")
+    terminal.wait("0 of 2: FAMilynone")
+    terminal.type("Enter")
+    terminal.wait("h help")
+    assert "0 of 2" in terminal.screen()
+    terminal.type("Escape")
+    terminal.wait("2 processes")
+    assert "\u2514" in terminal.screen()
+    terminal.type("Escape")
+    wait_for(lambda: "\u2514" not in terminal.screen(), "no tree")
+    terminal.close()
+
+
+@case("a signal is asked for first, and goes to the chosen process alone")
+def signals(folder):
+    family = Family(folder, columns=120)
+    terminal = family.terminal
+    wait_for(family.is_busiest_first, lambda: terminal.screen())
+    terminal.type("k")
+    terminal.wait("choose a process first")
+    terminal.type("Down")
+    pid = family.rows()[0][0]
+    terminal.type("k")
+    terminal.wait(f"Send SIGTERM (15) to {pid}")
+    terminal.type("Escape")
+    terminal.wait("h help")
+    assert not family.heard.exists()
+    terminal.type("F9")
+    terminal.type("1", "0")
+    terminal.wait(f"Send SIGUSR1 (10) to {pid}")
+    terminal.type("Enter")
+    wait_for(family.heard.exists, "the signal")
+    wait_for(lambda: family.heard.read_text() == str(int(signal.SIGUSR1)), "SIGUSR1")
+    wait_for(lambda: len(family.rows()) == 1, "one process")
+    terminal.close()
+
+
+def click(terminal, row, column, button=0):
+    """As a terminal tells it to a program in tmux."""
+    for what in (button, 3) if button == 0 else (button,):  # 3: it is released
+        sent = [0x1b, ord("["), ord("M"), 32 + what, 33 + column, 33 + row]
+        terminal.tmux("send-keys", "-H", *(f"{byte:x}" for byte in sent))
+
+
+@case("the mouse chooses a process, sorts and scrolls")
+def with_the_mouse(folder):
+    family = Family(folder, columns=120)
+    terminal = family.terminal
+    wait_for(family.is_busiest_first, lambda: terminal.screen())
+    lines = terminal.screen().splitlines()
+    heading = next(i for i, line in enumerate(lines) if "[power]" in line)
+    click(terminal, heading, lines[heading].index("memory"))
+    terminal.wait("[memory]")
+    click(terminal, heading, lines[heading].index("[power]") + 1)
+    terminal.wait("[power]")
+    click(terminal, heading + 2, 10)
+    terminal.type("k")
+    terminal.wait(f"to {family.rows()[1][0]} ")
+    terminal.type("Escape")
+    click(terminal, heading + 1, 10, button=64)
+    terminal.type("k")
+    wait_for(lambda: f"to {family.rows()[0][0]} " in terminal.screen(), "the one above")
     terminal.close()
 
 

@@ -8,6 +8,7 @@
 #include "test.h"
 #include "view/watch/view_watch_colour.h"
 #include "view/watch/view_watch_data.h"
+#include "view/watch/view_watch_processes.h"
 
 #define S INT64_C(1000000000)
 #define START (100 * S)
@@ -305,36 +306,146 @@ static void test_canvas(void **state)
     wm_watch_canvas_release(&canvas);
 }
 
+static struct wm_watch_processes found;
+
+/* The PIDs of the rows, as "3 1 2". */
+static const char *rows(void)
+{
+    static char text[64];
+
+    text[0] = '\0';
+    for (size_t i = 0; i < found.row_count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%d", i > 0 ? " " : "",
+                 (int)found.all[found.rows[i]].process.pid);
+    return text;
+}
+
+static const char *rows_by(enum wm_watch_order order)
+{
+    found.order = order;
+    wm_watch_processes_arrange(&found);
+    return rows();
+}
+
 static void test_processes(void **state)
 {
     struct wm_tracker_process all[] = {
-        { .pid = 3, .name = "c", .cpu_s = 1, .memory_bytes = 5 },
-        { .pid = 1, .name = "a", .cpu_s = 9, .memory_bytes = 1 },
-        { .pid = 2, .name = "b", .cpu_s = 4, .memory_bytes = 9 },
+        { .pid = 3,
+          .parent = 1,
+          .name = "c",
+          .command = "train.py --fast",
+          .cpu_s = 1,
+          .memory_bytes = 5,
+          .power_w = 2,
+          .energy_j = 1,
+          .gpus = 1,
+          .gpu_use = 0.5 },
+        { .pid = 1,
+          .name = "a",
+          .command = "shell",
+          .cpu_s = 9,
+          .memory_bytes = 1,
+          .power_w = NAN,
+          .energy_j = 3 },
+        { .pid = 2,
+          .parent = 1,
+          .name = "b",
+          .cpu_s = 4,
+          .memory_bytes = 9,
+          .power_w = 7,
+          .energy_j = 2,
+          .gpus = 1,
+          .gpu_use = NAN,
+          .gpu_memory_bytes = 8 },
+        { .pid = 4, .parent = 3, .name = "Trainer", .power_w = 9, .energy_j = NAN },
     };
-    struct wm_watch_news news = { .processes = all, .process_count = 3, .when_ns = START };
-    struct wm_watch_processes found = { 0 };
+    struct wm_watch_news news = { .processes = all, .process_count = 4, .when_ns = START };
 
     (void)state;
+    found = (struct wm_watch_processes) { 0 };
     wm_watch_processes_take(&found, &news);
     assert_true(isnan(found.all[0].cores));
+    assert_string_equal(rows(), "4 2 3 1"); /* by power, what is not known at the end */
     all[0].cpu_s = 3;
     all[2].cpu_s = 0; /* another one with its number */
     news.when_ns += 2 * S;
+    found.chosen = 2;
     wm_watch_processes_take(&found, &news);
-    wm_watch_processes_sort(&found, WM_WATCH_BY_CPU);
-    assert_int_equal(found.all[0].process.pid, 3);
-    assert_true(found.all[0].cores == 1 && found.all[1].cores == 0);
-    assert_true(isnan(found.all[2].cores) && found.all[2].process.pid == 2);
-    wm_watch_processes_sort(&found, WM_WATCH_BY_TIME);
-    assert_int_equal(found.all[0].process.pid, 1);
-    wm_watch_processes_sort(&found, WM_WATCH_BY_MEMORY);
-    assert_int_equal(found.all[0].process.pid, 2);
-    wm_watch_processes_sort(&found, WM_WATCH_BY_PID);
-    assert_int_equal(found.all[0].process.pid, 1);
-    news.process_count = 0;
+    assert_int_equal(found.chosen, 0);
+    assert_string_equal(rows_by(WM_WATCH_BY_CPU), "3 1 4 2");
+    assert_true(found.all[found.rows[0]].cores == 1);
+    assert_string_equal(rows_by(WM_WATCH_BY_ENERGY), "1 2 3 4");
+    assert_string_equal(rows_by(WM_WATCH_BY_GPU), "3 1 2 4");
+    assert_string_equal(rows_by(WM_WATCH_BY_GPU_MEMORY), "2 3 1 4");
+    assert_string_equal(rows_by(WM_WATCH_BY_TIME), "1 3 2 4");
+    assert_string_equal(rows_by(WM_WATCH_BY_MEMORY), "2 3 1 4");
+    assert_string_equal(rows_by(WM_WATCH_BY_PID), "1 2 3 4");
+    found.is_inverted = true;
+    assert_string_equal(rows_by(WM_WATCH_BY_PID), "4 3 2 1");
+    found.is_inverted = false;
+    wm_watch_processes_release(&found);
+}
+
+/* Children behind their parents, each in the order; the filter is of name and command. */
+static void test_tree_and_filter(void **state)
+{
+    const struct wm_tracker_process all[] = {
+        { .pid = 10, .parent = 1, .name = "shell" },
+        { .pid = 30, .parent = 10, .name = "c", .command = "train.py --fast" },
+        { .pid = 20, .parent = 10, .name = "b" },
+        { .pid = 40, .parent = 20, .name = "Trainer" },
+        { .pid = 5, .parent = 5, .name = "own parent" },
+    };
+    const struct wm_watch_news news = { .processes = all,
+                                        .process_count = 5,
+                                        .when_ns = START };
+
+    (void)state;
+    found = (struct wm_watch_processes) { .order = WM_WATCH_BY_PID, .is_tree = true };
     wm_watch_processes_take(&found, &news);
-    assert_int_equal(found.count, 0);
+    assert_string_equal(rows(), "5 10 20 40 30");
+    assert_int_equal(found.all[found.rows[3]].depth, 2);
+    assert_int_equal(found.all[found.rows[4]].depth, 1);
+    snprintf(found.filter, sizeof(found.filter), "TRAIN");
+    assert_string_equal(rows_by(WM_WATCH_BY_PID), "40 30");
+    found.is_tree = false;
+    assert_string_equal(rows_by(WM_WATCH_BY_PID), "30 40");
+    assert_int_equal(found.all[found.rows[1]].depth, 0);
+    snprintf(found.filter, sizeof(found.filter), "none such");
+    assert_string_equal(rows_by(WM_WATCH_BY_PID), "");
+    wm_watch_processes_move(&found, 1);
+    assert_null(wm_watch_processes_chosen(&found));
+    wm_watch_processes_release(&found);
+}
+
+static void test_choosing(void **state)
+{
+    struct wm_tracker_process all[100];
+    struct wm_watch_news news = { .processes = all,
+                                  .process_count = 100,
+                                  .when_ns = START };
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        all[i] = (struct wm_tracker_process) { .pid = i + 1 };
+    found = (struct wm_watch_processes) { .order = WM_WATCH_BY_PID };
+    wm_watch_processes_take(&found, &news);
+    assert_null(wm_watch_processes_chosen(&found));
+    wm_watch_processes_move(&found, 10); /* none was: the first is */
+    assert_int_equal(wm_watch_processes_chosen(&found)->process.pid, 1);
+    wm_watch_processes_move(&found, 10);
+    wm_watch_processes_scroll(&found, 5);
+    assert_true(found.chosen == 11 && found.top == 6);
+    wm_watch_processes_move(&found, -2);
+    wm_watch_processes_scroll(&found, 5);
+    assert_true(found.chosen == 9 && found.top == 6);
+    wm_watch_processes_move(&found, 1000);
+    wm_watch_processes_scroll(&found, 5);
+    assert_true(found.chosen == 100 && found.top == 95);
+    news.process_count = 50; /* it has ended */
+    wm_watch_processes_take(&found, &news);
+    wm_watch_processes_scroll(&found, 5);
+    assert_true(found.chosen == 0 && found.top == 0);
     wm_watch_processes_release(&found);
 }
 
@@ -346,7 +457,8 @@ UNIT(watch)
         cmocka_unit_test(test_values),    cmocka_unit_test(test_canvas),
         cmocka_unit_test(test_processes), cmocka_unit_test(test_panels),
         cmocka_unit_test(test_many),      cmocka_unit_test(test_modelled),
-        cmocka_unit_test(test_colours),
+        cmocka_unit_test(test_colours),   cmocka_unit_test(test_tree_and_filter),
+        cmocka_unit_test(test_choosing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -302,12 +302,10 @@ static void build_power(struct wm_report_builder *builder, bool is_same)
             "the sensors that were watched for it are not those of its energy");
 }
 
-/* What the tree used of the CPUs, by the CPU time of each process. */
 static void build_processes(struct wm_report_builder *builder)
 {
     struct wm_report *report = builder->report;
     const struct wm_result *result = &report->result;
-    const struct wm_value *tree = &report->cpu_energy.split.tree;
 
     report->process_energies =
         calloc(result->process_count + 1, sizeof(*report->process_energies));
@@ -315,17 +313,9 @@ static void build_processes(struct wm_report_builder *builder)
         builder->failed = true;
         return;
     }
-    for (size_t i = 0; i < result->process_count; i++) {
-        struct wm_value *energy = &report->process_energies[i];
-        const struct wm_known *cpu = &result->processes[i].cpu_seconds;
-        *energy = tree->known ? report->cpu_total : *tree;
-        if (energy->known && !cpu->known)
-            *energy = wm_value_missing("its CPU time is not known");
-        if (!energy->known)
-            continue;
-        double share = energy->number > 0 ? cpu->number / energy->number : 0;
-        *energy = wm_value_known(tree->number * (share < 1 ? share : 1));
-    }
+    for (size_t i = 0; i < result->process_count; i++)
+        report->process_energies[i] =
+            wm_report_energy_of(report, &result->processes[i].cpu_seconds);
 }
 
 /* The label of the GPU whose idling it is; else NULL. */

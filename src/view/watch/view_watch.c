@@ -115,7 +115,6 @@ static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
         return;
     print_energy(&watch->view, &news->energy);
     wm_watch_processes_take(&watch->view.processes, news);
-    wm_watch_processes_sort(&watch->view.processes, watch->view.order);
 }
 
 static void take_samples(struct wm_watch *watch)
@@ -130,92 +129,15 @@ static void take_samples(struct wm_watch *watch)
     view->newest_ns = view->data.newest_ns;
 }
 
-static void next_panel(struct wm_watch_view *view)
-{
-    view->panel = wm_watch_panel(&view->data, view->panel + 1) ? view->panel + 1 : 0;
-    view->selected = 0;
-}
-
-/* Number `index` of the panel's series; NULL: there are fewer. */
-static struct wm_watch_series *find(const struct wm_watch_view *view, size_t index)
-{
-    const char *panel = wm_watch_panel(&view->data, view->panel);
-    struct wm_watch_series *series = NULL;
-    size_t at = 0;
-
-    while (panel && (series = wm_watch_next(&view->data, panel, &at)) && index > 0)
-        index--;
-    return series;
-}
-
-static void zoom(struct wm_watch *watch, bool is_in)
-{
-    struct wm_watch_view *view = &watch->view;
-    int64_t most_ns = WM_WATCH_KEPT * view->data.window_ns;
-    int64_t window_ns = is_in ? view->window_ns / 2 : view->window_ns * 2;
-
-    if (window_ns <= most_ns && window_ns >= view->data.window_ns / WM_WATCH_KEPT)
-        view->window_ns = window_ns;
-}
-
-/* False: the user has had enough. */
-static bool obey(struct wm_watch *watch, enum wm_watch_key key)
-{
-    struct wm_watch_view *view = &watch->view;
-    struct wm_watch_series *selected = find(view, view->selected);
-
-    switch (key) {
-    case WM_WATCH_QUIT:
-        return false;
-    case WM_WATCH_PAUSE:
-        view->is_paused = !view->is_paused;
-        break;
-    case WM_WATCH_NEXT_PANEL:
-        next_panel(view);
-        break;
-    case WM_WATCH_ZOOM_IN:
-    case WM_WATCH_ZOOM_OUT:
-        zoom(watch, key == WM_WATCH_ZOOM_IN);
-        break;
-    case WM_WATCH_FIT:
-        view->fits = !view->fits;
-        break;
-    case WM_WATCH_BEFORE:
-        view->selected -= view->selected > 0;
-        break;
-    case WM_WATCH_AFTER:
-        view->selected += find(view, view->selected + 1) != NULL;
-        break;
-    case WM_WATCH_HIDE:
-        if (selected)
-            selected->is_hidden = !selected->is_hidden;
-        break;
-    case WM_WATCH_SHOW_ALL:
-        for (size_t i = 0; i < view->data.count; i++)
-            view->data.series[i].is_hidden = false;
-        break;
-    case WM_WATCH_SORT:
-        view->order = view->order == WM_WATCH_BY_PID ? WM_WATCH_BY_CPU : view->order + 1;
-        wm_watch_processes_sort(&view->processes, view->order);
-        break;
-    case WM_WATCH_HELP:
-        view->has_help = !view->has_help;
-        break;
-    default:
-        break;
-    }
-    return true;
-}
-
 /* Obeys all that has been typed; `ret_has_key` says whether there was something. */
 static bool read_keys(struct wm_watch *watch, bool *ret_has_key)
 {
-    enum wm_watch_key key;
+    struct wm_watch_input input;
 
     *ret_has_key = false;
-    while ((key = wm_watch_screen_key()) != WM_WATCH_NOTHING) {
+    while ((input = wm_watch_screen_key()).key != WM_WATCH_NOTHING) {
         *ret_has_key = true;
-        if (!obey(watch, key))
+        if (!wm_watch_obey(&watch->view, &input))
             return false;
     }
     return true;

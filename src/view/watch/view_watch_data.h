@@ -105,30 +105,4 @@ void wm_watch_canvas_draw(struct wm_watch_canvas *canvas,
                           const struct wm_chart_column *line, const struct wm_axis *values,
                           uint8_t ink);
 
-/* A process as it was lately. */
-struct wm_watch_process {
-    struct wm_tracker_process process;
-    double cores; /* that it used since it was told of before; NAN: it is new */
-};
-
-enum wm_watch_order {
-    WM_WATCH_BY_CPU,
-    WM_WATCH_BY_TIME,
-    WM_WATCH_BY_MEMORY,
-    WM_WATCH_BY_PID
-};
-
-struct wm_watch_processes {
-    struct wm_watch_process *all;
-    size_t count;
-    int64_t when_ns;
-};
-
-/* Takes what is told of them now; out of memory, all stays as it was. */
-void wm_watch_processes_take(struct wm_watch_processes *processes,
-                             const struct wm_watch_news *news);
-void wm_watch_processes_sort(struct wm_watch_processes *processes,
-                             enum wm_watch_order order);
-void wm_watch_processes_release(struct wm_watch_processes *processes);
-
 #endif

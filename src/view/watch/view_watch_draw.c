@@ -52,34 +52,25 @@ static void draw_title(const struct wm_watch_screen *screen,
     draw_energy(view, columns);
 }
 
-static void draw_keys(const struct wm_watch_screen *screen, int row, int columns)
+static void draw_last_row(const struct wm_watch_screen *screen,
+                          const struct wm_watch_view *view, int row, int columns)
 {
-    static const char text[] = "q quit  h help  tab panel  +- zoom  \u2190\u2192 choose  x "
-                               "hide  a all  z fit  s sort";
+    bool is_said = view->question != WM_WATCH_NO_QUESTION || view->message[0];
+    char text[TEXT_MAX];
 
-    wm_watch_screen_style(screen, WM_WATCH_PLAIN, WM_WATCH_FAINT);
+    wm_watch_last_row(view, text, sizeof(text));
+    wm_watch_screen_style(screen, is_said ? WM_WATCH_BOLD : WM_WATCH_PLAIN,
+                          is_said ? 0 : WM_WATCH_FAINT);
     wm_watch_screen_put(row, 0, columns, text);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
 static void draw_help(int columns)
 {
-    static const char *const lines[] = {
-        "q         end the view; a process that was there goes on",
-        "space     hold the picture; samples are taken on",
-        "tab       the next panel: power, use, memory, temperature, total power, clocks",
-        "+ -       a shorter or a longer window",
-        "z         fit the axis of power, use and memory to the values, or begin it at 0",
-        "left, right  choose a line in the legend; x hides it or shows it, a shows all",
-        "s         sort the processes by CPU, CPU time, memory, PID",
-        "h         back",
-        "",
-        "est: estimated; sim: simulated; n/a: wattmeter doctor says why",
-        "total: the power of the CPUs, their memory and the GPUs, as far as it is known",
-    };
+    const char *line;
 
-    for (int i = 0; i < (int)(sizeof(lines) / sizeof(lines[0])); i++)
-        wm_watch_screen_put(2 + i, 2, columns - 2, lines[i]);
+    for (size_t i = 0; (line = wm_watch_help(i)); i++)
+        wm_watch_screen_put(2 + (int)i, 1, columns - 1, line);
 }
 
 /* How many charts a screen has room for, beside each other and below each other. */
@@ -138,11 +129,15 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
     processes = processes > room / 3 ? room / 3 : processes;
     if (room - devices - processes < CHART_ROWS_LEAST)
         processes = 0;
+    if (view->hides_charts)
+        processes = room - devices + 2;
     int charts = room - devices - processes + 2;
-    draw_charts(screen, view, 2, charts, columns);
+    if (charts > 0)
+        draw_charts(screen, view, 2, charts, columns);
+    for (size_t i = 0; i < WM_WATCH_CHARTS && charts <= 0; i++)
+        view->charts[i].is_there = false;
     wm_watch_draw_devices(screen, view, 2 + charts, devices);
-    if (processes > 1)
-        wm_watch_draw_processes(screen, view, 2 + charts + devices, processes);
+    wm_watch_draw_processes(screen, view, 2 + charts + devices, processes);
 }
 
 void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
@@ -165,7 +160,7 @@ void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
             draw_help(columns);
         else
             wm_watch_screen_put(3, 2, columns, "waiting for the drivers");
-        draw_keys(screen, rows - 1, columns);
+        draw_last_row(screen, view, rows - 1, columns);
     }
     wm_watch_screen_show(screen);
 }

@@ -20,6 +20,7 @@
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/base_file.h"
 #include "base/text/base_text.h"
@@ -172,6 +173,8 @@ int wm_watch_screen_open(int terminal, bool without_colour,
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(25);
+    mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    mouseinterval(0);
     curs_set(0);
     screen->can_shift = is_there(save_cursor) && is_there(restore_cursor) &&
                         is_there(cursor_address) && is_there(parm_dch) &&
@@ -181,44 +184,70 @@ int wm_watch_screen_open(int terminal, bool without_colour,
     return WM_OK;
 }
 
-enum wm_watch_key wm_watch_screen_key(void)
+/* The wheel is a few keys. */
+static struct wm_watch_input mouse(void)
 {
-    switch (getch()) {
-    case ERR:
-        return WM_WATCH_NOTHING;
-    case 'q':
-    case 'Q':
-        return WM_WATCH_QUIT;
-    case ' ':
-    case 'p':
-        return WM_WATCH_PAUSE;
-    case '\t':
-    case 'm':
-        return WM_WATCH_NEXT_PANEL;
-    case '+':
-    case '=':
-        return WM_WATCH_ZOOM_IN;
-    case '-':
-        return WM_WATCH_ZOOM_OUT;
-    case 'z':
-        return WM_WATCH_FIT;
-    case KEY_LEFT:
-        return WM_WATCH_BEFORE;
-    case KEY_RIGHT:
-        return WM_WATCH_AFTER;
-    case 'x':
-    case '\r':
-        return WM_WATCH_HIDE;
-    case 'a':
-        return WM_WATCH_SHOW_ALL;
-    case 's':
-        return WM_WATCH_SORT;
-    case 'h':
-    case '?':
-        return WM_WATCH_HELP;
-    default:
-        return WM_WATCH_OTHER;
+    struct wm_watch_input input = { .key = WM_WATCH_OTHER };
+    MEVENT event;
+
+    if (getmouse(&event) != OK)
+        return input;
+    input.row = event.y;
+    input.column = event.x;
+    if (event.bstate & BUTTON4_PRESSED)
+        input.key = WM_WATCH_UP;
+    else if (event.bstate & BUTTON5_PRESSED)
+        input.key = WM_WATCH_DOWN;
+    else if (event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED))
+        input.key = WM_WATCH_CLICK;
+    return input;
+}
+
+static struct wm_watch_input special(wint_t code)
+{
+    static const struct {
+        wint_t code;
+        enum wm_watch_key key;
+    } keys[] = {
+        { KEY_UP, WM_WATCH_UP },         { KEY_DOWN, WM_WATCH_DOWN },
+        { KEY_LEFT, WM_WATCH_LEFT },     { KEY_RIGHT, WM_WATCH_RIGHT },
+        { KEY_PPAGE, WM_WATCH_PAGE_UP }, { KEY_NPAGE, WM_WATCH_PAGE_DOWN },
+        { KEY_HOME, WM_WATCH_HOME },     { KEY_END, WM_WATCH_END },
+        { KEY_ENTER, WM_WATCH_ENTER },   { KEY_BACKSPACE, WM_WATCH_ERASE },
+    };
+
+    if (code == KEY_MOUSE)
+        return mouse();
+    if (code > KEY_F0 && code <= KEY_F(12))
+        return (struct wm_watch_input) { .key = WM_WATCH_FUNCTION,
+                                         .number = (int)(code - KEY_F0) };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (keys[i].code == code)
+            return (struct wm_watch_input) { .key = keys[i].key };
     }
+    return (struct wm_watch_input) { .key = WM_WATCH_OTHER };
+}
+
+struct wm_watch_input wm_watch_screen_key(void)
+{
+    struct wm_watch_input input = { .key = WM_WATCH_TEXT };
+    mbstate_t state = { 0 };
+    wint_t code;
+
+    int status = get_wch(&code);
+    if (status == ERR)
+        return (struct wm_watch_input) { .key = WM_WATCH_NOTHING };
+    if (status == KEY_CODE_YES)
+        return special(code);
+    if (code == '\r' || code == '\n')
+        input.key = WM_WATCH_ENTER;
+    else if (code == '\033')
+        input.key = WM_WATCH_ESCAPE;
+    else if (code == '\b' || code == 0x7f)
+        input.key = WM_WATCH_ERASE;
+    else if (code == '\0' || wcrtomb(input.text, (wchar_t)code, &state) == (size_t)-1)
+        input.key = WM_WATCH_OTHER;
+    return input;
 }
 
 void wm_watch_screen_size(int *ret_rows, int *ret_columns)

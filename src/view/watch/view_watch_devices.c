@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_watch_tables.c - the devices and the processes. */
+/* view_watch_devices.c - the table of the machine and its devices. */
 #include <math.h>
 #include <string.h>
 
@@ -122,25 +122,13 @@ static void put_gpu(const struct wm_watch_view *view, size_t gpu, int row, int c
             series->channel->model ? series->channel->model : "", cells);
 }
 
-/* The GPU whose line is chosen; 0 where none is. */
-static size_t chosen_gpu(const struct wm_watch_view *view)
-{
-    const char *panel = wm_watch_panel(&view->data, view->panel);
-    const struct wm_watch_series *series = NULL;
-    size_t at = 0, index = 0;
-
-    while (panel && (series = wm_watch_next(&view->data, panel, &at)) &&
-           index < view->selected)
-        index++;
-    return series ? series->gpu : 0;
-}
-
 /* The chosen GPU is among those that have a row. */
 static void put_gpus(const struct wm_watch_view *view, int row, int rows, int columns)
 {
     size_t count = view->data.gpu_count, room = rows > 0 ? (size_t)rows : 0;
     size_t shown = count <= room ? count : room > 0 ? room - 1 : 0;
-    size_t first = chosen_gpu(view);
+    const struct wm_watch_series *chosen = wm_watch_entry(view, view->selected);
+    size_t first = chosen ? chosen->gpu : 0; /* 0 of what is no GPU */
     struct wm_quantity cells[CELLS];
     char label[32];
 
@@ -209,38 +197,4 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     if (has_cores(view) && (size_t)rows > wm_watch_device_count(view))
         put_cores(view, row++, columns);
     put_gpus(view, row, top + rows - row, columns);
-}
-
-void wm_watch_draw_processes(const struct wm_watch_screen *screen,
-                             const struct wm_watch_view *view, int top, int rows)
-{
-    static const char *const headings[] = {
-        [WM_WATCH_BY_CPU] = "    PID   [CPU]   CPU time     memory  threads  name",
-        [WM_WATCH_BY_TIME] = "    PID    CPU   [CPU time]    memory  threads  name",
-        [WM_WATCH_BY_MEMORY] = "    PID    CPU    CPU time   [memory] threads  name",
-        [WM_WATCH_BY_PID] = "  [PID]    CPU    CPU time     memory  threads  name",
-    };
-    int lines, columns;
-    char text[TEXT_MAX];
-
-    wm_watch_screen_size(&lines, &columns);
-    wm_watch_screen_style(screen, WM_WATCH_BOLD, 0);
-    wm_watch_screen_put(top, 0, columns, headings[view->order]);
-    snprintf(text, sizeof(text), "%zu process%s", view->processes.count,
-             view->processes.count == 1 ? "" : "es");
-    int width = wm_view_width(text);
-    if (columns - width > 55)
-        wm_watch_screen_put(top, columns - width, width, text);
-    wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-    for (int i = 0; i < rows - 1 && (size_t)i < view->processes.count; i++) {
-        const struct wm_watch_process *process = &view->processes.all[i];
-        snprintf(text, sizeof(text), "%7d %7s %10s %10s %8d  %.63s", process->process.pid,
-                 isnan(process->cores) ? "-" : wm_view_percent(process->cores).text,
-                 wm_view_duration(process->process.cpu_s, NULL).text,
-                 process->process.memory_bytes > 0
-                     ? wm_view_bytes(process->process.memory_bytes, NULL).text
-                     : "n/a",
-                 process->process.threads, process->process.name);
-        wm_watch_screen_put(top + 1 + i, 0, columns, text);
-    }
 }
