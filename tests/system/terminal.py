@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """terminal.py - what is looked at on a terminal, and waiting for it."""
 
-import atexit
 import shutil
 import subprocess
 import time
@@ -28,7 +27,7 @@ class Terminal:
         self.socket = str(folder / "tmux")
         done = self.ask("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
         assert done.returncode == 0, done
-        atexit.register(self.close)  # Of a case that fails.
+        tap.at_end(self.close)
 
     def ask(self, *arguments):
         # What a shell says, and what it does when a command of its is interrupted, is bash's.

@@ -94,7 +94,7 @@ def a_command(folder):
 
 @case("GPUs, the CPU and their total")
 def gpus_and_their_total(folder):
-    terminal = Watched(folder, "--", "sleep", "1000", columns=120, gpus=[gpu(), gpu(power=200)])
+    terminal = Watched(folder, "--", "sleep", "1000", columns=120, gpus=[gpu(), gpu(power=200, clock_graphics=1.23e9)])
     wait_for(lambda: re.search(r"total [\d.]+ W .*cpu [\d.]+ W", terminal.screen()), "a total")
     screen = terminal.screen()
     assert "gpu0 300 W sim" in screen and "gpu1 200 W sim" in screen, screen
@@ -102,6 +102,8 @@ def gpus_and_their_total(folder):
     cpu = float(re.search(r"cpu ([\d.]+) W", screen)[1])
     assert abs(total - 500 - cpu) < 2, screen
     assert re.search(r"gpu0 +300 W sim +75 % +8.59 GB of .* 61 °C", screen), screen
+    wait_for(lambda: re.search(r"gpu1 .* 61 °C +1.23 GHz", terminal.screen()),
+             lambda: f"the clock that `info` has:\n{terminal.screen()}")
     terminal.close()
 
 
@@ -161,7 +163,7 @@ def many_gpus(folder):
         highest = 100 + 5 * (count - 1)
         terminal.wait(f"highest {highest} W")
         screen = terminal.screen()
-        assert re.search(rf"\+\d+ more +{highest} W sim", screen), screen
+        assert re.search(rf"\+\d+, highest +{highest} W sim", screen), screen
         assert not re.search(r"…|total", screen.splitlines()[2]), screen
         assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
         for _ in range(6):
@@ -369,7 +371,7 @@ def signals(folder):
     terminal.type("Enter")
     wait_for(family.heard.exists, "the signal")
     wait_for(lambda: family.heard.read_text() == str(int(signal.SIGUSR1)), "SIGUSR1")
-    wait_for(lambda: len(family.rows()) == 1, "one process")
+    wait_for(lambda: len(family.rows()) == 1, lambda: terminal.screen())
     terminal.close()
 
 

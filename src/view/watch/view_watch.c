@@ -114,6 +114,7 @@ static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
     if (watch->view.is_paused)
         return;
     print_energy(&watch->view, &news->energy);
+    wm_watch_data_take_clocks(&watch->view.data, news->gpus);
     wm_watch_processes_take(&watch->view.processes, news);
 }
 

@@ -103,8 +103,11 @@ static void put_folded(const struct legend *legend, int row, int column, int wid
         if (i < legend->first || i >= legend->end)
             highest = fmax(highest, now_of(series)); /* which ignores NAN */
     }
-    snprintf(text, sizeof(text), "+%zu more, highest %.15s", more,
-             wm_watch_text(highest, unit).text);
+    if (width < FOLDED_WIDTH)
+        snprintf(text, sizeof(text), "+%zu", more);
+    else
+        snprintf(text, sizeof(text), "+%zu more, highest %.15s", more,
+                 wm_watch_text(highest, unit).text);
     wm_watch_screen_put(row, column, width, text);
 }
 

@@ -19,6 +19,9 @@ static const char *const with_power[] = { power,       gpu_use, memory, temperat
 static const char *const without_power[] = { cpu_use,     memory, power,
                                              temperature, clocks, NULL };
 
+/* Of an axis: sensors report whole degrees mostly. */
+#define DEGREES_LEAST 4.0
+
 /* With more devices the sum would squeeze their lines. */
 enum { SUMMANDS_BESIDE_SUM = 3 };
 
@@ -184,12 +187,13 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
     data->series = calloc(count + 1, sizeof(*data->series));
     data->latest = calloc(count + 1, sizeof(*data->latest));
     data->cores = calloc(count + 1, sizeof(*data->cores));
-    if (!data->series || !data->latest || !data->cores) {
+    data->clocks = calloc(count + 1, sizeof(*data->clocks));
+    if (!data->series || !data->latest || !data->cores || !data->clocks) {
         wm_watch_data_release(data);
         return wm_fail_memory(err, "view");
     }
     for (size_t i = 0; i < count; i++)
-        data->latest[i] = NAN;
+        data->latest[i] = data->clocks[i] = NAN;
     data->series[0] = (struct wm_watch_series) {
         .label = "total",
         .panel = power,
@@ -227,6 +231,7 @@ void wm_watch_data_release(struct wm_watch_data *data)
     free(data->series);
     free(data->latest);
     free(data->cores);
+    free(data->clocks);
     *data = (struct wm_watch_data) { 0 };
 }
 
@@ -307,6 +312,23 @@ void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick)
     add_sum(data, data->newest_ns);
 }
 
+void wm_watch_data_take_clocks(struct wm_watch_data *data, const struct wm_gpus *gpus)
+{
+    struct wm_gpu_value label, clock;
+
+    for (size_t i = 0; gpus && i < wm_gpus_count(gpus); i++) {
+        wm_gpu_get(gpus, i, WM_GPU_LABEL, &label);
+        wm_gpu_get(gpus, i, WM_GPU_CLOCK_GRAPHICS, &clock);
+        for (size_t k = 1; k < data->count && label.text; k++) {
+            const struct wm_watch_series *series = &data->series[k];
+            if (series->channel->device_kind == WM_DEVICE_GPU &&
+                strcmp(series->label, label.text) == 0)
+                data->clocks[series->gpu] =
+                    clock.state == WM_READING_OK ? clock.number : NAN;
+        }
+    }
+}
+
 double wm_watch_latest(const struct wm_watch_data *data, const char *label,
                        const char *metric)
 {
@@ -354,5 +376,12 @@ bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
     *ret_values = wm_chart_axis(begins_at_0 ? fmin(least, 0) : least, greatest, unit);
     if (begins_at_0 && least >= 0)
         ret_values->low = 0;
+    double lack = strcmp(panel, temperature) == 0
+                      ? DEGREES_LEAST - (ret_values->high - ret_values->low)
+                      : 0;
+    if (lack > 0) {
+        ret_values->low -= lack / 2;
+        ret_values->high += lack / 2;
+    }
     return true;
 }

@@ -6,7 +6,7 @@
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 
-enum { TEXT_MAX = 256 };
+enum { TEXT_MAX = 256, MODEL_COLUMNS_LEAST = 90 };
 
 static bool has_cores(const struct wm_watch_view *view)
 {
@@ -72,6 +72,19 @@ static struct wm_quantity find(const struct wm_watch_view *view, const char *pan
 /* Of a row, in this order. */
 enum { POWER, USE, MEMORY, TEMPERATURE, CLOCK, CELLS };
 
+/* Of a recording that has them, or else of the drivers now. */
+static struct wm_quantity find_clock(const struct wm_watch_view *view,
+                                     const struct subject *subject)
+{
+    double highest = NAN;
+
+    for (size_t i = 0; i < view->data.gpu_count; i++) {
+        if ((i >= subject->first && i < subject->end) != subject->is_rest)
+            highest = fmax(highest, view->data.clocks[i]); /* which ignores NAN */
+    }
+    return isnan(highest) ? find(view, "clocks", subject) : wm_watch_text(highest, "Hz");
+}
+
 static void put_row(int row, int columns, const char *device, const char *model,
                     const struct wm_quantity cells[CELLS])
 {
@@ -80,18 +93,21 @@ static void put_row(int row, int columns, const char *device, const char *model,
     snprintf(text, sizeof(text), "%-13.13s %10.10s %8.8s %21.21s ", device,
              cells[POWER].text, cells[USE].text, cells[MEMORY].text);
     snprintf(text + strlen(text), sizeof(text) - strlen(text), "%7.8s %9.9s  %.64s",
-             cells[TEMPERATURE].text, cells[CLOCK].text, model);
+             cells[TEMPERATURE].text, cells[CLOCK].text,
+             columns < MODEL_COLUMNS_LEAST ? "" : model);
     wm_watch_screen_put(row, 0, columns, text);
 }
 
 static void fill_cells(const struct wm_watch_view *view, const struct subject *subject,
-                       const char *use, struct wm_quantity cells[CELLS])
+                       struct wm_quantity cells[CELLS])
 {
+    bool is_gpu = subject->kind == WM_DEVICE_GPU;
+
     cells[POWER] = find(view, "power", subject);
-    cells[USE] = find(view, use, subject);
+    cells[USE] = find(view, is_gpu ? "GPU use" : "CPU use", subject);
     cells[MEMORY] = find(view, "memory", subject);
     cells[TEMPERATURE] = find(view, "temperature", subject);
-    cells[CLOCK] = find(view, "clocks", subject);
+    cells[CLOCK] = is_gpu ? find_clock(view, subject) : (struct wm_quantity) { "" };
 }
 
 /* The first series of a GPU. */
@@ -112,7 +128,7 @@ static void put_gpu(const struct wm_watch_view *view, size_t gpu, int row, int c
     double total = wm_watch_latest(&view->data, series->label, "memory_total");
     struct wm_quantity cells[CELLS];
 
-    fill_cells(view, &subject, "GPU use", cells);
+    fill_cells(view, &subject, cells);
     if (!isnan(total)) {
         struct wm_quantity used = cells[MEMORY];
         snprintf(cells[MEMORY].text, sizeof(cells[MEMORY].text), "%.12s of %.12s",
@@ -138,9 +154,9 @@ static void put_gpus(const struct wm_watch_view *view, int row, int rows, int co
     if (shown == count || room == 0)
         return;
     const struct subject folded = { WM_DEVICE_GPU, first, first + shown, .is_rest = true };
-    fill_cells(view, &folded, "GPU use", cells);
-    snprintf(label, sizeof(label), "+%zu more", count - shown);
-    put_row(row, columns, label, "highest of these", cells);
+    fill_cells(view, &folded, cells);
+    snprintf(label, sizeof(label), "+%zu, highest", count - shown);
+    put_row(row, columns, label, "", cells);
 }
 
 /* How busy each core is, the busiest of several where there is no room for all. */
@@ -177,21 +193,23 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     const struct subject cpus = { .kind = WM_DEVICE_CPU },
                          host = { .kind = WM_DEVICE_HOST },
                          tree = { .kind = WM_DEVICE_TREE };
-    const struct wm_quantity headings[CELLS] = {
+    struct wm_quantity headings[CELLS] = {
         { "power" }, { "use" }, { "memory" }, { "temp." }, { "clock" }
     };
     struct wm_quantity cells[CELLS];
     int lines, columns, row = top;
 
     wm_watch_screen_size(&lines, &columns);
+    if (view->data.gpu_count == 0)
+        headings[CLOCK].text[0] = '\0';
     wm_watch_screen_style(screen, WM_WATCH_BOLD, 0);
     put_row(row++, columns, "", "", headings);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-    fill_cells(view, &host, "CPU use", cells);
+    fill_cells(view, &host, cells);
     cells[POWER] = find(view, "power", &cpus);
     cells[TEMPERATURE] = find(view, "temperature", &cpus);
     put_row(row++, columns, label_of(view, WM_DEVICE_HOST), "", cells);
-    fill_cells(view, &tree, "CPU use", cells);
+    fill_cells(view, &tree, cells);
     cells[POWER] = cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
     put_row(row++, columns, label_of(view, WM_DEVICE_TREE), "", cells);
     if (has_cores(view) && (size_t)rows > wm_watch_device_count(view))

@@ -15,6 +15,7 @@ enum {
     CHART_ROWS_LEAST = 3,
     CHART_ROWS_GOOD = 10, /* with legend and times, so that two stand one below the other */
     CHART_COLUMNS_LEAST = 75,
+    UNIT_COLUMNS_LEAST = 76,
     TEXT_MAX = 512
 };
 
@@ -35,12 +36,14 @@ static void draw_energy(const struct wm_watch_view *view, int columns)
 static void draw_title(const struct wm_watch_screen *screen,
                        const struct wm_watch_view *view, int columns)
 {
-    char left[TEXT_MAX], right[64];
+    char left[TEXT_MAX], right[96];
 
     int64_t seconds = view->newest_ns / WM_NS_PER_S;
-    snprintf(right, sizeof(right), "%swindow %g s  %" PRId64 ":%02d:%02d ",
-             view->is_paused ? "PAUSED  " : "", (double)view->window_ns / WM_NS_PER_S,
-             seconds / 3600, (int)(seconds / 60 % 60), (int)(seconds % 60));
+    snprintf(right, sizeof(right), "%s%swindow %g s  %" PRId64 ":%02d:%02d ",
+             view->is_paused ? "PAUSED  " : "",
+             columns >= UNIT_COLUMNS_LEAST ? "CPU: % of one core  " : "",
+             (double)view->window_ns / WM_NS_PER_S, seconds / 3600,
+             (int)(seconds / 60 % 60), (int)(seconds % 60));
     int width = wm_view_width(right);
     snprintf(left, sizeof(left), " %.300s", view->title);
     wm_watch_screen_style(screen, WM_WATCH_REVERSE, 0);

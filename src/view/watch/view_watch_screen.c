@@ -177,8 +177,8 @@ int wm_watch_screen_open(int terminal, bool without_colour,
     mouseinterval(0);
     curs_set(0);
     screen->can_shift = is_there(save_cursor) && is_there(restore_cursor) &&
-                        is_there(cursor_address) && is_there(parm_dch) &&
-                        is_there(parm_ich);
+                        is_there(cursor_address) && is_there(parm_down_cursor) &&
+                        is_there(parm_dch) && is_there(parm_ich);
     screen->has_colour = !without_colour && start_colours();
     *ret_screen = screen;
     return WM_OK;
@@ -311,21 +311,36 @@ void wm_watch_screen_shift(struct wm_watch_screen *screen, int row, int rows, in
             (struct shift) { row, rows, column, end, cells };
 }
 
+/* Writes one capability for each row of a column, from the top. */
+static void write_down(const struct wm_watch_screen *screen, const struct shift *shift,
+                       int column, const char *capability)
+{
+    fputs(tiparm(cursor_address, shift->row, column), screen->out);
+    for (int i = 0; i < shift->rows; i++) {
+        if (i > 0)
+            fputs(tiparm(parm_down_cursor, 1), screen->out);
+        fputs(tiparm(capability, shift->cells), screen->out);
+    }
+}
+
 /* Deletes cells at the left and, where something stands at the right, inserts as many
  * before it; and the same in what ncurses believes of the screen. */
-static void shift_row(const struct wm_watch_screen *screen, const struct shift *shift,
-                      int row)
+static void shift_one(const struct wm_watch_screen *screen, const struct shift *shift)
 {
-    fputs(tiparm(cursor_address, row, shift->column), screen->out);
-    fputs(tiparm(parm_dch, shift->cells), screen->out);
-    for (int i = 0; i < shift->cells; i++)
-        mvwdelch(curscr, row, shift->column);
-    if (shift->end >= COLS)
-        return;
-    fputs(tiparm(cursor_address, row, shift->end - shift->cells), screen->out);
-    fputs(tiparm(parm_ich, shift->cells), screen->out);
-    for (int i = 0; i < shift->cells; i++)
-        mvwinsch(curscr, row, shift->end - shift->cells, ' ');
+    bool is_inserted = shift->end < COLS;
+    int gap = shift->end - shift->cells;
+
+    write_down(screen, shift, shift->column, parm_dch);
+    if (is_inserted)
+        write_down(screen, shift, gap, parm_ich);
+    for (int row = shift->row; row < shift->row + shift->rows; row++) {
+        for (int i = 0; i < shift->cells; i++)
+            mvwdelch(curscr, row, shift->column);
+        for (int i = 0; i < shift->cells && is_inserted; i++)
+            mvwinsch(curscr, row, gap, ' ');
+    }
+    /* A row that is to look as it did has been moved all the same. */
+    touchline(newscr, shift->row, shift->rows);
 }
 
 /* What is on the screen, and what ncurses believes of it, before the new picture is
@@ -335,13 +350,8 @@ static void shift_all(const struct wm_watch_screen *screen)
     if (screen->shift_count == 0)
         return;
     fputs(save_cursor, screen->out);
-    for (size_t i = 0; i < screen->shift_count; i++) {
-        const struct shift *shift = &screen->shifts[i];
-        for (int row = shift->row; row < shift->row + shift->rows; row++)
-            shift_row(screen, shift, row);
-        /* A row that is to look as it did has been moved all the same. */
-        touchline(newscr, shift->row, shift->rows);
-    }
+    for (size_t i = 0; i < screen->shift_count; i++)
+        shift_one(screen, &screen->shifts[i]);
     fputs(restore_cursor, screen->out);
     fflush(screen->out);
 }

@@ -123,13 +123,13 @@ static const struct column {
     int columns_least; /* of the terminal, unless the table is sorted by it */
 } columns[] = {
     { "PID", 7, WM_WATCH_BY_PID, pid_text, false, 0 },
-    { "user", -8, UNSORTED, user_text, false, 60 },
+    { "user", -8, UNSORTED, user_text, false, 76 },
     { "S", 1, UNSORTED, state_text, false, 0 },
     { "power", 8, WM_WATCH_BY_POWER, power_text, false, 0 },
     { "energy", 8, WM_WATCH_BY_ENERGY, energy_text, false, 0 },
     { "CPU", 6, WM_WATCH_BY_CPU, cpu_text, false, 0 },
     { "GPU", 6, WM_WATCH_BY_GPU, gpu_text, true, 0 },
-    { "GPUmem", 8, WM_WATCH_BY_GPU_MEMORY, gpu_memory_text, true, 0 },
+    { "GPUmem", 8, WM_WATCH_BY_GPU_MEMORY, gpu_memory_text, true, 70 },
     { "memory", 8, WM_WATCH_BY_MEMORY, memory_text, false, 50 },
     { "CPU time", 10, WM_WATCH_BY_TIME, time_text, false, 110 },
     { "threads", 7, UNSORTED, threads_text, false, 110 },
