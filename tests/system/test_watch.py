@@ -305,7 +305,7 @@ class Family:
 
 @case("each process has user, state, watts and joules, the busiest first")
 def process_table(folder):
-    family = Family(folder, columns=120)
+    family = Family(folder, columns=150)
     wait_for(family.is_busiest_first, lambda: family.terminal.screen())
     pid, user, _, watts, unit = family.rows()[0][:5]
     assert Path(f"/proc/{pid}").owner().startswith(user), user
@@ -328,7 +328,7 @@ def process_on_gpus(folder):
 
 @case("filter, tree, selection and Esc")
 def filter_and_tree(folder):
-    family = Family(folder, columns=120)
+    family = Family(folder, columns=150)
     terminal = family.terminal
     wait_for(family.is_busiest_first, lambda: terminal.screen())
     terminal.type("t")
@@ -353,7 +353,7 @@ def filter_and_tree(folder):
 
 @case("a signal is asked for first, and goes to the chosen process alone")
 def signals(folder):
-    family = Family(folder, columns=120)
+    family = Family(folder, columns=150)
     terminal = family.terminal
     wait_for(family.is_busiest_first, lambda: terminal.screen())
     terminal.type("k")
@@ -384,7 +384,7 @@ def click(terminal, row, column, button=0):
 
 @case("the mouse chooses a process, sorts and scrolls")
 def with_the_mouse(folder):
-    family = Family(folder, columns=120)
+    family = Family(folder, columns=150)
     terminal = family.terminal
     wait_for(family.is_busiest_first, lambda: terminal.screen())
     lines = terminal.screen().splitlines()

@@ -54,6 +54,16 @@ static void put_value(double value, const char *unit, struct wm_quantity *ret_te
     *ret_text = isnan(value) ? (struct wm_quantity) { "-" } : wm_watch_text(value, unit);
 }
 
+/* In tenths below 10 %: a process that did nearly nothing has 0.0 %, not 0.0027 %, which
+ * would not fit. */
+static void put_percent(double ratio, struct wm_quantity *ret_text)
+{
+    put_value(NAN, "", ret_text);
+    if (!isnan(ratio))
+        snprintf(ret_text->text, sizeof(ret_text->text), "%.40s %%",
+                 wm_view_fixed(100 * ratio, ratio < 0.0995 ? 1 : 0).text);
+}
+
 static void power_text(struct wm_watch_view *view, const struct wm_watch_process *own,
                        struct wm_quantity *ret_text)
 {
@@ -72,7 +82,7 @@ static void cpu_text(struct wm_watch_view *view, const struct wm_watch_process *
                      struct wm_quantity *ret_text)
 {
     (void)view;
-    put_value(own->cores, "ratio", ret_text);
+    put_percent(own->cores, ret_text);
 }
 
 static void gpu_text(struct wm_watch_view *view, const struct wm_watch_process *own,
@@ -80,7 +90,7 @@ static void gpu_text(struct wm_watch_view *view, const struct wm_watch_process *
 {
     (void)view;
     if (own->process.gpus > 0)
-        put_value(own->process.gpu_use, "ratio", ret_text);
+        put_percent(own->process.gpu_use, ret_text);
 }
 
 static void gpu_memory_text(struct wm_watch_view *view, const struct wm_watch_process *own,
