@@ -94,7 +94,8 @@ def a_command(folder):
 
 @case("GPUs, the CPU and their total")
 def gpus_and_their_total(folder):
-    terminal = Watched(folder, "--", "sleep", "1000", columns=120, gpus=[gpu(), gpu(power=200, clock_graphics=1.23e9)])
+    terminal = Watched(folder, "--", "sleep", "1000", columns=120,
+                       gpus=[gpu(), gpu(power=200, clock_graphics=1.23e9)])
     wait_for(lambda: re.search(r"total [\d.]+ W .*cpu [\d.]+ W", terminal.screen()), "a total")
     screen = terminal.screen()
     assert "gpu0 300 W sim" in screen and "gpu1 200 W sim" in screen, screen
@@ -319,7 +320,8 @@ def process_table(folder):
 @case("a process on GPUs has their use, memory and watts")
 def process_on_gpus(folder):
     family = Family(folder, columns=160, gpus=[gpu(power=400, processes=["tree"])] * 2)
-    wait_for(lambda: re.search(r"\d+ W +[\d.]+ kJ .* \d+ % +\d+ % +[\d.]+ GB ", family.terminal.screen()),
+    on_gpus = r"\d+ W +[\d.]+ kJ .* \d+ % +\d+ % +[\d.]+ GB "
+    wait_for(lambda: re.search(on_gpus, family.terminal.screen()),
              lambda: family.terminal.screen())
     watts = [float(row[3]) for row in family.rows() if row[4] == "W"]
     assert sum(watts) <= 840, family.terminal.screen()
