@@ -20,6 +20,7 @@
 #include "cmd_config.h"
 #include "measure.h"
 #include "module.h"
+#include "wattmeter/gpu.h"
 #include "wattmeter/watch.h"
 
 struct watch_args {
@@ -60,6 +61,8 @@ struct view {
     const struct wm_watch_module *module;
     struct wm_watch_request request;
     struct wm_tracker *tracker;
+    const char *gpu_words;
+    struct wm_gpus *gpus; /* for what is not sampled; NULL: there are none */
     struct wm_watch *watch;
     struct wm_recording *live;
     struct wm_tracker_process *processes;
@@ -80,20 +83,32 @@ static int64_t now_ns(void)
 }
 
 /* All processes, as many as there are. */
-static size_t find_processes(struct view *view)
+static size_t find_processes(struct view *view, const struct wm_report *report)
 {
     size_t count;
 
-    wm_tracker_processes(view->tracker, view->processes, view->room, &count);
+    wm_tracker_processes(view->tracker, report, view->processes, view->room, &count);
     if (count <= view->room)
         return count;
     struct wm_tracker_process *grown =
         realloc(view->processes, 2 * count * sizeof(*view->processes));
     if (!grown)
-        return view->room;
+        return 0;
     view->processes = grown;
     view->room = 2 * count;
-    return find_processes(view);
+    return find_processes(view, report);
+}
+
+/* A view without clocks is better than none. */
+static void open_gpus(struct view *view)
+{
+    const struct wm_source_config config = { .gpus = view->gpu_words };
+    bool has_gpu = false;
+
+    for (size_t i = 0; i < wm_recording_channel_count(view->live); i++)
+        has_gpu |= wm_recording_channel(view->live, i)->device_kind == WM_DEVICE_GPU;
+    if (has_gpu)
+        wm_gpus_open(&config, &view->gpus, NULL);
 }
 
 /* Once a second: figures with joules that change five times a second cannot be read. */
@@ -107,8 +122,10 @@ static void tell_news(struct view *view)
     if (wm_tracker_report(view->tracker, &report, NULL) < 0)
         return;
     wm_report_figure(report, NULL, "energy", &news.energy);
-    news.process_count = find_processes(view);
+    news.process_count = find_processes(view, report);
     news.processes = view->processes;
+    if (view->gpus && wm_gpus_refresh(view->gpus, WM_GPU_CLOCKS, NULL) >= 0)
+        news.gpus = view->gpus;
     view->module->tell(view->watch, &news);
     wm_report_free(report);
     view->told_ns = news.when_ns;
@@ -121,14 +138,17 @@ static void *show(void *context)
     view->status = view->module->open(&view->request, &view->watch, &view->err);
     while (view->status == WM_OK && !atomic_load(&view->is_over)) {
         /* Drivers that are late have none yet. */
-        if (!view->live && wm_tracker_live(view->tracker, &view->live, NULL) == WM_OK)
+        if (!view->live && wm_tracker_live(view->tracker, &view->live, NULL) == WM_OK) {
             view->status = view->module->begin(view->watch, view->live, &view->err);
+            open_gpus(view);
+        }
         if (view->live)
             tell_news(view);
         if (!view->module->turn(view->watch))
             break;
     }
     view->module->close(view->watch);
+    wm_gpus_close(view->gpus);
     free(view->processes);
     atomic_store(&view->is_over, true);
     return NULL;
@@ -341,6 +361,7 @@ static int prepare_view(const struct watch_args *args, const struct subject *sub
     const char *no_colour = cmd_variable("NO_COLOR"), *where = args->measure.record;
     struct wm_error err;
 
+    view->gpu_words = args->measure.gpus;
     view->request = (struct wm_watch_request) {
         .terminal = open("/dev/tty", O_RDWR | O_CLOEXEC),
         .title = subject->title,
@@ -389,10 +410,20 @@ const struct cmd cmd_watch = {
     .name = "watch",
     .summary = "Watch the machine, a process or a command in the terminal.",
     .details =
-        "Power of the GPUs and CPUs over the last seconds, the joules so far, utilization, "
-        "memory and temperature of the devices, and the processes: of all that run, of PID "
-        "and what it starts, or of COMMAND. h shows the keys. When it ends, the report "
-        "follows, as of 'wattmeter attach' and 'wattmeter run'.\n"
+        "Power, use, memory and temperature of the CPUs and GPUs over the last seconds, "
+        "the "
+        "joules so far, and the processes with their watts and joules: of all that run, of "
+        "PID and what it starts, or of COMMAND. When it ends, the report follows, as of "
+        "'wattmeter attach' and 'wattmeter run'.\n"
+        "\n"
+        "Keys, htop's where htop has them: q or F10 ends the view, h or F1 shows help, Esc "
+        "leaves help, questions, filter, tree and the chosen process. Tab shows the next "
+        "panel, + and - change the window, z fits the axis to the values, left and right "
+        "choose a line, x hides it, a shows all, c hides the charts, space holds the "
+        "picture. Up, down, PgUp, PgDn, Home, End and the mouse choose a process, / or F4 "
+        "filters, t or F5 shows the tree, s or F6 sorts by the next column, W, P, M, T, N "
+        "by power, CPU, memory, time, PID, I the other way round, k or F9 sends a signal "
+        "and asks first.\n"
         "\n"
         "What COMMAND writes to the terminal is shown when the view has ended; its input "
         "is empty, for the keys are the view's. q ends the view alone: COMMAND goes on, "

@@ -277,18 +277,32 @@ WM_API int wm_tracker_exit_signal(const struct wm_tracker *tracker);
 WM_API int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret_live,
                            struct wm_error *err);
 
-/* A process of the target, as it was when it was last looked at. */
+/* Of a command line with its NUL; longer ones are cut. */
+#define WM_TRACKER_COMMAND_SIZE 256
+
+/* A process of the target, as it was when it was last looked at. What is NAN is not known.
+ */
 struct wm_tracker_process {
     pid_t pid, parent;
-    char name[64];       /* as the kernel has it */
-    double cpu_s;        /* CPU time since the start of the session */
-    double memory_bytes; /* its resident set; 0 of a zombie */
+    char name[64];                         /* as the kernel has it */
+    char command[WM_TRACKER_COMMAND_SIZE]; /* its words parted by blanks; may be "" */
+    char state;                            /* as ps has it: 'R', 'S', 'D', 'T', 'Z' */
+    uid_t user;                            /* the effective one */
+    double cpu_s;                          /* CPU time since the start of the session */
+    double memory_bytes;                   /* its resident set; 0 of a zombie */
     int threads;
+    int gpus;                /* how many GPUs it is on */
+    double gpu_use;          /* of their time, summed: 1 is one GPU */
+    double gpu_memory_bytes; /* on all of them */
+    double energy_j;         /* of the CPUs and the GPUs since the start */
+    double power_w;          /* of the same, since it was asked for before */
 };
 
-/* Those that are there, up to `room` of them; `ret_count` gets how many there are. Any
- * thread may ask, between a start and wm_tracker_stop(). */
-WM_API void wm_tracker_processes(const struct wm_tracker *tracker,
+/* Those that are there, if `room` is enough for them; `ret_count` gets how many there are.
+ * `report` is that of now, whose energy of the target is divided among them: of the CPUs by
+ * CPU time, of a GPU by the use of it; NULL: joules and watts are NAN. Any thread may ask,
+ * one at a time, between a start and wm_tracker_stop(). */
+WM_API void wm_tracker_processes(struct wm_tracker *tracker, const struct wm_report *report,
                                  struct wm_tracker_process *ret_processes, size_t room,
                                  size_t *ret_count);
 

@@ -30,6 +30,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/gpu.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
@@ -55,7 +56,8 @@ struct wm_watch_news {
     struct wm_report_figure energy;
     const struct wm_tracker_process *processes;
     size_t process_count;
-    int64_t when_ns; /* CLOCK_MONOTONIC */
+    const struct wm_gpus *gpus; /* asked for their clocks just now; NULL: none are known */
+    int64_t when_ns;            /* CLOCK_MONOTONIC */
 };
 
 /* What wattmeter-watch.so has under the name wm_watch_module. */

@@ -43,6 +43,22 @@ void wm_value_raise(struct wm_value *whole, const struct wm_value *part)
         whole->number = part->number;
 }
 
+struct wm_value wm_report_energy_of(const struct wm_report *report,
+                                    const struct wm_known *cpu_s)
+{
+    const struct wm_value *tree = &report->cpu_energy.split.tree;
+    const struct wm_value *total = &report->cpu_total;
+
+    if (!tree->known)
+        return *tree;
+    if (!total->known)
+        return *total;
+    if (!cpu_s->known)
+        return wm_value_missing("its CPU time is not known");
+    double share = total->number > 0 ? cpu_s->number / total->number : 0;
+    return wm_value_known(tree->number * (share < 1 ? share : 1));
+}
+
 static void free_texts(char **texts, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -277,4 +277,9 @@ int wm_report_parse(const char *text, size_t length, const char *name,
 /* Whether the file begins with a brace, a byte order mark and blanks aside. */
 bool wm_report_is_json(const char *path);
 
+/* What a process used of the CPUs' energy that has used so much CPU time: of what the tree
+ * used, in proportion. */
+struct wm_value wm_report_energy_of(const struct wm_report *report,
+                                    const struct wm_known *cpu_s);
+
 #endif

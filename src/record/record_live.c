@@ -74,13 +74,11 @@ int wm_live_open(const struct wm_run *run, const struct wm_channel *channels, si
     if (status < 0)
         return status;
     struct live *live = wm_recording_state(recording, &reader_live);
-    live->head.run.anchor_ns = run->anchor_ns;
-    live->head.run.anchor_unix_ns = run->anchor_unix_ns;
-    live->head.run.interval_ns = run->interval_ns;
-    live->head.run.core_count = run->core_count;
     live->head.channels = channels;
     live->head.channel_count = count;
-    status = wm_queue_init(&live->queue, count, err);
+    status = wm_run_copy(run, &live->head.run, err);
+    if (status == WM_OK)
+        status = wm_queue_init(&live->queue, count, err);
     if (status < 0)
         wm_recording_close(recording);
     else

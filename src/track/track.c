@@ -17,6 +17,7 @@
 #include "record/run/record_experiment.h"
 #include "source/source_advice.h"
 #include "source/source_traits.h"
+#include "track/account/track_processes.h"
 #include "track/account/track_shares.h"
 #include "track/track_state.h"
 #include "wattmeter/experiment.h"
@@ -484,25 +485,19 @@ int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret_live,
     return status;
 }
 
-void wm_tracker_processes(const struct wm_tracker *tracker,
+void wm_tracker_processes(struct wm_tracker *tracker, const struct wm_report *report,
                           struct wm_tracker_process *ret_processes, size_t room,
                           size_t *ret_count)
 {
-    pthread_mutex_t *lock = (pthread_mutex_t *)&tracker->lock;
-
-    pthread_mutex_lock(lock);
-    const struct wm_process *here = wm_tree_processes(tracker->tree, ret_count);
-    for (size_t i = 0; i < *ret_count && i < room; i++) {
-        ret_processes[i] = (struct wm_tracker_process) {
-            .pid = here[i].pid,
-            .parent = here[i].parent,
-            .cpu_s = (double)(here[i].cpu_ns - here[i].cpu_base_ns) / 1e9,
-            .memory_bytes = (double)here[i].rss_bytes,
-            .threads = here[i].threads,
-        };
-        memcpy(ret_processes[i].name, here[i].name, sizeof(here[i].name));
-    }
-    pthread_mutex_unlock(lock);
+    *ret_count = 0;
+    pthread_mutex_lock(&tracker->lock);
+    bool is_ready = tracker->shares && wm_shares_keep_uses(tracker->shares, NULL) == WM_OK;
+    if (is_ready && !tracker->processes)
+        is_ready = wm_track_processes_new(&tracker->processes, NULL) == WM_OK;
+    if (is_ready)
+        wm_track_processes_list(tracker->processes, tracker->tree, tracker->shares, report,
+                                wm_clock_monotonic_ns(), ret_processes, room, ret_count);
+    pthread_mutex_unlock(&tracker->lock);
 }
 
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,

@@ -75,10 +75,11 @@ struct wm_tracker {
     size_t channel_count;
     size_t first_share_channel, first_tree_channel, first_source_channel;
     struct wm_shares *shares;
-    int64_t round_ns;                 /* when the drivers were asked for this tick */
-    int64_t before_ns;                /* when they were asked for the tick before it */
-    double main_cpu, descendants_cpu; /* seconds, as in the last tick, */
-    double own_cpu;                   /* and what the tracker had used then of the root's */
+    struct wm_track_processes *processes; /* NULL: nobody has asked for them */
+    int64_t round_ns;                     /* when the drivers were asked for this tick */
+    int64_t before_ns;                    /* when they were asked for the tick before it */
+    double main_cpu, descendants_cpu;     /* seconds, as in the last tick, */
+    double own_cpu; /* and what the tracker had used then of the root's */
 
     pid_t pid;
     int pid_fd;  /* of the target; -1: this kernel has none, or it is not ours */

@@ -5,6 +5,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_guard.h"
+#include "track/account/track_processes.h"
 #include "track/account/track_shares.h"
 #include "track/track_state.h"
 
@@ -33,10 +34,12 @@ static void append_all(struct wm_tracker *tracker, const struct wm_channel *tree
 void wm_track_forget_channels(struct wm_tracker *tracker)
 {
     wm_shares_free(tracker->shares);
+    wm_track_processes_free(tracker->processes);
     free(tracker->channels);
     free(tracker->readings);
     free(tracker->gaps);
     tracker->shares = NULL;
+    tracker->processes = NULL;
     tracker->channels = NULL;
     tracker->readings = NULL;
     tracker->gaps = NULL;

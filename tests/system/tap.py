@@ -31,6 +31,7 @@ HELPERS = BUILD / "tests" / "system"
 SANITIZED = b"__asan_init" in Path(WATTMETER).read_bytes() if os.path.exists(WATTMETER) else False
 
 _cases = []
+_ends = threading.local()
 
 
 class Skip(Exception):
@@ -116,11 +117,19 @@ def _try(number, one):
     return False, lines
 
 
+def at_end(function):
+    """Calls it at the end of the case that runs, also of one that fails."""
+    _ends.functions.append(function)
+
+
 def _run(function):
     folder = Path(tempfile.mkdtemp(prefix="wattmeter-test-"))
+    _ends.functions = []
     try:
         function(folder)
     finally:
+        for end in _ends.functions:
+            end()
         shutil.rmtree(folder, ignore_errors=True)
         # A tracker of a case beside this one may have yet to lock its own.
         if threading.current_thread() is threading.main_thread():

@@ -27,6 +27,7 @@ class Terminal:
         self.socket = str(folder / "tmux")
         done = self.ask("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
         assert done.returncode == 0, done
+        tap.at_end(self.close)
 
     def ask(self, *arguments):
         # What a shell says, and what it does when a command of its is interrupted, is bash's.

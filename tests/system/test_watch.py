@@ -46,6 +46,9 @@ class Watched(Terminal):
     def wait_chart(self):
         wait_for(lambda: BRAILLE.search(self.screen()), f"a chart:\n{self.screen()}")
 
+    def wait_screen(self, text, is_there):
+        wait_for(lambda: (text in self.screen()) == is_there, text)
+
     def wait_end(self, status=0):
         self.wait(f"ended with {status}")
 
@@ -68,6 +71,12 @@ def chart_of(screen):
     return [line[8:] for line in screen.splitlines() if BRAILLE.search(line)]
 
 
+def lowest_mark(screen):
+    """Of the first chart's values."""
+    marks = [float(mark) for mark in re.findall(r"^ *(-?[\d.]+) ┤", screen, re.M)]
+    return min(marks) if marks else -1
+
+
 @case("a command: its chart, what it writes kept for the end, its status")
 def a_command(folder):
     terminal = Watched(folder, "--", "sh", "-c", "echo $((40 + 2)) said; sleep 4; exit 3")
@@ -75,7 +84,7 @@ def a_command(folder):
     screen = terminal.screen()
     assert "42 said" not in screen, screen
     assert " sh -c echo $((40" in screen.splitlines()[0], screen
-    for word in "Power (W)", "machine", "processes", "PID", "sleep", "q quit":
+    for word in "CPU use (% of one core)", "machine", "command", "PID", "sleep", "q quit":
         assert word in screen, (word, screen)
     terminal.wait_end(3)
     after = terminal.screen()
@@ -85,15 +94,17 @@ def a_command(folder):
 
 @case("GPUs, the CPU and their total")
 def gpus_and_their_total(folder):
-    terminal = Watched(folder, "--", "sleep", "1000", columns=120, gpus=[gpu(), gpu(power=200)])
-    terminal.wait_chart()
-    terminal.wait("total")
+    terminal = Watched(folder, "--", "sleep", "1000", columns=120,
+                       gpus=[gpu(), gpu(power=200, clock_graphics=1.23e9)])
+    wait_for(lambda: re.search(r"total [\d.]+ W .*cpu [\d.]+ W", terminal.screen()), "a total")
     screen = terminal.screen()
     assert "gpu0 300 W sim" in screen and "gpu1 200 W sim" in screen, screen
     total = float(re.search(r"total ([\d.]+) W", screen)[1])
     cpu = float(re.search(r"cpu ([\d.]+) W", screen)[1])
     assert abs(total - 500 - cpu) < 2, screen
-    assert re.search(r"gpu0 +300 W +75 % +8.59 GB of .* 61 °C", screen), screen
+    assert re.search(r"gpu0 +300 W sim +75 % +8.59 GB of .* 61 °C", screen), screen
+    wait_for(lambda: re.search(r"gpu1 .* 61 °C +1.23 GHz", terminal.screen()),
+             lambda: f"the clock that `info` has:\n{terminal.screen()}")
     terminal.close()
 
 
@@ -103,7 +114,7 @@ def a_process(folder):
         try:
             terminal = Watched(folder, target.pid)
             terminal.wait_chart()
-            assert f"{target.pid}" in terminal.screen()
+            assert f"process {target.pid}: sleep 1000" in terminal.screen()
             terminal.type("q")
             terminal.wait_end()
             assert "Process" in terminal.screen() and target.poll() is None
@@ -112,13 +123,78 @@ def a_process(folder):
             target.kill()
 
 
-@case("all processes where nothing is named")
+@case("all processes where nothing is named, also in list and report of a recording")
 def all_processes(folder):
-    terminal = Watched(folder)
+    path = folder / "all.sqlite"
+    terminal = Watched(folder, "--record", path)
     terminal.wait_chart()
-    assert "all processes" in terminal.screen()
+    assert terminal.screen().count("all processes") >= 2
     terminal.type("q")
     terminal.wait_end()
+    terminal.close()
+    for command in "list", "report":
+        done = tap.wattmeter(command, path)
+        assert "all processes" in done.stdout and "Process " not in done.stdout, done
+
+
+@case("without a GPU: the use of the CPUs first, the estimated watts as a number below the maximum")
+def without_gpu(folder):
+    terminal = Watched(folder, "--cpu-watts", "1:4", "--", "sh", "-c", "while :; do :; done",
+                       columns=120, rows=40)
+    terminal.wait_chart()
+    wait_for(lambda: re.search("0:00:0[2-9]", terminal.screen()), "2 s")
+    screen = terminal.screen()
+    assert "CPU use (% of one core)" in screen.splitlines()[2], screen
+    assert "Memory (GB)" in screen or "Memory (MB)" in screen, screen
+    assert lowest_mark(screen) == 0 and re.search(r"^Power  [\d.]+ W ", screen, re.M), screen
+    terminal.type("Tab")
+    terminal.type("Tab")
+    terminal.wait("● cpu")
+    watts = float(re.search(r"cpu ([\d.]+) W est", terminal.screen())[1])
+    assert 1 <= watts <= 4, terminal.screen()
+    terminal.close()
+
+
+@case("many GPUs fold: legend and rows end within the line, the chosen one is shown")
+def many_gpus(folder):
+    for count in 8, 64:
+        terminal = Watched(folder, "--", "sleep", "1000",
+                           gpus=[gpu(power=100 + 5 * i) for i in range(count)])
+        terminal.wait_chart()
+        highest = 100 + 5 * (count - 1)
+        terminal.wait(f"highest {highest} W")
+        screen = terminal.screen()
+        assert re.search(rf"\+\d+, highest +{highest} W sim", screen), screen
+        assert not re.search(r"…|total", screen.splitlines()[2]), screen
+        assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
+        for _ in range(6):
+            terminal.type("Right")
+        wait_for(lambda: re.search(r"^gpu5 +125 W sim", terminal.screen(), re.M),
+                 lambda: terminal.screen())
+        for _ in range(4):
+            terminal.type("Tab")
+        terminal.wait("Total power")
+        terminal.close()
+
+
+@case("large terminals have panels side by side, which move as they would be drawn")
+def side_by_side(folder):
+    terminal = Watched(folder, "--window", "2s", "--refresh", "50ms", "--interval", "20ms",
+                       "--", "sleep", "1000", columns=200, rows=50,
+                       gpus=[gpu(power=SQUARE)])
+    terminal.wait("Temperature (°C)")
+    screen = terminal.screen()
+    assert "Power (W)" in screen and "Memory (GB)" in screen, screen
+    assert re.search("Power .* GPU use ", screen), screen
+    wait_for(lambda: re.search("0:00:0[4-9]", terminal.screen()), "4 s", 120)
+    terminal.type(" ")
+    terminal.wait("PAUSED")
+    moved = terminal.screen()
+    terminal.resize(199, 50)
+    wait_for(lambda: chart_of(terminal.screen()) != chart_of(moved), "other charts")
+    terminal.resize(200, 50)
+    wait_for(lambda: chart_of(terminal.screen()) == chart_of(moved),
+             lambda: f"the same charts:\n{moved}\n{terminal.screen()}")
     terminal.close()
 
 
@@ -144,26 +220,188 @@ def what_has_moved_is_what_would_be_drawn(folder):
 def keys(folder):
     terminal = Watched(folder, "--", "sleep", "1000", columns=100, gpus=[gpu()])
     terminal.wait_chart()
-    terminal.type("Tab")
-    terminal.wait("Utilization (%)")
-    terminal.type("Tab")
-    terminal.wait("Memory (GB)")
-    terminal.type("Tab")
-    terminal.wait("Temperature (°C)")
-    terminal.type("Tab")
-    terminal.wait("Power (W)")
+    for panel in ("GPU use (%)", "Memory (GB)", "Temperature (°C)", "CPU use (% of one core)",
+                  "Power (W)"):
+        terminal.type("Tab")
+        terminal.wait(panel)
+    terminal.type("+")
+    terminal.wait("window 10 s")
+    terminal.type("-")
+    terminal.wait("window 20 s")
+    assert lowest_mark(terminal.screen()) == 0, terminal.screen()
+    terminal.type("Right")
+    terminal.type("x")
+    terminal.type("Right")
+    terminal.type("x")
+    terminal.wait("○ cpu")
+    terminal.type("z")
+    wait_for(lambda: lowest_mark(terminal.screen()) > 100, "an axis that fits")
+    terminal.type("z")
+    wait_for(lambda: lowest_mark(terminal.screen()) == 0, "an axis from 0")
+    terminal.type("a")
+    terminal.wait("● cpu")
+    terminal.type("Left")
+    terminal.type("Left")
     terminal.type("Right")
     terminal.type("x")
     terminal.wait("○ gpu0")
     terminal.type("a")
     terminal.wait("● gpu0")
-    for heading in "[CPU time]", "[memory]", "[PID]", "[CPU]":
+    for heading in ("[energy]", "[CPU]", "[GPU]", "[GPUmem]", "[memory]", "[CPU time]", "[PID]",
+                    "[power]"):
         terminal.type("s")
         terminal.wait(heading)
-    terminal.type("h")
-    terminal.wait("sort the processes")
-    terminal.type("h")
+    for key, heading in {"P": "[CPU]", "M": "[memory]", "T": "[CPU time]", "N": "[PID]",
+                         "W": "[power]", "F6": "[energy]"}.items():
+        terminal.type(key)
+        terminal.wait(heading)
+    for key, back in ("h", "h"), ("F1", "Escape"):
+        terminal.type(key)
+        terminal.wait("sort by the next column")
+        terminal.type(back)
+        terminal.wait_chart()
+    terminal.type("c")
+    wait_for(lambda: not BRAILLE.search(terminal.screen()), "no chart")
+    terminal.type("c")
     terminal.wait_chart()
+    terminal.type("F10")
+    terminal.wait_screen("sleep 1000", False)
+    terminal.close()
+
+
+# Two busy processes of one program, one of which says when it gets a signal.
+FAMILY = """import os, signal, sys, time
+def heard(number, frame):
+    open(sys.argv[1], "w").write(str(number))
+    os._exit(0)
+if os.fork() == 0:
+    signal.signal(signal.SIGUSR1, heard)
+    signal.signal(signal.SIGTERM, heard)
+    sys.argv[0] = "child"
+    while True: pass
+os.wait()
+while True: time.sleep(1)
+"""
+
+
+class Family:
+    """A parent that waits for a child that is busy, watched."""
+
+    def __init__(self, folder, **options):
+        script = folder / "family.py"
+        script.write_text(FAMILY)
+        self.heard = folder / "heard"
+        self.terminal = Watched(folder, "--", sys.executable, script, self.heard, **options)
+        wait_for(lambda: len(self.rows()) == 2, lambda: self.terminal.screen())
+
+    def rows(self):
+        """Of the processes on the screen, their cells."""
+        return [line.split() for line in self.terminal.screen().splitlines()
+                if re.match(r" +\d+ ", line) and "family.py" in line]
+
+    def is_busiest_first(self):
+        rows = self.rows()
+        return len(rows) == 2 and rows[0][2] == "R" and rows[0][3] != "-" and rows[1][2] == "S"
+
+
+@case("each process has user, state, watts and joules, the busiest first")
+def process_table(folder):
+    family = Family(folder, columns=150)
+    wait_for(family.is_busiest_first, lambda: family.terminal.screen())
+    pid, user, _, watts, unit = family.rows()[0][:5]
+    assert Path(f"/proc/{pid}").owner().startswith(user), user
+    assert float(watts) > 0 and unit in ("W", "mW"), watts
+    family.terminal.type("I")
+    wait_for(lambda: family.rows() and family.rows()[0][2] == "S", "the other way round")
+    family.terminal.type("I")
+    family.terminal.close()
+
+
+@case("a process on GPUs has their use, memory and watts")
+def process_on_gpus(folder):
+    family = Family(folder, columns=160, gpus=[gpu(power=400, processes=["tree"])] * 2)
+    on_gpus = r"\d+ W +[\d.]+ kJ .* \d+ % +\d+ % +[\d.]+ GB "
+    wait_for(lambda: re.search(on_gpus, family.terminal.screen()),
+             lambda: family.terminal.screen())
+    watts = [float(row[3]) for row in family.rows() if row[4] == "W"]
+    assert sum(watts) <= 840, family.terminal.screen()
+    family.terminal.close()
+
+
+@case("filter, tree, selection and Esc")
+def filter_and_tree(folder):
+    family = Family(folder, columns=150)
+    terminal = family.terminal
+    wait_for(family.is_busiest_first, lambda: terminal.screen())
+    terminal.type("t")
+    wait_for(lambda: "\u2514" in terminal.screen() and family.rows()[0][2] == "S",
+             lambda: terminal.screen())
+    terminal.type("/")
+    terminal.wait("Filter: _")
+    terminal.type(*"FAMX", "BSpace", *"ily")
+    terminal.wait("2 of 2: FAMily")
+    terminal.type(*"none")
+    terminal.wait("0 of 2: FAMilynone")
+    terminal.type("Enter")
+    terminal.wait("h help")
+    assert "0 of 2" in terminal.screen()
+    terminal.type("Escape")
+    terminal.wait("2 processes")
+    assert "\u2514" in terminal.screen()
+    terminal.type("Escape")
+    wait_for(lambda: "\u2514" not in terminal.screen(), "no tree")
+    terminal.close()
+
+
+@case("a signal is asked for first, and goes to the chosen process alone")
+def signals(folder):
+    family = Family(folder, columns=150)
+    terminal = family.terminal
+    wait_for(family.is_busiest_first, lambda: terminal.screen())
+    terminal.type("k")
+    terminal.wait("choose a process first")
+    terminal.type("Down")
+    pid = family.rows()[0][0]
+    terminal.type("k")
+    terminal.wait(f"Send SIGTERM (15) to {pid}")
+    terminal.type("Escape")
+    terminal.wait("h help")
+    assert not family.heard.exists()
+    terminal.type("F9")
+    terminal.type("1", "0")
+    terminal.wait(f"Send SIGUSR1 (10) to {pid}")
+    terminal.type("Enter")
+    wait_for(family.heard.exists, "the signal")
+    wait_for(lambda: family.heard.read_text() == str(int(signal.SIGUSR1)), "SIGUSR1")
+    wait_for(lambda: len(family.rows()) == 1, lambda: terminal.screen())
+    terminal.close()
+
+
+def click(terminal, row, column, button=0):
+    """As a terminal tells it to a program in tmux."""
+    for what in (button, 3) if button == 0 else (button,):  # 3: it is released
+        sent = [0x1b, ord("["), ord("M"), 32 + what, 33 + column, 33 + row]
+        terminal.tmux("send-keys", "-H", *(f"{byte:x}" for byte in sent))
+
+
+@case("the mouse chooses a process, sorts and scrolls")
+def with_the_mouse(folder):
+    family = Family(folder, columns=150)
+    terminal = family.terminal
+    wait_for(family.is_busiest_first, lambda: terminal.screen())
+    lines = terminal.screen().splitlines()
+    heading = next(i for i, line in enumerate(lines) if "[power]" in line)
+    click(terminal, heading, lines[heading].index("memory"))
+    terminal.wait("[memory]")
+    click(terminal, heading, lines[heading].index("[power]") + 1)
+    terminal.wait("[power]")
+    click(terminal, heading + 2, 10)
+    terminal.type("k")
+    terminal.wait(f"to {family.rows()[1][0]} ")
+    terminal.type("Escape")
+    click(terminal, heading + 1, 10, button=64)
+    terminal.type("k")
+    wait_for(lambda: f"to {family.rows()[0][0]} " in terminal.screen(), "the one above")
     terminal.close()
 
 

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base_clock.h"
 #include "source/tree/source_pidns.h"
 #include "source/tree/source_tree.h"
+#include "track/account/track_processes.h"
 #include "track/account/track_shares.h"
 
 #define GPU_CHANNEL(source_, device_)                                                      \
@@ -314,11 +316,114 @@ static void test_no_gpu(void **state)
     test_fail_allocation(-1);
 }
 
+/* Of each process of the tree, from one reading to the next; two entries of one are one. */
+static void test_uses(void **state)
+{
+    static const struct told one[] = { { "GPU-a", MEMBER, 5, OK, 0.5, OK, NULL },
+                                       { "GPU-a", STRANGER, 7, OK, 0.3, OK, NULL },
+                                       { "GPU-b", MEMBER, 0, DENIED, 0, NONE, NULL } };
+    static const struct told other[] = { { "GPU-c", MEMBER, 3, OK, 0.25, OK, NULL },
+                                         { "GPU-c", MEMBER, 4, OK, 0.5, OK, NULL } };
+    struct wm_reading readings[9];
+    struct wm_tree *tree = NULL;
+    size_t count = 1;
+    (void)state;
+
+    is_inner = false;
+    assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
+    struct wm_shares *shares = new_shares(tree);
+    tell(&first, one, ARRAY_LEN(one));
+    tell(&second, other, ARRAY_LEN(other));
+    wm_shares_read(shares, 1 * WM_NS_PER_S, readings);
+    wm_shares_uses(shares, &count);
+    assert_int_equal(count, 0); /* nobody wanted them */
+    assert_int_equal(wm_shares_keep_uses(shares, NULL), WM_OK);
+    wm_shares_read(shares, 2 * WM_NS_PER_S, readings);
+    wm_shares_read(shares, 4 * WM_NS_PER_S, readings);
+    const struct wm_share_use *uses = wm_shares_uses(shares, &count);
+    assert_int_equal(count, 3);
+    assert_true(uses[0].pid == getpid() && uses[0].gpu == 0 && uses[0].is_there);
+    assert_true(uses[0].use == 0.5 && uses[0].memory_bytes == 5 && uses[0].use_s == 1.5);
+    assert_true(isnan(uses[1].use) && isnan(uses[1].memory_bytes) && uses[1].use_s == 0);
+    assert_true(uses[2].use == 0.75 && uses[2].memory_bytes == 7 && uses[2].use_s == 2.25);
+    assert_true(wm_shares_use_s(shares, 0) == 1.5 && wm_shares_use_s(shares, 2) == 2.25);
+    assert_string_equal(wm_shares_gpu(shares, 2), "GPU-c");
+    assert_null(wm_shares_gpu(shares, 3));
+    second.process_count = 0; /* it left the GPU, and goes on */
+    wm_shares_read(shares, 5 * WM_NS_PER_S, readings);
+    uses = wm_shares_uses(shares, &count);
+    assert_true(count == 3 && !uses[2].is_there && uses[2].use_s == 2.25);
+    wm_shares_free(shares);
+    wm_tree_close(tree);
+}
+
+/* The joules are the report's, and the watts what has been added to them since. */
+static void test_processes(void **state)
+{
+    static const struct told one[] = { { "GPU-a", MEMBER, 5, OK, 0.5, OK, NULL } };
+    struct wm_gpu_usage gpu = { .uuid = "GPU-a",
+                                .split.tree = { .number = 100, .known = true } };
+    struct wm_report report = { .gpus = &gpu, .gpu_count = 1 };
+    struct wm_track_processes *processes = NULL;
+    struct wm_tracker_process list[4] = { { 0 } };
+    struct wm_reading readings[9];
+    struct wm_tree *tree = NULL;
+    size_t count = 0;
+    (void)state;
+
+    is_inner = false;
+    report.cpu_energy.split.tree = (struct wm_value) { .number = 8, .known = true };
+    report.cpu_total = (struct wm_value) { .number = 1000, .known = true };
+    assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
+    wm_tree_refresh(tree);
+    struct wm_shares *shares = new_shares(tree);
+    tell(&first, one, ARRAY_LEN(one));
+    assert_int_equal(wm_shares_keep_uses(shares, NULL), WM_OK);
+    wm_shares_read(shares, 1 * WM_NS_PER_S, readings);
+    wm_shares_read(shares, 2 * WM_NS_PER_S, readings);
+    assert_int_equal(wm_track_processes_new(&processes, NULL), WM_OK);
+
+    wm_track_processes_list(processes, tree, shares, &report, 2 * WM_NS_PER_S, list, 0,
+                            &count);
+    assert_int_equal(count, 1); /* and nothing else is taken from it */
+    wm_track_processes_list(processes, tree, shares, &report, 2 * WM_NS_PER_S, list, 4,
+                            &count);
+    assert_int_equal(count, 1);
+    assert_true(list[0].pid == getpid() && list[0].user == geteuid());
+    assert_true(strstr(list[0].command, "unit") && list[0].state == 'R');
+    const struct wm_known cpu_s = { true, list[0].cpu_s };
+    const struct wm_value share = wm_report_energy_of(&report, &cpu_s);
+    assert_true(list[0].energy_j == share.number + 100);
+    assert_true(list[0].gpus == 1 && list[0].gpu_use == 0.5 &&
+                list[0].gpu_memory_bytes == 5);
+    assert_true(isnan(list[0].power_w)); /* since what? */
+
+    gpu.split.tree.number += 60;
+    report.cpu_energy.split.tree.number += 1e9;
+    wm_shares_read(shares, 3 * WM_NS_PER_S, readings);
+    wm_track_processes_list(processes, tree, shares, &report, 4 * WM_NS_PER_S, list, 4,
+                            &count);
+    assert_true(list[0].power_w == 30); /* all of the GPU's, and no CPU time since */
+
+    report.cpu_total = (struct wm_value) { .why = "no reason" };
+    wm_track_processes_list(processes, tree, shares, &report, 5 * WM_NS_PER_S, list, 4,
+                            &count);
+    assert_true(isnan(list[0].power_w) && isnan(list[0].energy_j));
+    wm_track_processes_list(processes, tree, shares, NULL, 6 * WM_NS_PER_S, list, 4,
+                            &count);
+    assert_true(count == 1 && isnan(list[0].energy_j));
+    wm_track_processes_free(processes);
+    wm_shares_free(shares);
+    wm_tree_close(tree);
+}
+
 UNIT(track_shares)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_no_gpu),
+        cmocka_unit_test(test_uses),
+        cmocka_unit_test(test_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "analyze/energy/analyze_devices.h"
 #include "base/text/base_text.h"
 #include "record/record_channel.h"
+#include "source/cpu/source_energy.h"
 #include "source/source_traits.h"
 
 /* The order in which devices are shown. */
@@ -59,13 +60,13 @@ static void build_device(struct wm_report_builder *builder,
     device->origin = channel->origin;
     wm_build_device(builder, stats, why, unfit, &device->figure, &device->split,
                     &device->idle_power);
-    bool has_most = device->sensor == WM_SENSOR_MODEL && channel->sensor.range > 0;
-    double most = has_most ? channel->sensor.range : HUGE_VAL;
     device->power = device->figure.energy;
     if (device->power.known) {
         double seconds = device->figure.covered_s;
         if (seconds > 0)
-            device->power = wm_value_known(fmin(device->power.number / seconds, most));
+            device->power =
+                wm_value_known(fmin(device->power.number / seconds,
+                                    wm_energy_modelled_watts(&channel->sensor)));
         else
             device->power =
                 wm_value_missing("no time passed between the first sample and the last");
@@ -263,12 +264,8 @@ static double modelled_most(const struct wm_analysis *analysis)
 
     for (size_t i = 0; i < wm_device_count(analysis); i++) {
         const struct wm_device_stats *device = wm_device_at(analysis, i);
-        const struct wm_sensor *sensor = &device->channel->sensor;
-        if (!device->heads)
-            continue;
-        if (sensor->kind != WM_SENSOR_MODEL || sensor->range <= 0)
-            return HUGE_VAL;
-        watts += sensor->range;
+        if (device->heads)
+            watts += wm_energy_modelled_watts(&device->channel->sensor);
     }
     return watts > 0 ? watts : HUGE_VAL;
 }
@@ -305,12 +302,10 @@ static void build_power(struct wm_report_builder *builder, bool is_same)
             "the sensors that were watched for it are not those of its energy");
 }
 
-/* What the tree used of the CPUs, by the CPU time of each process. */
 static void build_processes(struct wm_report_builder *builder)
 {
     struct wm_report *report = builder->report;
     const struct wm_result *result = &report->result;
-    const struct wm_value *tree = &report->cpu_energy.split.tree;
 
     report->process_energies =
         calloc(result->process_count + 1, sizeof(*report->process_energies));
@@ -318,17 +313,9 @@ static void build_processes(struct wm_report_builder *builder)
         builder->failed = true;
         return;
     }
-    for (size_t i = 0; i < result->process_count; i++) {
-        struct wm_value *energy = &report->process_energies[i];
-        const struct wm_known *cpu = &result->processes[i].cpu_seconds;
-        *energy = tree->known ? report->cpu_total : *tree;
-        if (energy->known && !cpu->known)
-            *energy = wm_value_missing("its CPU time is not known");
-        if (!energy->known)
-            continue;
-        double share = energy->number > 0 ? cpu->number / energy->number : 0;
-        *energy = wm_value_known(tree->number * (share < 1 ? share : 1));
-    }
+    for (size_t i = 0; i < result->process_count; i++)
+        report->process_energies[i] =
+            wm_report_energy_of(report, &result->processes[i].cpu_seconds);
 }
 
 /* The label of the GPU whose idling it is; else NULL. */

@@ -3,6 +3,7 @@
 #include "source/cpu/source_energy.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "source/source_traits.h"
@@ -35,6 +36,11 @@ const char *wm_energy_source(size_t index)
         }
     }
     return NULL;
+}
+
+double wm_energy_modelled_watts(const struct wm_sensor *sensor)
+{
+    return sensor->kind == WM_SENSOR_MODEL && sensor->range > 0 ? sensor->range : HUGE_VAL;
 }
 
 bool wm_channel_is_energy(const struct wm_channel *channel)

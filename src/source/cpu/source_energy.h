@@ -29,6 +29,10 @@ struct wm_energy_offer {
     enum wm_contains contains;
 };
 
+/* The power that a sensor cannot exceed because it is a model; infinite where anything is
+ * measured. */
+double wm_energy_modelled_watts(const struct wm_sensor *sensor);
+
 /* Whether it is a channel of power or energy. */
 bool wm_channel_is_energy(const struct wm_channel *channel);
 

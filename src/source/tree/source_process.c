@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -618,4 +619,25 @@ size_t wm_process_children(const struct wm_procfs *procfs, struct wm_process *pr
     process->searched_faults = process->faults;
     process->search_cost_ns = wm_clock_thread_cpu_ns() - begin_ns;
     return count;
+}
+
+bool wm_process_identify(const struct wm_procfs *procfs, const struct wm_process *process,
+                         uid_t *ret_user, char *ret_command, size_t size)
+{
+    char path[PATH_SIZE];
+    struct stat folder;
+
+    snprintf(path, sizeof(path), "%d", (int)process->pid);
+    if (fstatat(procfs->dir, path, &folder, 0) < 0)
+        return false;
+    snprintf(path, sizeof(path), "%d/cmdline", (int)process->pid);
+    ssize_t length = wm_file_read_at(procfs->dir, path, ret_command, size);
+    if (length <= 0)
+        ret_command[0] = '\0';
+    for (ssize_t i = 0; i + 1 < length; i++) {
+        if (ret_command[i] >= '\0' && ret_command[i] < ' ') /* a line's end, too */
+            ret_command[i] = ' ';
+    }
+    *ret_user = folder.st_uid;
+    return true;
 }

@@ -9,7 +9,7 @@
 #include "base/base_file.h"
 #include "source/tree/source_pidns.h"
 
-enum { GPU_MAX = 256 };
+enum { GPU_MAX = 256, USE_MAX = 4096 };
 
 /* What the tree has of a GPU, over its processes: the channels of each GPU. */
 enum { MEMORY, UTILIZATION, QUANTITY_COUNT };
@@ -45,12 +45,19 @@ struct gpu {
     const struct wm_source *source;
     struct sum sums[QUANTITY_COUNT];
     double main_bytes; /* of the memory, what the root of the tree has */
+    double use_s;      /* of the processes of the tree, since uses are kept */
 };
 
 struct wm_shares {
     struct gpu gpus[GPU_MAX]; /* those of a source stand together */
     size_t gpu_count;
     struct sum memory; /* of the tree, on all of them */
+
+    struct wm_share_use *uses; /* NULL: nobody wants them */
+    size_t use_count;
+    size_t use_next; /* where the next one that is reported probably stands */
+    int64_t read_ns; /* the reading now at work, and the one before it */
+    int64_t before_ns;
 
     struct wm_tree *tree;
     pid_t root;
@@ -74,6 +81,7 @@ void wm_shares_free(struct wm_shares *shares)
     if (!shares)
         return;
     wm_pidns_close(shares->pidns);
+    free(shares->uses);
     free(shares);
 }
 
@@ -206,6 +214,43 @@ struct census {
     size_t strangers; /* that may not be in the tree */
 };
 
+/* Drivers report processes in the same order nearly always. */
+static struct wm_share_use *find_use(struct wm_shares *shares, size_t gpu, pid_t pid)
+{
+    for (size_t i = 0; i < shares->use_count; i++) {
+        size_t place = (shares->use_next + i) % shares->use_count;
+        struct wm_share_use *use = &shares->uses[place];
+        if (use->gpu == gpu && use->pid == pid) {
+            shares->use_next = place + 1;
+            return use;
+        }
+    }
+    if (shares->use_count == USE_MAX)
+        return NULL;
+    struct wm_share_use *use = &shares->uses[shares->use_count++];
+    *use = (struct wm_share_use) { .gpu = gpu, .pid = pid };
+    return use;
+}
+
+static void add_use(struct wm_shares *shares, struct gpu *gpu, pid_t pid,
+                    const struct wm_gpu_process *process)
+{
+    bool is_known = process->sm_state == WM_READING_OK;
+    double seconds =
+        shares->before_ns > 0 ? (double)(shares->read_ns - shares->before_ns) / 1e9 : 0;
+
+    struct wm_share_use *use = find_use(shares, (size_t)(gpu - shares->gpus), pid);
+    if (!use)
+        return;
+    if (use->when_ns != shares->read_ns) /* a driver may have two entries of it */
+        use->use = use->memory_bytes = 0;
+    use->when_ns = shares->read_ns;
+    use->use += is_known ? process->sm_ratio : NAN;
+    use->memory_bytes += process->state == WM_READING_OK ? process->memory_bytes : NAN;
+    use->use_s += is_known ? process->sm_ratio * seconds : 0;
+    gpu->use_s += is_known ? process->sm_ratio * seconds : 0;
+}
+
 static void add_process(struct wm_shares *shares, struct gpu *gpu,
                         const struct wm_gpu_process *process, struct census *census)
 {
@@ -224,6 +269,8 @@ static void add_process(struct wm_shares *shares, struct gpu *gpu,
            why_of(process, MEMORY, process->state));
     add_to(&gpu->sums[UTILIZATION], process->sm_ratio, process->sm_state,
            why_of(process, UTILIZATION, process->sm_state));
+    if (pid != 0 && shares->uses)
+        add_use(shares, gpu, pid, process);
     if (pid != 0 && pid == shares->root && process->state == WM_READING_OK)
         gpu->main_bytes += process->memory_bytes;
 }
@@ -285,6 +332,8 @@ void wm_shares_read(struct wm_shares *shares, int64_t when_ns,
 {
     if (shares->gpu_count == 0)
         return;
+    shares->before_ns = shares->read_ns;
+    shares->read_ns = when_ns;
     for (size_t i = 0; i < shares->gpu_count; i++) {
         set_sums(&shares->gpus[i], WM_READING_OK, NULL);
         shares->gpus[i].main_bytes = 0;
@@ -297,6 +346,37 @@ void wm_shares_read(struct wm_shares *shares, int64_t when_ns,
     for (size_t i = 0; i < shares->gpu_count; i++)
         tell_gpu(&shares->gpus[i], when_ns,
                  ret_readings + WM_PART_COUNT + i * QUANTITY_COUNT);
+}
+
+int wm_shares_keep_uses(struct wm_shares *shares, struct wm_error *err)
+{
+    if (!shares->uses && shares->gpu_count > 0)
+        shares->uses = calloc(USE_MAX, sizeof(*shares->uses));
+    return shares->uses || shares->gpu_count == 0 ? WM_OK : wm_fail_memory(err, "tracker");
+}
+
+struct wm_share_use *wm_shares_uses(struct wm_shares *shares, size_t *ret_count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < shares->use_count; i++) {
+        struct wm_share_use use = shares->uses[i];
+        use.is_there = use.when_ns == shares->read_ns;
+        if (wm_tree_contains(shares->tree, use.pid))
+            shares->uses[kept++] = use;
+    }
+    *ret_count = shares->use_count = kept;
+    return shares->uses;
+}
+
+const char *wm_shares_gpu(const struct wm_shares *shares, size_t gpu)
+{
+    return gpu < shares->gpu_count ? shares->gpus[gpu].channel->device : NULL;
+}
+
+double wm_shares_use_s(const struct wm_shares *shares, size_t gpu)
+{
+    return shares->gpus[gpu].use_s;
 }
 
 const char *wm_shares_why(const struct wm_shares *shares, size_t channel)

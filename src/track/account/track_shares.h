@@ -48,6 +48,29 @@ int wm_shares_set_target(struct wm_shares *shares, struct wm_tree *tree, pid_t r
 void wm_shares_read(struct wm_shares *shares, int64_t when_ns,
                     struct wm_reading *ret_readings);
 
+/* A process of the tree on a GPU. */
+struct wm_share_use {
+    size_t gpu;
+    pid_t pid;
+    bool is_there;            /* it was in the last reading */
+    double use, memory_bytes; /* by that; NAN: not known */
+    double use_s;             /* integral of `use` since uses are kept */
+    double asked_s;           /* what that was when the owner of the list noted it */
+    int64_t when_ns;          /* of the last reading that it was in */
+};
+
+/* Keeps uses from here on, of the first 4,096 that are there at a time. */
+int wm_shares_keep_uses(struct wm_shares *shares, struct wm_error *err);
+
+/* Those of processes that are in the tree; valid until the next reading. */
+struct wm_share_use *wm_shares_uses(struct wm_shares *shares, size_t *ret_count);
+
+/* GPU number `gpu` as its channels have it; NULL past the last. */
+const char *wm_shares_gpu(const struct wm_shares *shares, size_t gpu);
+
+/* Integral of the use of all processes of the tree, those that have ended among them. */
+double wm_shares_use_s(const struct wm_shares *shares, size_t gpu);
+
 /* Why the last reading of a channel is missing, or NULL; valid until the sources are
  * read again. */
 const char *wm_shares_why(const struct wm_shares *shares, size_t channel);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "source/cpu/source_energy.h"
+
 /* The panel that a channel belongs to. */
 struct rule {
     const char *metric;
@@ -60,6 +62,7 @@ void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *cha
     feed->least_s = WM_SENSOR_PERIODS * (double)channel->period_ns / 1e9;
     if (is_same(channel->unit, "J")) {
         feed->unit = "W";
+        feed->stride.most = wm_energy_modelled_watts(&channel->sensor);
     } else if (is_same(channel->metric, "cpu_time")) {
         feed->unit = "ratio";
         bool is_core = channel->device_kind == WM_DEVICE_CPU;

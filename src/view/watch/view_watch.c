@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_clock.h"
 #include "record/record_read.h"
+#include "record/run/record_run.h"
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 #include "wattmeter/version.h"
@@ -28,7 +30,8 @@ static void watch_close(struct wm_watch *watch)
     wm_watch_screen_close(watch->screen);
     wm_watch_data_release(&watch->view.data);
     wm_watch_processes_release(&watch->view.processes);
-    wm_watch_chart_release(&watch->view.chart);
+    for (size_t i = 0; i < WM_WATCH_CHARTS; i++)
+        wm_watch_chart_release(&watch->view.charts[i]);
     free(watch->title);
     free(watch->where);
     free(watch);
@@ -60,14 +63,30 @@ static int watch_open(const struct wm_watch_request *request, struct wm_watch **
     return status;
 }
 
+/* A process is called by its command, too. */
+static void name_process(struct wm_watch *watch, const struct wm_run *run)
+{
+    char command[WM_COMMAND_SIZE], *title;
+
+    if (!run->mode || strcmp(run->mode, "attach") != 0 || wm_run_is_of_all(run))
+        return;
+    wm_line_command(command, sizeof(command), run);
+    if (asprintf(&title, "%s: %s", watch->title, command) < 0)
+        return;
+    free(watch->title);
+    watch->view.title = watch->title = title;
+}
+
 static int watch_begin(struct wm_watch *watch, struct wm_recording *live,
                        struct wm_error *err)
 {
     int status = wm_watch_data_init(&watch->view.data, live, watch->view.window_ns, err);
 
-    if (status == WM_OK)
-        watch->live = live;
-    return status;
+    if (status < 0)
+        return status;
+    name_process(watch, wm_recording_run(live));
+    watch->live = live;
+    return WM_OK;
 }
 
 /* "3.21 kJ ± 4 %" */
@@ -95,8 +114,8 @@ static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
     if (watch->view.is_paused)
         return;
     print_energy(&watch->view, &news->energy);
+    wm_watch_data_take_clocks(&watch->view.data, news->gpus);
     wm_watch_processes_take(&watch->view.processes, news);
-    wm_watch_processes_sort(&watch->view.processes, watch->view.order);
 }
 
 static void take_samples(struct wm_watch *watch)
@@ -111,94 +130,15 @@ static void take_samples(struct wm_watch *watch)
     view->newest_ns = view->data.newest_ns;
 }
 
-/* The next panel that has a series. */
-static void next_panel(struct wm_watch_view *view)
-{
-    size_t at = 0;
-
-    do {
-        view->panel = wm_watch_panel(view->panel + 1) ? view->panel + 1 : 0;
-        at = 0;
-    } while (!wm_watch_next(view, &at) && view->panel > 0);
-    view->selected = 0;
-}
-
-/* Number `index` of the panel's series; NULL: there are fewer. */
-static struct wm_watch_series *find(const struct wm_watch_view *view, size_t index)
-{
-    struct wm_watch_series *series;
-    size_t at = 0;
-
-    while ((series = wm_watch_next(view, &at)) && index > 0)
-        index--;
-    return series;
-}
-
-static void zoom(struct wm_watch *watch, bool is_in)
-{
-    struct wm_watch_view *view = &watch->view;
-    int64_t most_ns = WM_WATCH_KEPT * view->data.window_ns;
-    int64_t window_ns = is_in ? view->window_ns / 2 : view->window_ns * 2;
-
-    if (window_ns <= most_ns && window_ns >= view->data.window_ns / WM_WATCH_KEPT)
-        view->window_ns = window_ns;
-}
-
-/* False: the user has had enough. */
-static bool obey(struct wm_watch *watch, enum wm_watch_key key)
-{
-    struct wm_watch_view *view = &watch->view;
-    struct wm_watch_series *selected = find(view, view->selected);
-
-    switch (key) {
-    case WM_WATCH_QUIT:
-        return false;
-    case WM_WATCH_PAUSE:
-        view->is_paused = !view->is_paused;
-        break;
-    case WM_WATCH_NEXT_PANEL:
-        next_panel(view);
-        break;
-    case WM_WATCH_ZOOM_IN:
-    case WM_WATCH_ZOOM_OUT:
-        zoom(watch, key == WM_WATCH_ZOOM_IN);
-        break;
-    case WM_WATCH_BEFORE:
-        view->selected -= view->selected > 0;
-        break;
-    case WM_WATCH_AFTER:
-        view->selected += find(view, view->selected + 1) != NULL;
-        break;
-    case WM_WATCH_HIDE:
-        if (selected)
-            selected->is_hidden = !selected->is_hidden;
-        break;
-    case WM_WATCH_SHOW_ALL:
-        for (size_t i = 0; i < view->data.count; i++)
-            view->data.series[i].is_hidden = false;
-        break;
-    case WM_WATCH_SORT:
-        view->order = view->order == WM_WATCH_BY_PID ? WM_WATCH_BY_CPU : view->order + 1;
-        wm_watch_processes_sort(&view->processes, view->order);
-        break;
-    case WM_WATCH_HELP:
-        view->has_help = !view->has_help;
-        break;
-    default:
-        break;
-    }
-    return true;
-}
-
 /* Obeys all that has been typed; `ret_has_key` says whether there was something. */
 static bool read_keys(struct wm_watch *watch, bool *ret_has_key)
 {
-    enum wm_watch_key key;
+    struct wm_watch_input input;
 
     *ret_has_key = false;
-    while ((key = wm_watch_screen_key()) != WM_WATCH_NOTHING) {
+    while ((input = wm_watch_screen_key()).key != WM_WATCH_NOTHING) {
         *ret_has_key = true;
-        if (!obey(watch, key))
+        if (!wm_watch_obey(&watch->view, &input))
             return false;
     }
     return true;

@@ -7,7 +7,8 @@
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 
-enum { LABELS_WIDTH = 8, TEXT_MAX = 128 };
+/* FOLDED_WIDTH: of "+999 more, highest 1.23 kW". */
+enum { LABELS_WIDTH = 8, TEXT_MAX = 128, FOLDED_WIDTH = 26 };
 
 struct wm_quantity wm_watch_text(double value, const char *unit)
 {
@@ -26,84 +27,129 @@ struct wm_quantity wm_watch_text(double value, const char *unit)
     return wm_view_prefixed(value, unit);
 }
 
-struct wm_watch_series *wm_watch_next(const struct wm_watch_view *view, size_t *at)
-{
-    const char *panel = wm_watch_panel(view->panel);
-
-    while (*at < view->data.count) {
-        struct wm_watch_series *series = &view->data.series[(*at)++];
-        if (wm_watch_is_in(&view->data, series, panel))
-            return series;
-    }
-    return NULL;
-}
-
-static const char *origin_text(const struct wm_watch_series *series)
-{
-    enum wm_origin origin = series->channel ? series->channel->origin : WM_MEASURED;
-
-    return origin == WM_ESTIMATED ? " est" : origin == WM_SIMULATED ? " sim" : "";
-}
-
 /* The sum has the terminal's own colour. */
 static int ink_of(const struct wm_watch_series *series)
 {
     return series->channel ? (int)(series->colour % WM_WATCH_INKS) + 1 : 0;
 }
 
+static double now_of(const struct wm_watch_series *series)
+{
+    return series->state == WM_READING_OK ? series->now : NAN;
+}
+
 /* How wide the entry of a series in the legend is, with its text. */
 static int legend_entry(const struct wm_watch_series *series, char *text, size_t size)
 {
-    double now = series->state == WM_READING_OK ? series->now : NAN;
-
     snprintf(text, size, "%s %.24s %s%s", series->is_hidden ? "○" : "●", series->label,
-             wm_watch_text(now, series->feed.unit).text, origin_text(series));
+             wm_watch_text(now_of(series), series->feed.unit).text,
+             wm_watch_origin(series));
     return wm_view_width(text) + 1;
 }
 
-/* From the chosen one on, where not all up to it fit. */
-static size_t first_in_legend(const struct wm_watch_view *view, int width)
+/* A legend whose entries [first..end) are shown, the rest being folded into one. */
+struct legend {
+    const struct wm_watch_data *data;
+    const char *panel;
+    size_t selected; /* NOT_SELECTED: another chart's entry is */
+    size_t first, end, count;
+};
+
+#define NOT_SELECTED SIZE_MAX
+
+/* How many entries fit from `first` on; counts all. */
+static size_t entries_that_fit(struct legend *legend, size_t first, int width)
 {
     const struct wm_watch_series *series;
     char text[TEXT_MAX];
-    size_t at = 0, index = 0;
+    size_t at = 0, fitting = 0;
 
-    while ((series = wm_watch_next(view, &at)) && index++ <= view->selected)
+    legend->count = 0;
+    while ((series = wm_watch_next(legend->data, legend->panel, &at))) {
+        if (legend->count++ < first || width < 0)
+            continue;
         width -= legend_entry(series, text, sizeof(text));
-    return width >= 0 ? 0 : view->selected;
+        fitting += width >= -1; /* no blank follows the last */
+    }
+    return fitting;
+}
+
+/* From the chosen one on, where not all up to it fit. */
+static void fit_legend(struct legend *legend, int width)
+{
+    legend->end = entries_that_fit(legend, 0, width);
+    if (legend->end == legend->count)
+        return;
+    legend->end = entries_that_fit(legend, 0, width - FOLDED_WIDTH);
+    if (legend->selected == NOT_SELECTED || legend->selected < legend->end)
+        return;
+    legend->first = legend->selected;
+    legend->end =
+        legend->first + entries_that_fit(legend, legend->first, width - FOLDED_WIDTH);
+}
+
+static void put_folded(const struct legend *legend, int row, int column, int width)
+{
+    size_t more = legend->count - (legend->end - legend->first), at = 0;
+    const struct wm_watch_series *series;
+    const char *unit = "";
+    double highest = NAN;
+    char text[TEXT_MAX];
+
+    if (more == 0)
+        return;
+    for (size_t i = 0; (series = wm_watch_next(legend->data, legend->panel, &at)); i++) {
+        unit = series->feed.unit;
+        if (i < legend->first || i >= legend->end)
+            highest = fmax(highest, now_of(series)); /* which ignores NAN */
+    }
+    if (width < FOLDED_WIDTH)
+        snprintf(text, sizeof(text), "+%zu", more);
+    else
+        snprintf(text, sizeof(text), "+%zu more, highest %.15s", more,
+                 wm_watch_text(highest, unit).text);
+    wm_watch_screen_put(row, column, width, text);
+}
+
+/* "Power (kW)", "CPU use (% of one core)" */
+static void panel_title(const char *panel, const char *symbol, char *text, size_t size)
+{
+    snprintf(text, size, "%c%s%s%s%s%s", panel[0] >= 'a' ? panel[0] - 'a' + 'A' : panel[0],
+             panel + 1, symbol[0] ? " (" : "", symbol,
+             symbol[0] && strcmp(panel, "CPU use") == 0 ? " of one core" : "",
+             symbol[0] ? ")" : "");
 }
 
 static void draw_legend(const struct wm_watch_screen *screen,
-                        const struct wm_watch_view *view, int row, int columns,
-                        const char *symbol)
+                        const struct wm_watch_view *view,
+                        const struct wm_watch_chart *chart, const char *symbol)
 {
-    const char *panel = wm_watch_panel(view->panel);
+    struct legend legend = { .data = &view->data,
+                             .panel = chart->panel,
+                             .selected =
+                                 chart == view->charts ? view->selected : NOT_SELECTED };
+    int row = chart->place.row, end = chart->place.column + chart->place.columns;
     const struct wm_watch_series *series;
     char text[TEXT_MAX];
     size_t at = 0;
 
-    snprintf(text, sizeof(text), "%c%s%s%s%s", panel[0] - 'a' + 'A', panel + 1,
-             symbol[0] ? " (" : "", symbol, symbol[0] ? ")" : "");
+    panel_title(chart->panel, symbol, text, sizeof(text));
     wm_watch_screen_style(screen, WM_WATCH_BOLD, 0);
-    wm_watch_screen_put(row, 0, columns, text);
-    int column = wm_view_width(text) + 2;
-    size_t first = first_in_legend(view, columns - column);
-    for (size_t i = 0; (series = wm_watch_next(view, &at)); i++) {
-        int width = legend_entry(series, text, sizeof(text));
-        if (i < first)
+    wm_watch_screen_put(row, chart->place.column, chart->place.columns, text);
+    int column = chart->place.column + wm_view_width(text) + 2;
+    fit_legend(&legend, end - column);
+    for (size_t i = 0; (series = wm_watch_next(&view->data, chart->panel, &at)); i++) {
+        if (i < legend.first || i >= legend.end)
             continue;
-        if (column + width - 1 > columns) {
-            wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-            wm_watch_screen_put(row, columns - 1, 1, "…");
-            break;
-        }
+        int width = legend_entry(series, text, sizeof(text));
         wm_watch_screen_style(screen,
-                              i == view->selected ? WM_WATCH_CHOSEN : WM_WATCH_PLAIN,
+                              i == legend.selected ? WM_WATCH_CHOSEN : WM_WATCH_PLAIN,
                               series->is_hidden ? WM_WATCH_FAINT : ink_of(series));
         wm_watch_screen_put(row, column, width, text);
         column += width;
     }
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
+    put_folded(&legend, row, column, end - column);
 }
 
 void wm_watch_chart_release(struct wm_watch_chart *chart)
@@ -127,45 +173,55 @@ static bool fit_canvas(struct wm_watch_chart *chart, size_t columns, size_t rows
            wm_watch_canvas_init(&chart->canvas, columns, rows, NULL) == WM_OK;
 }
 
-static void put_cells(const struct wm_watch_screen *screen,
-                      const struct wm_watch_canvas *canvas, int top)
+/* The column of the screen in which the canvas begins. */
+static int left_of(const struct wm_watch_chart *chart)
 {
+    return chart->place.column + LABELS_WIDTH;
+}
+
+static void put_cells(const struct wm_watch_screen *screen,
+                      const struct wm_watch_chart *chart)
+{
+    const struct wm_watch_canvas *canvas = &chart->canvas;
+
     for (size_t i = 0; i < canvas->columns * canvas->rows; i++) {
         if (canvas->dots[i])
-            wm_watch_screen_put_braille(screen, top + (int)(i / canvas->columns),
-                                        LABELS_WIDTH + (int)(i % canvas->columns),
+            wm_watch_screen_put_braille(screen,
+                                        chart->place.row + 1 + (int)(i / canvas->columns),
+                                        left_of(chart) + (int)(i % canvas->columns),
                                         canvas->dots[i], canvas->inks[i] - 1);
     }
 }
 
-static void put_label(int row, const char *text)
+static void put_label(const struct wm_watch_chart *chart, int row, const char *text)
 {
-    int width = (int)strlen(text);
+    int width = (int)strlen(text), room = LABELS_WIDTH - 2;
 
-    wm_watch_screen_put(row, LABELS_WIDTH - 2 > width ? LABELS_WIDTH - 2 - width : 0,
-                        LABELS_WIDTH - 2, text);
+    wm_watch_screen_put(row, chart->place.column + (room > width ? room - width : 0), room,
+                        text);
 }
 
 static void put_value_marks(const struct wm_watch_chart *chart,
-                            const struct wm_chart_marks *marks, int top)
+                            const struct wm_chart_marks *marks)
 {
     const struct wm_axis *values = &chart->values;
-    int rows = (int)chart->canvas.rows;
+    int rows = (int)chart->canvas.rows, top = chart->place.row + 1;
 
     for (int row = 0; row < rows; row++)
-        wm_watch_screen_put(top + row, LABELS_WIDTH - 1, 1, "│");
+        wm_watch_screen_put(top + row, left_of(chart) - 1, 1, "│");
     for (size_t i = 0; i < marks->count; i++) {
         double part = (values->high - marks->marks[i].at) / (values->high - values->low);
         int row = top + (int)fmin(part * rows, rows - 1);
-        put_label(row, marks->marks[i].label);
-        wm_watch_screen_put(row, LABELS_WIDTH - 1, 1, "┤");
+        put_label(chart, row, marks->marks[i].label);
+        wm_watch_screen_put(row, left_of(chart) - 1, 1, "┤");
     }
 }
 
-static void put_time_marks(const struct wm_watch_chart *chart, int row)
+static void put_time_marks(const struct wm_watch_chart *chart)
 {
     const struct wm_axis *time = &chart->time;
     size_t columns = chart->canvas.columns;
+    int row = chart->place.row + chart->place.rows - 1;
     struct wm_chart_marks marks;
 
     wm_chart_marks_of(time, "s", columns / 12, &marks);
@@ -173,10 +229,16 @@ static void put_time_marks(const struct wm_watch_chart *chart, int row)
         double part = (marks.marks[i].at - time->low) / (time->high - time->low);
         size_t column = (size_t)(part * (double)columns);
         if (column + strlen(marks.marks[i].label) <= columns)
-            wm_watch_screen_put(row, LABELS_WIDTH + (int)column, LABELS_WIDTH,
+            wm_watch_screen_put(row, left_of(chart) + (int)column, LABELS_WIDTH,
                                 marks.marks[i].label);
     }
-    put_label(row, marks.symbol);
+    put_label(chart, row, marks.symbol);
+}
+
+static bool is_same_place(const struct wm_watch_place *a, const struct wm_watch_place *b)
+{
+    return a->row == b->row && a->column == b->column && a->rows == b->rows &&
+           a->columns == b->columns;
 }
 
 /* By how many cells the chart has moved since `before`, if it has but moved. */
@@ -188,9 +250,8 @@ static int cells_moved(const struct wm_watch_chart *before,
     double moved = (now->time.low - before->time.low) / cell;
 
     if (!before->is_there || before->panel != now->panel ||
-        before->canvas.columns != now->canvas.columns ||
-        before->canvas.rows != now->canvas.rows || before->values.low != now->values.low ||
-        before->values.high != now->values.high ||
+        !is_same_place(&before->place, &now->place) ||
+        before->values.low != now->values.low || before->values.high != now->values.high ||
         fabs(before->time.high - before->time.low - length) > cell / 100 ||
         moved > columns / 2)
         return 0;
@@ -201,7 +262,7 @@ static void draw_lines(struct wm_watch_chart *chart, const struct wm_watch_view 
 {
     const struct wm_watch_series *series;
 
-    for (size_t at = 0; (series = wm_watch_next(view, &at));) {
+    for (size_t at = 0; (series = wm_watch_next(&view->data, chart->panel, &at));) {
         if (series->is_hidden)
             continue;
         wm_chart_line_show(&series->line, (int64_t)(chart->time.low * 1e9),
@@ -212,34 +273,34 @@ static void draw_lines(struct wm_watch_chart *chart, const struct wm_watch_view 
     }
 }
 
-void wm_watch_draw_chart(struct wm_watch_screen *screen, struct wm_watch_view *view,
-                         int top, int rows)
+void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_view *view,
+                         struct wm_watch_chart *chart, const char *panel,
+                         const struct wm_watch_place *place)
 {
-    struct wm_watch_chart *chart = &view->chart, before = *chart;
-    const char *panel = wm_watch_panel(view->panel);
+    const struct wm_watch_chart before = *chart;
     struct wm_chart_marks marks = { .symbol = "" };
-    int lines, columns;
+    size_t cells = (size_t)(place->columns - LABELS_WIDTH), rows = (size_t)place->rows - 2;
     size_t at = 0;
 
-    wm_watch_screen_size(&lines, &columns);
-    size_t cells = (size_t)(columns - LABELS_WIDTH);
-    const struct wm_watch_series *first = wm_watch_next(view, &at);
-    chart->panel = view->panel;
+    const struct wm_watch_series *first = wm_watch_next(&view->data, panel, &at);
+    chart->panel = panel;
+    chart->place = *place;
     chart->time = wm_watch_time(view->newest_ns, view->window_ns, cells);
-    chart->is_there =
-        first && wm_watch_values(&view->data, panel, &chart->time, &chart->values);
+    chart->is_there = first && wm_watch_values(&view->data, panel, &chart->time, view->fits,
+                                               &chart->values);
     if (chart->is_there)
-        wm_chart_marks_of(&chart->values, first->feed.unit, (size_t)rows / 3 + 2, &marks);
-    draw_legend(screen, view, top, columns, marks.symbol);
-    if (!chart->is_there || !fit_canvas(chart, cells, (size_t)rows)) {
+        wm_chart_marks_of(&chart->values, first->feed.unit, rows / 3 + 2, &marks);
+    draw_legend(screen, view, chart, marks.symbol);
+    if (!chart->is_there || !fit_canvas(chart, cells, rows)) {
         chart->is_there = false;
-        wm_watch_screen_put(top + 1 + rows / 2, LABELS_WIDTH, columns, "no value to draw");
+        wm_watch_screen_put(place->row + place->rows / 2, left_of(chart), (int)cells,
+                            "no value to draw");
         return;
     }
     draw_lines(chart, view);
-    put_value_marks(chart, &marks, top + 1);
-    put_cells(screen, &chart->canvas, top + 1);
-    put_time_marks(chart, top + 1 + rows);
-    wm_watch_screen_shift(screen, top + 1, rows + 1, LABELS_WIDTH,
-                          cells_moved(&before, chart));
+    put_value_marks(chart, &marks);
+    put_cells(screen, chart);
+    put_time_marks(chart);
+    wm_watch_screen_shift(screen, place->row + 1, place->rows - 1, left_of(chart),
+                          place->column + place->columns, cells_moved(&before, chart));
 }

@@ -5,11 +5,25 @@
 #include <string.h>
 
 #include "record/record_read.h"
+#include "record/run/record_run.h"
 #include "source/cpu/source_energy.h"
 #include "view/watch/view_watch_data.h"
 
-static const char *const panels[] = { "power", "utilization", "memory", "temperature",
-                                      "clocks" };
+static const char power[] = "power", total_power[] = "total power", cpu_use[] = "CPU use",
+                  gpu_use[] = "GPU use", memory[] = "memory", temperature[] = "temperature",
+                  clocks[] = "clocks";
+
+/* Where nothing measures power, its estimate follows the use of the CPUs. */
+static const char *const with_power[] = { power,       gpu_use, memory, temperature,
+                                          total_power, cpu_use, clocks, NULL };
+static const char *const without_power[] = { cpu_use,     memory, power,
+                                             temperature, clocks, NULL };
+
+/* Of an axis: sensors report whole degrees mostly. */
+#define DEGREES_LEAST 4.0
+
+/* With more devices the sum would squeeze their lines. */
+enum { SUMMANDS_BESIDE_SUM = 3 };
 
 /* Those that people look at first get the colours that are told apart best. */
 static const enum wm_device_kind colour_order[] = {
@@ -19,9 +33,32 @@ static const enum wm_device_kind colour_order[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-const char *wm_watch_panel(size_t index)
+const char *wm_watch_panel(const struct wm_watch_data *data, size_t index)
 {
-    return index < COUNT(panels) ? panels[index] : NULL;
+    for (size_t i = 0; data->panels && data->panels[i]; i++) {
+        size_t at = 0;
+        if (wm_watch_next(data, data->panels[i], &at) && index-- == 0)
+            return data->panels[i];
+    }
+    return NULL;
+}
+
+struct wm_watch_series *wm_watch_next(const struct wm_watch_data *data, const char *panel,
+                                      size_t *at)
+{
+    while (*at < data->count) {
+        struct wm_watch_series *series = &data->series[(*at)++];
+        if (wm_watch_is_in(data, series, panel))
+            return series;
+    }
+    return NULL;
+}
+
+const char *wm_watch_origin(const struct wm_watch_series *series)
+{
+    enum wm_origin origin = series->channel ? series->channel->origin : WM_MEASURED;
+
+    return origin == WM_ESTIMATED ? " est" : origin == WM_SIMULATED ? " sim" : "";
 }
 
 static bool is_of_device(const struct wm_watch_series *series,
@@ -48,6 +85,19 @@ static void set_colours(struct wm_watch_data *data)
     }
 }
 
+static void number_gpus(struct wm_watch_data *data)
+{
+    for (size_t i = 1; i < data->count; i++) {
+        struct wm_watch_series *own = &data->series[i];
+        size_t first = 1;
+        if (own->channel->device_kind != WM_DEVICE_GPU)
+            continue;
+        while (!is_of_device(&data->series[first], own))
+            first++;
+        own->gpu = first < i ? data->series[first].gpu : data->gpu_count++;
+    }
+}
+
 /* A column of what is kept for each of a wide chart's, and no finer than the samples. */
 static int init_line(struct wm_watch_data *data, struct wm_watch_series *series,
                      int64_t interval_ns, struct wm_error *err)
@@ -67,13 +117,61 @@ static void pair(struct wm_watch_data *data, size_t index)
 
     for (size_t i = 1; i < index; i++) {
         struct wm_watch_series *other = &data->series[i];
-        if (is_of_device(own, other) && strcmp(own->feed.panel, other->feed.panel) == 0 &&
+        if (is_of_device(own, other) && strcmp(own->panel, other->panel) == 0 &&
             own->channel->sensor.contains == other->channel->sensor.contains) {
             own->partner = i;
             other->partner = index;
         }
     }
     data->summands += own->partner == 0 && own->is_summed;
+}
+
+/* As the report calls it. */
+static const char *label_of(const struct wm_channel *channel, const struct wm_run *run)
+{
+    if (channel->device_kind == WM_DEVICE_HOST)
+        return "machine";
+    if (channel->device_kind != WM_DEVICE_TREE)
+        return channel->label;
+    if (wm_run_is_of_all(run))
+        return WM_RUN_OF_ALL;
+    return run->mode && strcmp(run->mode, "run") != 0 ? "process" : "command";
+}
+
+/* The use of CPUs is counted in cores, by all who show it. */
+static void choose_panel(struct wm_watch_series *series)
+{
+    bool is_use = strcmp(series->feed.panel, "utilization") == 0;
+    bool is_gpu = series->channel->device_kind == WM_DEVICE_GPU;
+
+    series->panel = is_use ? is_gpu ? gpu_use : cpu_use : series->feed.panel;
+    if (is_use && series->feed.is_rate)
+        series->feed.factor = 1;
+}
+
+/* In the order of what is known of the machine. */
+static void choose_panels(struct wm_watch_data *data)
+{
+    data->panels = without_power;
+    for (size_t i = 1; i < data->count; i++) {
+        const struct wm_channel *channel = data->series[i].channel;
+        if (channel->device_kind == WM_DEVICE_GPU ||
+            (data->series[i].is_summed && channel->origin != WM_ESTIMATED))
+            data->panels = with_power;
+    }
+    data->series[0].panel =
+        data->summands > SUMMANDS_BESIDE_SUM ? total_power : data->series[0].panel;
+}
+
+static void add_core(struct wm_watch_data *data, size_t place)
+{
+    const struct wm_channel *channel = &data->channels[place];
+    struct wm_watch_core core = { .place = place, .use = NAN };
+
+    if (channel->device_kind != WM_DEVICE_CPU || strcmp(channel->metric, "cpu_time") != 0)
+        return;
+    wm_chart_feed_init(&core.feed, channel, 1);
+    data->cores[data->core_count++] = core;
 }
 
 int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *live,
@@ -88,31 +186,39 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
     };
     data->series = calloc(count + 1, sizeof(*data->series));
     data->latest = calloc(count + 1, sizeof(*data->latest));
-    if (!data->series || !data->latest) {
+    data->cores = calloc(count + 1, sizeof(*data->cores));
+    data->clocks = calloc(count + 1, sizeof(*data->clocks));
+    if (!data->series || !data->latest || !data->cores || !data->clocks) {
         wm_watch_data_release(data);
         return wm_fail_memory(err, "view");
     }
     for (size_t i = 0; i < count; i++)
-        data->latest[i] = NAN;
+        data->latest[i] = data->clocks[i] = NAN;
     data->series[0] = (struct wm_watch_series) {
         .label = "total",
-        .feed = { .panel = panels[0], .unit = "W", .factor = 1 },
+        .panel = power,
+        .feed = { .panel = power, .unit = "W", .factor = 1 },
     };
     int status = init_line(data, &data->series[0], run->interval_ns, err);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
         struct wm_watch_series *series = &data->series[data->count];
         wm_chart_feed_init(&series->feed, &channels[i], run->core_count);
-        if (!series->feed.panel)
+        if (!series->feed.panel) {
+            add_core(data, i);
             continue;
-        series->label = channels[i].label;
+        }
+        series->label = label_of(&channels[i], run);
         series->channel = &channels[i];
         series->place = i;
-        series->is_summed = strcmp(series->feed.panel, panels[0]) == 0 &&
-                            wm_energy_is_summed(channels, count, i);
+        choose_panel(series);
+        series->is_summed =
+            strcmp(series->panel, power) == 0 && wm_energy_is_summed(channels, count, i);
         status = init_line(data, series, run->interval_ns, err);
         pair(data, data->count++);
     }
     set_colours(data);
+    number_gpus(data);
+    choose_panels(data);
     if (status < 0)
         wm_watch_data_release(data);
     return status;
@@ -124,6 +230,8 @@ void wm_watch_data_release(struct wm_watch_data *data)
         wm_chart_line_release(&data->series[i].line);
     free(data->series);
     free(data->latest);
+    free(data->cores);
+    free(data->clocks);
     *data = (struct wm_watch_data) { 0 };
 }
 
@@ -132,7 +240,7 @@ bool wm_watch_is_in(const struct wm_watch_data *data, const struct wm_watch_seri
 {
     const struct wm_watch_series *partner = &data->series[series->partner];
 
-    if (strcmp(series->feed.panel, panel) != 0)
+    if (strcmp(series->panel, panel) != 0)
         return false;
     if (!series->channel)
         return data->summands > 1;
@@ -159,7 +267,7 @@ static void add_sum(struct wm_watch_data *data, int64_t when_ns)
 
     for (size_t i = 1; i < data->count; i++) {
         const struct wm_watch_series *series = &data->series[i];
-        if (!series->is_summed || !wm_watch_is_in(data, series, panels[0]))
+        if (!series->is_summed || !wm_watch_is_in(data, series, power))
             continue;
         if (series->state != WM_READING_OK) {
             add_sample(data, &data->series[0], when_ns, WM_READING_FAILED, 0);
@@ -168,6 +276,15 @@ static void add_sum(struct wm_watch_data *data, int64_t when_ns)
         sum += series->now;
     }
     add_sample(data, &data->series[0], when_ns, WM_READING_OK, sum);
+}
+
+static void add_core_sample(struct wm_watch_core *core, const struct wm_reading *reading)
+{
+    enum wm_reading_state state;
+    double value;
+
+    if (wm_chart_feed_take(&core->feed, reading, reading->when_ns, &state, &value))
+        core->use = state == WM_READING_OK ? value : NAN;
 }
 
 void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick)
@@ -190,7 +307,26 @@ void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick)
         if (wm_chart_feed_take(&series->feed, reading, when_ns, &state, &value))
             add_sample(data, series, when_ns, state, value);
     }
+    for (size_t i = 0; i < data->core_count; i++)
+        add_core_sample(&data->cores[i], &tick->readings[data->cores[i].place]);
     add_sum(data, data->newest_ns);
+}
+
+void wm_watch_data_take_clocks(struct wm_watch_data *data, const struct wm_gpus *gpus)
+{
+    struct wm_gpu_value label, clock;
+
+    for (size_t i = 0; gpus && i < wm_gpus_count(gpus); i++) {
+        wm_gpu_get(gpus, i, WM_GPU_LABEL, &label);
+        wm_gpu_get(gpus, i, WM_GPU_CLOCK_GRAPHICS, &clock);
+        for (size_t k = 1; k < data->count && label.text; k++) {
+            const struct wm_watch_series *series = &data->series[k];
+            if (series->channel->device_kind == WM_DEVICE_GPU &&
+                strcmp(series->label, label.text) == 0)
+                data->clocks[series->gpu] =
+                    clock.state == WM_READING_OK ? clock.number : NAN;
+        }
+    }
 }
 
 double wm_watch_latest(const struct wm_watch_data *data, const char *label,
@@ -218,8 +354,10 @@ struct wm_axis wm_watch_time(int64_t newest_ns, int64_t window_ns, size_t column
 }
 
 bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
-                     const struct wm_axis *time, struct wm_axis *ret_values)
+                     const struct wm_axis *time, bool fits, struct wm_axis *ret_values)
 {
+    bool begins_at_0 =
+        !fits && strcmp(panel, temperature) != 0 && strcmp(panel, clocks) != 0;
     double least = INFINITY, greatest = -INFINITY, low, high;
     const char *unit = NULL;
 
@@ -235,6 +373,15 @@ bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
     }
     if (!unit)
         return false;
-    *ret_values = wm_chart_axis(least, greatest, unit);
+    *ret_values = wm_chart_axis(begins_at_0 ? fmin(least, 0) : least, greatest, unit);
+    if (begins_at_0 && least >= 0)
+        ret_values->low = 0;
+    double lack = strcmp(panel, temperature) == 0
+                      ? DEGREES_LEAST - (ret_values->high - ret_values->low)
+                      : 0;
+    if (lack > 0) {
+        ret_values->low -= lack / 2;
+        ret_values->high += lack / 2;
+    }
     return true;
 }

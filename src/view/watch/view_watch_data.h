@@ -15,11 +15,12 @@ enum { WM_WATCH_KEPT = 4 };
 
 /* A channel, or the sum of the devices' power. */
 struct wm_watch_series {
-    const char *label;
+    const char *label, *panel;
     const struct wm_channel *channel; /* NULL: the sum */
     size_t place;                     /* of its reading in a tick */
     struct wm_chart_feed feed;
     struct wm_chart_line line;
+    size_t gpu;     /* of a GPU: which one, from 0, as in the table */
     size_t partner; /* what has the device's power by its other channel; 0: nothing */
     bool has_value; /* one at least */
     bool is_summed; /* its power is a part of the sum */
@@ -29,10 +30,22 @@ struct wm_watch_series {
     bool is_hidden;
 };
 
+/* A core of the machine, in use as of the last sample; NAN: not known. */
+struct wm_watch_core {
+    size_t place;
+    struct wm_chart_feed feed;
+    double use;
+};
+
 struct wm_watch_data {
     struct wm_watch_series *series; /* [0] is the sum */
     size_t count;
     size_t summands;
+    const char *const *panels; /* what matters most on this machine first; ends with NULL */
+    size_t gpu_count;
+    double *clocks; /* Hz of each GPU; NAN: not known */
+    struct wm_watch_core *cores;
+    size_t core_count;
     const struct wm_channel *channels;
     double *latest; /* of each channel; NAN: no value yet */
     size_t channel_count;
@@ -48,8 +61,18 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
 void wm_watch_data_release(struct wm_watch_data *data);
 void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick);
 
-/* The panels in their order; NULL past the last. */
-const char *wm_watch_panel(size_t index);
+/* Takes the clocks that the GPUs have reported. */
+void wm_watch_data_take_clocks(struct wm_watch_data *data, const struct wm_gpus *gpus);
+
+/* The panels that have a series, in their order, from 0; NULL past the last. */
+const char *wm_watch_panel(const struct wm_watch_data *data, size_t index);
+
+/* The series of a panel one after the other, from `*at` = 0; NULL past the last. */
+struct wm_watch_series *wm_watch_next(const struct wm_watch_data *data, const char *panel,
+                                      size_t *at);
+
+/* How a series is marked whose values are not measured: " est", " sim"; "". */
+const char *wm_watch_origin(const struct wm_watch_series *series);
 
 /* Whether a series is of that panel. A device that has both its power and its energy is
  * there once. */
@@ -64,9 +87,10 @@ double wm_watch_latest(const struct wm_watch_data *data, const char *label,
  * columns, so that what stays in the chart looks the same when it moves. */
 struct wm_axis wm_watch_time(int64_t newest_ns, int64_t window_ns, size_t columns);
 
-/* What the series of a panel that are not hidden have in that time; false: nothing. */
+/* What the series of a panel that are not hidden have in that time; false: nothing. An
+ * axis of power, use or memory begins at 0 unless it is to fit the values. */
 bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
-                     const struct wm_axis *time, struct wm_axis *ret_values);
+                     const struct wm_axis *time, bool fits, struct wm_axis *ret_values);
 
 /* Cells of two by four dots, as braille has them. */
 struct wm_watch_canvas {
@@ -84,31 +108,5 @@ void wm_watch_canvas_clear(struct wm_watch_canvas *canvas);
 void wm_watch_canvas_draw(struct wm_watch_canvas *canvas,
                           const struct wm_chart_column *line, const struct wm_axis *values,
                           uint8_t ink);
-
-/* A process as it was lately. */
-struct wm_watch_process {
-    struct wm_tracker_process process;
-    double cores; /* that it used since it was told of before; NAN: it is new */
-};
-
-enum wm_watch_order {
-    WM_WATCH_BY_CPU,
-    WM_WATCH_BY_TIME,
-    WM_WATCH_BY_MEMORY,
-    WM_WATCH_BY_PID
-};
-
-struct wm_watch_processes {
-    struct wm_watch_process *all;
-    size_t count;
-    int64_t when_ns;
-};
-
-/* Takes what is told of them now; out of memory, all stays as it was. */
-void wm_watch_processes_take(struct wm_watch_processes *processes,
-                             const struct wm_watch_news *news);
-void wm_watch_processes_sort(struct wm_watch_processes *processes,
-                             enum wm_watch_order order);
-void wm_watch_processes_release(struct wm_watch_processes *processes);
 
 #endif

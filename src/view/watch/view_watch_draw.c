@@ -3,22 +3,47 @@
 #include "view/watch/view_watch_draw.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/base_clock.h"
 #include "view/text/view_text_line.h"
 
-enum { ROWS_LEAST = 10, COLUMNS_LEAST = 40, CHART_ROWS_LEAST = 3, TEXT_MAX = 512 };
+enum {
+    ROWS_LEAST = 10,
+    COLUMNS_LEAST = 40,
+    CHART_ROWS_LEAST = 3,
+    CHART_ROWS_GOOD = 10, /* with legend and times, so that two stand one below the other */
+    CHART_COLUMNS_LEAST = 75,
+    UNIT_COLUMNS_LEAST = 76,
+    TEXT_MAX = 512
+};
+
+/* The watts of now, and the joules so far. */
+static void draw_energy(const struct wm_watch_view *view, int columns)
+{
+    const struct wm_watch_series *total = view->data.series;
+    bool has_watts = total && total->state == WM_READING_OK;
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof(text), "Power  %s   Energy  %.127s%s%.200s",
+             wm_watch_text(has_watts ? total->now : NAN, "W").text,
+             view->energy[0] ? view->energy : "...",
+             view->where[0] ? "   recorded to " : "", view->where);
+    wm_watch_screen_put(1, 0, columns, text);
+}
 
 static void draw_title(const struct wm_watch_screen *screen,
                        const struct wm_watch_view *view, int columns)
 {
-    char left[TEXT_MAX], right[64];
+    char left[TEXT_MAX], right[96];
 
     int64_t seconds = view->newest_ns / WM_NS_PER_S;
-    snprintf(right, sizeof(right), "%s%" PRId64 ":%02d:%02d ",
-             view->is_paused ? "PAUSED  " : "", seconds / 3600, (int)(seconds / 60 % 60),
-             (int)(seconds % 60));
+    snprintf(right, sizeof(right), "%s%swindow %g s  %" PRId64 ":%02d:%02d ",
+             view->is_paused ? "PAUSED  " : "",
+             columns >= UNIT_COLUMNS_LEAST ? "CPU: % of one core  " : "",
+             (double)view->window_ns / WM_NS_PER_S, seconds / 3600,
+             (int)(seconds / 60 % 60), (int)(seconds % 60));
     int width = wm_view_width(right);
     snprintf(left, sizeof(left), " %.300s", view->title);
     wm_watch_screen_style(screen, WM_WATCH_REVERSE, 0);
@@ -27,44 +52,77 @@ static void draw_title(const struct wm_watch_screen *screen,
     wm_watch_screen_put(0, 0, columns - width - 1, left);
     wm_watch_screen_put(0, columns - width, width, right);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-    snprintf(left, sizeof(left), "Energy  %s%s%.300s",
-             view->energy[0] ? view->energy : "...",
-             view->where[0] ? "   recorded to " : "", view->where);
-    wm_watch_screen_put(1, 0, columns, left);
+    draw_energy(view, columns);
 }
 
-static void draw_keys(const struct wm_watch_screen *screen, int row, int columns)
+static void draw_last_row(const struct wm_watch_screen *screen,
+                          const struct wm_watch_view *view, int row, int columns)
 {
-    static const char text[] =
-        "q quit  space pause  tab panel  +- zoom  \u2190\u2192 choose  "
-        "x hide  a all  s sort  h help";
+    bool is_said = view->question != WM_WATCH_NO_QUESTION || view->message[0];
+    char text[TEXT_MAX];
 
-    wm_watch_screen_style(screen, WM_WATCH_PLAIN, WM_WATCH_FAINT);
+    wm_watch_last_row(view, text, sizeof(text));
+    wm_watch_screen_style(screen, is_said ? WM_WATCH_BOLD : WM_WATCH_PLAIN,
+                          is_said ? 0 : WM_WATCH_FAINT);
     wm_watch_screen_put(row, 0, columns, text);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
 static void draw_help(int columns)
 {
-    static const char *const lines[] = {
-        "q         end the view; a process that was there goes on",
-        "space     hold the picture; samples are taken on",
-        "tab       the next panel: power, utilization, memory, temperature, clocks",
-        "+ -       a shorter or a longer time",
-        "left, right  choose a line in the legend; x hides it or shows it, a shows all",
-        "s         sort the processes by CPU, CPU time, memory, PID",
-        "h         back",
-        "",
-        "est: estimated; sim: simulated; n/a: wattmeter doctor says why",
-        "total: the power of the CPUs, their memory and the GPUs, as far as it is known",
-    };
+    const char *line;
 
-    for (int i = 0; i < (int)(sizeof(lines) / sizeof(lines[0])); i++)
-        wm_watch_screen_put(2 + i, 2, columns - 2, lines[i]);
+    for (size_t i = 0; (line = wm_watch_help(i)); i++)
+        wm_watch_screen_put(2 + (int)i, 1, columns - 1, line);
 }
 
-/* The chart gets what the tables leave, and they a third each at most. */
-static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *view, int rows)
+/* How many charts a screen has room for, beside each other and below each other. */
+static size_t charts_across(int columns)
+{
+    return columns >= 2 * CHART_COLUMNS_LEAST ? 2 : 1;
+}
+
+static size_t charts_down(int rows)
+{
+    return rows >= 2 * CHART_ROWS_GOOD ? 2 : 1;
+}
+
+/* The panels from the chosen one on, as many as the place has room for. The last row has
+ * fewer of them where they do not fill it. */
+static void draw_charts(struct wm_watch_screen *screen, struct wm_watch_view *view, int top,
+                        int rows, int columns)
+{
+    size_t across = charts_across(columns), down = charts_down(rows), panels = 0;
+
+    while (wm_watch_panel(&view->data, panels))
+        panels++;
+    if (panels == 0)
+        return;
+    if (panels < across * down)
+        across = panels <= down ? 1 : across;
+    down = (panels + across - 1) / across < down ? (panels + across - 1) / across : down;
+    size_t count = across * down < panels ? across * down : panels;
+    for (size_t i = 0; i < count; i++) {
+        size_t line = i / across, first = line * across;
+        size_t beside = count - first < across ? count - first : across;
+        int width = columns / (int)beside, height = rows / (int)down;
+        struct wm_watch_place place = { top + (int)line * height, (int)(i - first) * width,
+                                        height, width };
+        if (i - first + 1 == beside)
+            place.columns = columns - place.column;
+        if (line + 1 == down)
+            place.rows = rows - (int)line * height;
+        wm_watch_draw_chart(screen, view, &view->charts[i],
+                            wm_watch_panel(&view->data, (view->panel + i) % panels),
+                            &place);
+    }
+    for (size_t i = count; i < WM_WATCH_CHARTS; i++)
+        view->charts[i].is_there = false;
+}
+
+/* The charts get what the tables leave, and they a third each at most. */
+static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *view, int rows,
+                       int columns)
 {
     int room = rows - 5; /* without the title, the energy, the legend, times and keys */
     int devices = (int)wm_watch_device_count(view) + 1;
@@ -74,11 +132,15 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
     processes = processes > room / 3 ? room / 3 : processes;
     if (room - devices - processes < CHART_ROWS_LEAST)
         processes = 0;
-    int chart = room - devices - processes;
-    wm_watch_draw_chart(screen, view, 2, chart);
-    wm_watch_draw_devices(screen, view, 4 + chart, devices);
-    if (processes > 1)
-        wm_watch_draw_processes(screen, view, 4 + chart + devices, processes);
+    if (view->hides_charts)
+        processes = room - devices + 2;
+    int charts = room - devices - processes + 2;
+    if (charts > 0)
+        draw_charts(screen, view, 2, charts, columns);
+    for (size_t i = 0; i < WM_WATCH_CHARTS && charts <= 0; i++)
+        view->charts[i].is_there = false;
+    wm_watch_draw_devices(screen, view, 2 + charts, devices);
+    wm_watch_draw_processes(screen, view, 2 + charts + devices, processes);
 }
 
 void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
@@ -89,19 +151,19 @@ void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
     wm_watch_screen_size(&rows, &columns);
     bool is_drawn = rows >= ROWS_LEAST && columns >= COLUMNS_LEAST && !view->has_help &&
                     view->data.has_sample;
-    if (!is_drawn)
-        view->chart.is_there = false;
+    for (size_t i = 0; i < WM_WATCH_CHARTS && !is_drawn; i++)
+        view->charts[i].is_there = false;
     if (rows < ROWS_LEAST || columns < COLUMNS_LEAST) {
         wm_watch_screen_put(0, 0, columns, "40 x 10 characters are needed");
     } else {
         draw_title(screen, view, columns);
         if (is_drawn)
-            draw_parts(screen, view, rows);
+            draw_parts(screen, view, rows, columns);
         else if (view->has_help)
             draw_help(columns);
         else
             wm_watch_screen_put(3, 2, columns, "waiting for the drivers");
-        draw_keys(screen, rows - 1, columns);
+        draw_last_row(screen, view, rows - 1, columns);
     }
     wm_watch_screen_show(screen);
 }

@@ -5,48 +5,90 @@
 #define WM_VIEW_WATCH_DRAW_H
 
 #include "view/watch/view_watch_data.h"
+#include "view/watch/view_watch_processes.h"
 #include "view/watch/view_watch_screen.h"
 
-/* The chart as it stands on the screen. */
+/* Where something stands on the screen. */
+struct wm_watch_place {
+    int row, column, rows, columns;
+};
+
+/* A chart as it stands on the screen. */
 struct wm_watch_chart {
     bool is_there;
+    struct wm_watch_place place;
     struct wm_axis time, values;
-    size_t panel;
+    const char *panel;
     struct wm_watch_canvas canvas;
     struct wm_chart_column *line; /* two for each column of the canvas */
 };
+
+/* At most so many stand on a screen. */
+enum { WM_WATCH_CHARTS = 4 };
+
+/* The names of so many users are remembered. */
+enum { WM_WATCH_USERS = 64 };
+
+struct wm_watch_user {
+    uid_t id;
+    char name[32];
+};
+
+/* What is asked at the bottom of the screen. */
+enum wm_watch_question { WM_WATCH_NO_QUESTION, WM_WATCH_FILTER, WM_WATCH_SIGNAL };
 
 /* What is to be seen, all of it. */
 struct wm_watch_view {
     const char *title, *where;
     struct wm_watch_data data; /* all zero: the samples have not begun */
     struct wm_watch_processes processes;
-    struct wm_watch_chart chart;
+    struct wm_watch_chart charts[WM_WATCH_CHARTS];
     char energy[128];
-    size_t panel;    /* of wm_watch_panel() */
-    size_t selected; /* of the series in the panel */
-    enum wm_watch_order order;
+    size_t panel;                /* of wm_watch_panel(): the first chart's */
+    size_t selected;             /* of the series in that panel */
+    bool fits;                   /* the axes of values, which begin at 0 otherwise */
+    struct wm_watch_place table; /* where the processes stand, with their heading */
+    struct wm_watch_user users[WM_WATCH_USERS];
+    size_t user_count;
+    enum wm_watch_question question;
+    int signal;        /* that is to be sent to the chosen process */
+    char message[160]; /* shown until the next key; "" */
     int64_t window_ns, newest_ns;
-    bool is_paused, has_help;
+    bool is_paused, has_help, hides_charts;
 };
-
-/* The series of the panel one after the other, from `*at` = 0; NULL past the last. */
-struct wm_watch_series *wm_watch_next(const struct wm_watch_view *view, size_t *at);
 
 void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view);
 
-/* The chart with its legend above and its times below; in view_watch_chart.c. */
-void wm_watch_draw_chart(struct wm_watch_screen *screen, struct wm_watch_view *view,
-                         int top, int rows);
+/* A panel with its legend above and its times below; in view_watch_chart.c. */
+void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_view *view,
+                         struct wm_watch_chart *chart, const char *panel,
+                         const struct wm_watch_place *place);
 void wm_watch_chart_release(struct wm_watch_chart *chart);
 
-/* The devices, and the processes, in so many rows with a heading; in view_watch_tables.c.
- */
+/* The devices in so many rows with a heading; in view_watch_devices.c. */
 size_t wm_watch_device_count(const struct wm_watch_view *view);
 void wm_watch_draw_devices(const struct wm_watch_screen *screen,
                            const struct wm_watch_view *view, int top, int rows);
+
+/* The processes in so many rows with a heading; in view_watch_table.c. */
 void wm_watch_draw_processes(const struct wm_watch_screen *screen,
-                             const struct wm_watch_view *view, int top, int rows);
+                             struct wm_watch_view *view, int top, int rows);
+
+/* Somebody has clicked there: chooses a process, or what they are sorted by. False: the
+ * table does not stand there. */
+bool wm_watch_click(struct wm_watch_view *view, int row, int column);
+
+/* Number `index` in the legend of the first chart; NULL: there are fewer. */
+struct wm_watch_series *wm_watch_entry(const struct wm_watch_view *view, size_t index);
+
+/* Does what was typed; false: the user has had enough. In view_watch_keys.c. */
+bool wm_watch_obey(struct wm_watch_view *view, const struct wm_watch_input *input);
+
+/* What stands in the last row: the keys, a question or a message. */
+void wm_watch_last_row(const struct wm_watch_view *view, char *text, size_t size);
+
+/* The help's lines; NULL past the last. */
+const char *wm_watch_help(size_t line);
 
 /* A value as people read it: "250 W", "93 %", "67 °C"; "n/a" of NAN. */
 struct wm_quantity wm_watch_text(double value, const char *unit);

@@ -20,21 +20,23 @@
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/base_file.h"
 #include "base/text/base_text.h"
-#include "view/chart/view_mark.h"
+#include "view/watch/view_watch_colour.h"
 
-enum { TEXT_MAX = 512 };
+enum { TEXT_MAX = 512, SHIFTS_MAX = 4 };
 
 struct wm_watch_screen {
     FILE *in, *out;
     SCREEN *screen;
     bool has_colour;
     bool can_shift;
-    struct {
-        int row, rows, column, cells;
-    } shift; /* that is due */
+    struct shift {
+        int row, rows, column, end, cells;
+    } shifts[SHIFTS_MAX]; /* that are due */
+    size_t shift_count;
 };
 
 static int use_utf8(struct wm_error *err)
@@ -81,22 +83,16 @@ static const char *find_type(int terminal, char *name, size_t size)
 /* The nearest of what the terminal has. */
 static int colour_of(uint32_t rgb)
 {
-    static const int levels[] = { 0, 95, 135, 175, 215, 255 };
-    static const uint8_t eight[] = { COLOR_BLUE,    COLOR_RED,    COLOR_GREEN,
-                                     COLOR_MAGENTA, COLOR_YELLOW, COLOR_CYAN };
-    int index = 16;
+    /* Blue is unreadable on black in most palettes. */
+    static const uint8_t few[] = { COLOR_CYAN, COLOR_YELLOW, COLOR_GREEN, COLOR_MAGENTA,
+                                   COLOR_RED };
+    uint32_t nearest;
 
     if (COLORS > 256)
         return (int)rgb;
     if (COLORS < 256)
-        return eight[rgb % sizeof(eight)];
-    for (int shift = 16, weight = 36; shift >= 0; shift -= 8, weight /= 6) {
-        int value = (int)(rgb >> shift & 0xff), best = 0;
-        for (int i = 1; i < 6; i++)
-            best = abs(levels[i] - value) < abs(levels[best] - value) ? i : best;
-        index += best * weight;
-    }
-    return index;
+        return few[rgb % sizeof(few)];
+    return wm_watch_colour_256(rgb, &nearest);
 }
 
 static bool start_colours(void)
@@ -104,8 +100,9 @@ static bool start_colours(void)
     if (!has_colors() || start_color() != OK || use_default_colors() != OK)
         return false;
     for (int i = 0; i < WM_WATCH_INKS; i++)
-        init_extended_pair(i + 1, colour_of(wm_chart_colour((size_t)i)), -1);
-    init_extended_pair(WM_WATCH_FAINT, COLORS > 8 ? colour_of(0x808080) : COLOR_WHITE, -1);
+        init_extended_pair(i + 1, colour_of(wm_watch_colour((size_t)i)), -1);
+    init_extended_pair(WM_WATCH_FAINT, COLORS > 8 ? colour_of(WM_WATCH_GREY) : COLOR_WHITE,
+                       -1);
     return true;
 }
 
@@ -176,50 +173,81 @@ int wm_watch_screen_open(int terminal, bool without_colour,
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
     set_escdelay(25);
+    mousemask(BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    mouseinterval(0);
     curs_set(0);
     screen->can_shift = is_there(save_cursor) && is_there(restore_cursor) &&
-                        is_there(cursor_address) && is_there(parm_dch);
+                        is_there(cursor_address) && is_there(parm_down_cursor) &&
+                        is_there(parm_dch) && is_there(parm_ich);
     screen->has_colour = !without_colour && start_colours();
     *ret_screen = screen;
     return WM_OK;
 }
 
-enum wm_watch_key wm_watch_screen_key(void)
+/* The wheel is a few keys. */
+static struct wm_watch_input mouse(void)
 {
-    switch (getch()) {
-    case ERR:
-        return WM_WATCH_NOTHING;
-    case 'q':
-    case 'Q':
-        return WM_WATCH_QUIT;
-    case ' ':
-    case 'p':
-        return WM_WATCH_PAUSE;
-    case '\t':
-    case 'm':
-        return WM_WATCH_NEXT_PANEL;
-    case '+':
-    case '=':
-        return WM_WATCH_ZOOM_IN;
-    case '-':
-        return WM_WATCH_ZOOM_OUT;
-    case KEY_LEFT:
-        return WM_WATCH_BEFORE;
-    case KEY_RIGHT:
-        return WM_WATCH_AFTER;
-    case 'x':
-    case '\r':
-        return WM_WATCH_HIDE;
-    case 'a':
-        return WM_WATCH_SHOW_ALL;
-    case 's':
-        return WM_WATCH_SORT;
-    case 'h':
-    case '?':
-        return WM_WATCH_HELP;
-    default:
-        return WM_WATCH_OTHER;
+    struct wm_watch_input input = { .key = WM_WATCH_OTHER };
+    MEVENT event;
+
+    if (getmouse(&event) != OK)
+        return input;
+    input.row = event.y;
+    input.column = event.x;
+    if (event.bstate & BUTTON4_PRESSED)
+        input.key = WM_WATCH_UP;
+    else if (event.bstate & BUTTON5_PRESSED)
+        input.key = WM_WATCH_DOWN;
+    else if (event.bstate & (BUTTON1_PRESSED | BUTTON1_CLICKED))
+        input.key = WM_WATCH_CLICK;
+    return input;
+}
+
+static struct wm_watch_input special(wint_t code)
+{
+    static const struct {
+        wint_t code;
+        enum wm_watch_key key;
+    } keys[] = {
+        { KEY_UP, WM_WATCH_UP },         { KEY_DOWN, WM_WATCH_DOWN },
+        { KEY_LEFT, WM_WATCH_LEFT },     { KEY_RIGHT, WM_WATCH_RIGHT },
+        { KEY_PPAGE, WM_WATCH_PAGE_UP }, { KEY_NPAGE, WM_WATCH_PAGE_DOWN },
+        { KEY_HOME, WM_WATCH_HOME },     { KEY_END, WM_WATCH_END },
+        { KEY_ENTER, WM_WATCH_ENTER },   { KEY_BACKSPACE, WM_WATCH_ERASE },
+    };
+
+    if (code == KEY_MOUSE)
+        return mouse();
+    if (code > KEY_F0 && code <= KEY_F(12))
+        return (struct wm_watch_input) { .key = WM_WATCH_FUNCTION,
+                                         .number = (int)(code - KEY_F0) };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        if (keys[i].code == code)
+            return (struct wm_watch_input) { .key = keys[i].key };
     }
+    return (struct wm_watch_input) { .key = WM_WATCH_OTHER };
+}
+
+struct wm_watch_input wm_watch_screen_key(void)
+{
+    struct wm_watch_input input = { .key = WM_WATCH_TEXT };
+    mbstate_t state = { 0 };
+    wint_t code;
+
+    int status = get_wch(&code);
+    if (status == ERR)
+        return (struct wm_watch_input) { .key = WM_WATCH_NOTHING };
+    if (status == KEY_CODE_YES)
+        return special(code);
+    if (code == '\r' || code == '\n')
+        input.key = WM_WATCH_ENTER;
+    else if (code == '\033')
+        input.key = WM_WATCH_ESCAPE;
+    else if (code == '\b' || code == 0x7f)
+        input.key = WM_WATCH_ERASE;
+    else if (code == '\0' || wcrtomb(input.text, (wchar_t)code, &state) == (size_t)-1)
+        input.key = WM_WATCH_OTHER;
+    return input;
 }
 
 void wm_watch_screen_size(int *ret_rows, int *ret_columns)
@@ -230,7 +258,7 @@ void wm_watch_screen_size(int *ret_rows, int *ret_columns)
 
 void wm_watch_screen_clear(struct wm_watch_screen *screen)
 {
-    screen->shift.cells = 0;
+    screen->shift_count = 0;
     erase();
 }
 
@@ -276,38 +304,61 @@ void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, 
 }
 
 void wm_watch_screen_shift(struct wm_watch_screen *screen, int row, int rows, int column,
-                           int cells)
+                           int end, int cells)
 {
-    screen->shift.row = row;
-    screen->shift.rows = rows;
-    screen->shift.column = column;
-    screen->shift.cells = cells;
+    if (cells > 0 && screen->can_shift && screen->shift_count < SHIFTS_MAX)
+        screen->shifts[screen->shift_count++] =
+            (struct shift) { row, rows, column, end, cells };
+}
+
+/* Writes one capability for each row of a column, from the top. */
+static void write_down(const struct wm_watch_screen *screen, const struct shift *shift,
+                       int column, const char *capability)
+{
+    fputs(tiparm(cursor_address, shift->row, column), screen->out);
+    for (int i = 0; i < shift->rows; i++) {
+        if (i > 0)
+            fputs(tiparm(parm_down_cursor, 1), screen->out);
+        fputs(tiparm(capability, shift->cells), screen->out);
+    }
+}
+
+/* Deletes cells at the left and, where something stands at the right, inserts as many
+ * before it; and the same in what ncurses believes of the screen. */
+static void shift_one(const struct wm_watch_screen *screen, const struct shift *shift)
+{
+    bool is_inserted = shift->end < COLS;
+    int gap = shift->end - shift->cells;
+
+    write_down(screen, shift, shift->column, parm_dch);
+    if (is_inserted)
+        write_down(screen, shift, gap, parm_ich);
+    for (int row = shift->row; row < shift->row + shift->rows; row++) {
+        for (int i = 0; i < shift->cells; i++)
+            mvwdelch(curscr, row, shift->column);
+        for (int i = 0; i < shift->cells && is_inserted; i++)
+            mvwinsch(curscr, row, gap, ' ');
+    }
+    /* A row that is to look as it did has been moved all the same. */
+    touchline(newscr, shift->row, shift->rows);
 }
 
 /* What is on the screen, and what ncurses believes of it, before the new picture is
  * compared with it. All that ncurses has to write has been written when it comes back. */
-static void shift(const struct wm_watch_screen *screen)
+static void shift_all(const struct wm_watch_screen *screen)
 {
-    int cells = screen->shift.cells, first = screen->shift.row;
-
-    if (cells == 0 || !screen->can_shift)
+    if (screen->shift_count == 0)
         return;
     fputs(save_cursor, screen->out);
-    for (int row = first; row < first + screen->shift.rows; row++) {
-        fputs(tiparm(cursor_address, row, screen->shift.column), screen->out);
-        fputs(tiparm(parm_dch, cells), screen->out);
-        for (int i = 0; i < cells; i++)
-            mvwdelch(curscr, row, screen->shift.column);
-    }
+    for (size_t i = 0; i < screen->shift_count; i++)
+        shift_one(screen, &screen->shifts[i]);
     fputs(restore_cursor, screen->out);
     fflush(screen->out);
-    /* A row that is to look as it did has been moved all the same. */
-    touchline(newscr, first, screen->shift.rows);
 }
 
 void wm_watch_screen_show(struct wm_watch_screen *screen)
 {
     wnoutrefresh(stdscr);
-    shift(screen);
+    shift_all(screen);
     doupdate();
 }

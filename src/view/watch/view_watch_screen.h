@@ -40,29 +40,38 @@ void wm_watch_screen_put(int row, int column, int width, const char *text);
 void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, int column,
                                  uint8_t dots, int ink);
 
-/* In this picture all that stood right of `column` in these rows in the last one stands so
- * many cells further left. */
+/* In this picture what stood in [column..end) of these rows in the last one stands so many
+ * cells further left. */
 void wm_watch_screen_shift(struct wm_watch_screen *screen, int row, int rows, int column,
-                           int cells);
+                           int end, int cells);
 
 /* What somebody has done. */
 enum wm_watch_key {
     WM_WATCH_NOTHING,
     WM_WATCH_OTHER, /* the size has changed, or no key of ours */
-    WM_WATCH_QUIT,
-    WM_WATCH_PAUSE,
-    WM_WATCH_NEXT_PANEL,
-    WM_WATCH_ZOOM_IN,
-    WM_WATCH_ZOOM_OUT,
-    WM_WATCH_BEFORE,
-    WM_WATCH_AFTER,
-    WM_WATCH_HIDE,
-    WM_WATCH_SHOW_ALL,
-    WM_WATCH_SORT,
-    WM_WATCH_HELP,
+    WM_WATCH_TEXT,  /* a character, which includes blank and tabulator */
+    WM_WATCH_ENTER,
+    WM_WATCH_ESCAPE,
+    WM_WATCH_ERASE,
+    WM_WATCH_UP,
+    WM_WATCH_DOWN,
+    WM_WATCH_LEFT,
+    WM_WATCH_RIGHT,
+    WM_WATCH_PAGE_UP,
+    WM_WATCH_PAGE_DOWN,
+    WM_WATCH_HOME,
+    WM_WATCH_END,
+    WM_WATCH_FUNCTION, /* F1 and so on, in `number` */
+    WM_WATCH_CLICK,    /* at row and column */
+};
+
+struct wm_watch_input {
+    enum wm_watch_key key;
+    char text[8]; /* of a character, in UTF-8 */
+    int number, row, column;
 };
 
 /* The next one, without waiting. */
-enum wm_watch_key wm_watch_screen_key(void);
+struct wm_watch_input wm_watch_screen_key(void);
 
 #endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_watch_devices.c - the table of the machine and its devices. */
+#include <math.h>
+#include <string.h>
+
+#include "view/text/view_text_line.h"
+#include "view/watch/view_watch_draw.h"
+
+enum { TEXT_MAX = 256, MODEL_COLUMNS_LEAST = 90 };
+
+static bool has_cores(const struct wm_watch_view *view)
+{
+    return view->data.core_count > 1;
+}
+
+/* The machine, what is measured of it, the cores and the GPUs. */
+size_t wm_watch_device_count(const struct wm_watch_view *view)
+{
+    return 2 + has_cores(view) + view->data.gpu_count;
+}
+
+/* What a row of the table is of: all devices of that kind; of GPUs [first..end), or all
+ * others. */
+struct subject {
+    enum wm_device_kind kind;
+    size_t first, end;
+    bool is_rest;
+};
+
+/* The power of the machine is that of its CPUs and memory. */
+static bool is_of(const struct wm_watch_series *series, const struct subject *subject,
+                  bool is_power)
+{
+    enum wm_device_kind kind = series->channel->device_kind;
+
+    if (is_power && !series->is_summed)
+        return false;
+    if (subject->kind == WM_DEVICE_GPU)
+        return kind == WM_DEVICE_GPU && (series->gpu >= subject->first &&
+                                         series->gpu < subject->end) != subject->is_rest;
+    if (is_power && subject->kind == WM_DEVICE_CPU)
+        return kind != WM_DEVICE_GPU;
+    return kind == subject->kind;
+}
+
+/* What they have in a panel: their sum, or of temperatures and GPUs the highest. */
+static struct wm_quantity find(const struct wm_watch_view *view, const char *panel,
+                               const struct subject *subject)
+{
+    bool is_power = strcmp(panel, "power") == 0;
+    bool is_highest = subject->kind == WM_DEVICE_GPU || strcmp(panel, "temperature") == 0;
+    const struct wm_watch_series *last = NULL, *series;
+    double found = NAN;
+    size_t at = 0;
+
+    while ((series = wm_watch_next(&view->data, panel, &at))) {
+        if (!series->channel || series->state != WM_READING_OK ||
+            !is_of(series, subject, is_power))
+            continue;
+        last = series;
+        found = isnan(found) ? series->now
+                : is_highest ? fmax(found, series->now)
+                             : found + series->now;
+    }
+    struct wm_quantity text = wm_watch_text(found, last ? last->feed.unit : "");
+    if (is_power && last)
+        strncat(text.text, wm_watch_origin(last),
+                sizeof(text.text) - strlen(text.text) - 1);
+    return text;
+}
+
+/* Of a row, in this order. */
+enum { POWER, USE, MEMORY, TEMPERATURE, CLOCK, CELLS };
+
+/* Of a recording that has them, or else of the drivers now. */
+static struct wm_quantity find_clock(const struct wm_watch_view *view,
+                                     const struct subject *subject)
+{
+    double highest = NAN;
+
+    for (size_t i = 0; i < view->data.gpu_count; i++) {
+        if ((i >= subject->first && i < subject->end) != subject->is_rest)
+            highest = fmax(highest, view->data.clocks[i]); /* which ignores NAN */
+    }
+    return isnan(highest) ? find(view, "clocks", subject) : wm_watch_text(highest, "Hz");
+}
+
+static void put_row(int row, int columns, const char *device, const char *model,
+                    const struct wm_quantity cells[CELLS])
+{
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof(text), "%-13.13s %10.10s %8.8s %21.21s ", device,
+             cells[POWER].text, cells[USE].text, cells[MEMORY].text);
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%7.8s %9.9s  %.64s",
+             cells[TEMPERATURE].text, cells[CLOCK].text,
+             columns < MODEL_COLUMNS_LEAST ? "" : model);
+    wm_watch_screen_put(row, 0, columns, text);
+}
+
+static void fill_cells(const struct wm_watch_view *view, const struct subject *subject,
+                       struct wm_quantity cells[CELLS])
+{
+    bool is_gpu = subject->kind == WM_DEVICE_GPU;
+
+    cells[POWER] = find(view, "power", subject);
+    cells[USE] = find(view, is_gpu ? "GPU use" : "CPU use", subject);
+    cells[MEMORY] = find(view, "memory", subject);
+    cells[TEMPERATURE] = find(view, "temperature", subject);
+    cells[CLOCK] = is_gpu ? find_clock(view, subject) : (struct wm_quantity) { "" };
+}
+
+/* The first series of a GPU. */
+static const struct wm_watch_series *series_of(const struct wm_watch_view *view, size_t gpu)
+{
+    size_t i = 1;
+
+    while (view->data.series[i].channel->device_kind != WM_DEVICE_GPU ||
+           view->data.series[i].gpu != gpu)
+        i++;
+    return &view->data.series[i];
+}
+
+static void put_gpu(const struct wm_watch_view *view, size_t gpu, int row, int columns)
+{
+    const struct subject subject = { WM_DEVICE_GPU, gpu, gpu + 1, .is_rest = false };
+    const struct wm_watch_series *series = series_of(view, gpu);
+    double total = wm_watch_latest(&view->data, series->label, "memory_total");
+    struct wm_quantity cells[CELLS];
+
+    fill_cells(view, &subject, cells);
+    if (!isnan(total)) {
+        struct wm_quantity used = cells[MEMORY];
+        snprintf(cells[MEMORY].text, sizeof(cells[MEMORY].text), "%.12s of %.12s",
+                 used.text, wm_view_bytes(total, NULL).text);
+    }
+    put_row(row, columns, series->label,
+            series->channel->model ? series->channel->model : "", cells);
+}
+
+/* The chosen GPU is among those that have a row. */
+static void put_gpus(const struct wm_watch_view *view, int row, int rows, int columns)
+{
+    size_t count = view->data.gpu_count, room = rows > 0 ? (size_t)rows : 0;
+    size_t shown = count <= room ? count : room > 0 ? room - 1 : 0;
+    const struct wm_watch_series *chosen = wm_watch_entry(view, view->selected);
+    size_t first = chosen ? chosen->gpu : 0; /* 0 of what is no GPU */
+    struct wm_quantity cells[CELLS];
+    char label[32];
+
+    first = first < shown ? 0 : first + 1 - shown;
+    for (size_t i = first; i < first + shown; i++)
+        put_gpu(view, i, row++, columns);
+    if (shown == count || room == 0)
+        return;
+    const struct subject folded = { WM_DEVICE_GPU, first, first + shown, .is_rest = true };
+    fill_cells(view, &folded, cells);
+    snprintf(label, sizeof(label), "+%zu, highest", count - shown);
+    put_row(row, columns, label, "", cells);
+}
+
+/* How busy each core is, the busiest of several where there is no room for all. */
+static void put_cores(const struct wm_watch_view *view, int row, int columns)
+{
+    static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    enum { BARS = sizeof(bars) / sizeof(bars[0]), LABEL = 14 };
+    size_t count = view->data.core_count, room = (size_t)(columns - LABEL);
+    size_t each = (count + room - 1) / room;
+
+    wm_watch_screen_put(row, 0, LABEL, "cores");
+    for (size_t i = 0; i < count; i += each) {
+        double use = NAN;
+        for (size_t k = i; k < i + each && k < count; k++)
+            use = fmax(use, view->data.cores[k].use);
+        int bar = isnan(use) ? 0 : (int)(use * BARS);
+        wm_watch_screen_put(row, LABEL + (int)(i / each), 1,
+                            bars[bar < BARS - 1 ? bar : BARS - 1]);
+    }
+}
+
+static const char *label_of(const struct wm_watch_view *view, enum wm_device_kind kind)
+{
+    for (size_t i = 1; i < view->data.count; i++) {
+        if (view->data.series[i].channel->device_kind == kind)
+            return view->data.series[i].label;
+    }
+    return "";
+}
+
+void wm_watch_draw_devices(const struct wm_watch_screen *screen,
+                           const struct wm_watch_view *view, int top, int rows)
+{
+    const struct subject cpus = { .kind = WM_DEVICE_CPU },
+                         host = { .kind = WM_DEVICE_HOST },
+                         tree = { .kind = WM_DEVICE_TREE };
+    struct wm_quantity headings[CELLS] = {
+        { "power" }, { "use" }, { "memory" }, { "temp." }, { "clock" }
+    };
+    struct wm_quantity cells[CELLS];
+    int lines, columns, row = top;
+
+    wm_watch_screen_size(&lines, &columns);
+    if (view->data.gpu_count == 0)
+        headings[CLOCK].text[0] = '\0';
+    wm_watch_screen_style(screen, WM_WATCH_BOLD, 0);
+    put_row(row++, columns, "", "", headings);
+    wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
+    fill_cells(view, &host, cells);
+    cells[POWER] = find(view, "power", &cpus);
+    cells[TEMPERATURE] = find(view, "temperature", &cpus);
+    put_row(row++, columns, label_of(view, WM_DEVICE_HOST), "", cells);
+    fill_cells(view, &tree, cells);
+    cells[POWER] = cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
+    put_row(row++, columns, label_of(view, WM_DEVICE_TREE), "", cells);
+    if (has_cores(view) && (size_t)rows > wm_watch_device_count(view))
+        put_cores(view, row++, columns);
+    put_gpus(view, row, top + rows - row, columns);
+}

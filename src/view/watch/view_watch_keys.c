@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view_watch_keys.c - what keys and the mouse do. They are htop's where htop has them. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/text/view_text_line.h"
+#include "view/watch/view_watch_draw.h"
+
+enum { SIGNAL_MOST = 64 };
+
+struct wm_watch_series *wm_watch_entry(const struct wm_watch_view *view, size_t index)
+{
+    const char *panel = wm_watch_panel(&view->data, view->panel);
+    struct wm_watch_series *series = NULL;
+    size_t at = 0;
+
+    while (panel && (series = wm_watch_next(&view->data, panel, &at)) && index > 0)
+        index--;
+    return series;
+}
+
+static void hold(struct wm_watch_view *view)
+{
+    view->is_paused = !view->is_paused;
+}
+
+static void next_panel(struct wm_watch_view *view)
+{
+    view->panel = wm_watch_panel(&view->data, view->panel + 1) ? view->panel + 1 : 0;
+    view->selected = 0;
+}
+
+static void zoom(struct wm_watch_view *view, int64_t window_ns)
+{
+    if (window_ns <= WM_WATCH_KEPT * view->data.window_ns &&
+        window_ns >= view->data.window_ns / WM_WATCH_KEPT)
+        view->window_ns = window_ns;
+}
+
+static void zoom_in(struct wm_watch_view *view)
+{
+    zoom(view, view->window_ns / 2);
+}
+
+static void zoom_out(struct wm_watch_view *view)
+{
+    zoom(view, view->window_ns * 2);
+}
+
+static void fit(struct wm_watch_view *view)
+{
+    view->fits = !view->fits;
+}
+
+static void hide(struct wm_watch_view *view)
+{
+    struct wm_watch_series *series = wm_watch_entry(view, view->selected);
+
+    if (series)
+        series->is_hidden = !series->is_hidden;
+}
+
+static void show_all(struct wm_watch_view *view)
+{
+    for (size_t i = 0; i < view->data.count; i++)
+        view->data.series[i].is_hidden = false;
+}
+
+static void hide_charts(struct wm_watch_view *view)
+{
+    view->hides_charts = !view->hides_charts;
+}
+
+static void help(struct wm_watch_view *view)
+{
+    view->has_help = !view->has_help;
+}
+
+static void sort_by(struct wm_watch_view *view, enum wm_watch_order order)
+{
+    view->processes.order = order;
+    wm_watch_processes_arrange(&view->processes);
+}
+
+static void sort_next(struct wm_watch_view *view)
+{
+    sort_by(view, (view->processes.order + 1) % WM_WATCH_ORDERS);
+}
+
+static void sort_by_power(struct wm_watch_view *view)
+{
+    sort_by(view, WM_WATCH_BY_POWER);
+}
+
+static void sort_by_cpu(struct wm_watch_view *view)
+{
+    sort_by(view, WM_WATCH_BY_CPU);
+}
+
+static void sort_by_memory(struct wm_watch_view *view)
+{
+    sort_by(view, WM_WATCH_BY_MEMORY);
+}
+
+static void sort_by_time(struct wm_watch_view *view)
+{
+    sort_by(view, WM_WATCH_BY_TIME);
+}
+
+static void sort_by_pid(struct wm_watch_view *view)
+{
+    sort_by(view, WM_WATCH_BY_PID);
+}
+
+static void invert(struct wm_watch_view *view)
+{
+    view->processes.is_inverted = !view->processes.is_inverted;
+    wm_watch_processes_arrange(&view->processes);
+}
+
+static void tree(struct wm_watch_view *view)
+{
+    view->processes.is_tree = !view->processes.is_tree;
+    wm_watch_processes_arrange(&view->processes);
+}
+
+static void ask_filter(struct wm_watch_view *view)
+{
+    view->question = WM_WATCH_FILTER;
+}
+
+static void ask_signal(struct wm_watch_view *view)
+{
+    const char *lack = view->is_paused ? "the picture is held: go on with space first"
+                       : wm_watch_processes_chosen(&view->processes)
+                           ? NULL
+                           : "choose a process first: \u2191 \u2193 or a click";
+
+    snprintf(view->message, sizeof(view->message), "%s", lack ? lack : "");
+    if (lack)
+        return;
+    view->question = WM_WATCH_SIGNAL;
+    view->signal = SIGTERM;
+}
+
+/* By character, or by number of a function key, as htop has them. */
+static const struct binding {
+    const char *characters;
+    int function;
+    void (*act)(struct wm_watch_view *view);
+} bindings[] = {
+    { "h?", 1, help },        { "/\\", 4, ask_filter },   { "t", 5, tree },
+    { "s>", 6, sort_next },   { "k", 9, ask_signal },     { "W", 0, sort_by_power },
+    { "P", 0, sort_by_cpu },  { "M", 0, sort_by_memory }, { "T", 0, sort_by_time },
+    { "N", 0, sort_by_pid },  { "I", 0, invert },         { " pZ", 0, hold },
+    { "\tm", 0, next_panel }, { "+=", 0, zoom_in },       { "-", 0, zoom_out },
+    { "z", 0, fit },          { "x", 0, hide },           { "a", 0, show_all },
+    { "c", 0, hide_charts },
+};
+
+static const char *const help_lines[] = {
+    "q F10     end the view; a process that was there goes on",
+    "h F1      help; Esc leaves help, questions, filter, tree and the chosen process",
+    "",
+    "tab       the next panel: power, use, memory, temperature, total power, clocks",
+    "+ -       a shorter or a longer window    space  hold the picture; samples go on",
+    "z         fit the axis of power, use and memory to the values, or begin it at 0",
+    "left right  choose a line in the legend   x  hide or show it   a  show all",
+    "c         hide the charts, or show them",
+    "",
+    "up down   choose a process, also PgUp, PgDn, Home, End, click and wheel",
+    "/ F4      filter by command          t F5  tree",
+    "s F6      sort by the next column    W P M T N  by power, CPU, memory, time, PID",
+    "I         sort the other way round   k F9  send a signal to the chosen process",
+    "",
+    "est: estimated; sim: simulated; n/a: wattmeter doctor says why. CPU: % of a core",
+};
+
+const char *wm_watch_help(size_t line)
+{
+    return line < sizeof(help_lines) / sizeof(help_lines[0]) ? help_lines[line] : NULL;
+}
+
+/* "SIGTERM"; "signal 40" */
+static void signal_text(int number, char *text, size_t size)
+{
+    char name[32];
+
+    wm_line_signal(name, sizeof(name), number);
+    snprintf(text, size, "%s", name);
+}
+
+void wm_watch_last_row(const struct wm_watch_view *view, char *text, size_t size)
+{
+    const struct wm_watch_process *chosen = wm_watch_processes_chosen(&view->processes);
+    char name[32];
+
+    if (view->question == WM_WATCH_SIGNAL && chosen) {
+        signal_text(view->signal, name, sizeof(name));
+        snprintf(text, size,
+                 "Send %s to %d (%.24s)?  Enter: yes  Esc: no  0-9: another one", name,
+                 (int)chosen->process.pid, chosen->process.name);
+    } else if (view->question == WM_WATCH_FILTER) {
+        snprintf(text, size, "Filter: %s_  Enter: keep  Esc: remove",
+                 view->processes.filter);
+    } else if (view->message[0]) {
+        snprintf(text, size, "%s", view->message);
+    } else {
+        snprintf(text, size, "%s",
+                 "h help  q quit  tab panel  +- zoom  \u2191\u2193 choose  / filter  t "
+                 "tree  k kill  s sort");
+    }
+}
+
+/* Only to the process that was chosen: once it has ended there is no question any more. */
+static void send_signal(struct wm_watch_view *view)
+{
+    const struct wm_watch_process *chosen = wm_watch_processes_chosen(&view->processes);
+    char name[32];
+
+    view->question = WM_WATCH_NO_QUESTION;
+    if (!chosen)
+        return;
+    signal_text(view->signal, name, sizeof(name));
+    bool is_sent = kill(chosen->process.pid, view->signal) == 0;
+    snprintf(view->message, sizeof(view->message),
+             is_sent ? "%s sent to %d" : "cannot send %s to %d: %s", name,
+             (int)chosen->process.pid, is_sent ? "" : strerror(errno));
+}
+
+/* Digits make a number until it is none of a signal; then they begin anew. */
+static void answer_signal(struct wm_watch_view *view, const struct wm_watch_input *input)
+{
+    int digit = input->key == WM_WATCH_TEXT ? input->text[0] - '0' : -1;
+
+    if (input->key == WM_WATCH_ENTER ||
+        (input->key == WM_WATCH_TEXT && strchr("yY", input->text[0]))) {
+        send_signal(view);
+    } else if (input->key == WM_WATCH_TEXT && strchr("nN", input->text[0])) {
+        view->question = WM_WATCH_NO_QUESTION;
+    } else if (digit >= 0 && digit <= 9) {
+        int number = 10 * view->signal + digit;
+        view->signal = number <= SIGNAL_MOST ? number : digit > 0 ? digit : SIGTERM;
+    }
+}
+
+static void answer_filter(struct wm_watch_view *view, const struct wm_watch_input *input)
+{
+    char *filter = view->processes.filter;
+    size_t length = strlen(filter);
+
+    if (input->key == WM_WATCH_ENTER) {
+        view->question = WM_WATCH_NO_QUESTION;
+    } else if (input->key == WM_WATCH_ERASE && length > 0) {
+        while (length > 0 && (filter[--length] & 0xc0) == 0x80) /* within a character */
+            ;
+        filter[length] = '\0';
+    } else if (input->key == WM_WATCH_TEXT && (unsigned char)input->text[0] >= ' ' &&
+               length + strlen(input->text) < WM_WATCH_FILTER_SIZE) {
+        strncat(filter, input->text, WM_WATCH_FILTER_SIZE - length - 1);
+    }
+    wm_watch_processes_arrange(&view->processes);
+}
+
+/* What was entered last. */
+static void leave(struct wm_watch_view *view)
+{
+    struct wm_watch_processes *processes = &view->processes;
+
+    if (view->has_help) {
+        view->has_help = false;
+    } else if (view->question == WM_WATCH_SIGNAL) {
+        view->question = WM_WATCH_NO_QUESTION;
+    } else if (view->question == WM_WATCH_FILTER || processes->filter[0]) {
+        view->question = WM_WATCH_NO_QUESTION;
+        processes->filter[0] = '\0';
+    } else if (processes->is_tree) {
+        processes->is_tree = false;
+    } else {
+        processes->chosen = 0;
+    }
+    wm_watch_processes_arrange(processes);
+}
+
+static void act(struct wm_watch_view *view, const struct wm_watch_input *input)
+{
+    for (size_t i = 0; i < sizeof(bindings) / sizeof(bindings[0]); i++) {
+        const struct binding *binding = &bindings[i];
+        bool is_it =
+            input->key == WM_WATCH_FUNCTION
+                ? binding->function == input->number
+                : input->text[1] == '\0' && strchr(binding->characters, input->text[0]);
+        if (is_it) {
+            binding->act(view);
+            return;
+        }
+    }
+}
+
+static void choose(struct wm_watch_view *view, enum wm_watch_key key)
+{
+    struct wm_watch_processes *processes = &view->processes;
+    long page = view->table.rows > 2 ? view->table.rows - 2 : 1;
+    long all = (long)processes->row_count;
+
+    switch (key) {
+    case WM_WATCH_UP:
+        wm_watch_processes_move(processes, -1);
+        break;
+    case WM_WATCH_DOWN:
+        wm_watch_processes_move(processes, 1);
+        break;
+    case WM_WATCH_PAGE_UP:
+        wm_watch_processes_move(processes, -page);
+        break;
+    case WM_WATCH_PAGE_DOWN:
+        wm_watch_processes_move(processes, page);
+        break;
+    case WM_WATCH_HOME:
+        wm_watch_processes_move(processes, -all);
+        break;
+    case WM_WATCH_END:
+        wm_watch_processes_move(processes, all);
+        break;
+    case WM_WATCH_LEFT:
+        view->selected -= view->selected > 0;
+        break;
+    case WM_WATCH_RIGHT:
+        view->selected += wm_watch_entry(view, view->selected + 1) != NULL;
+        break;
+    default:
+        break;
+    }
+}
+
+bool wm_watch_obey(struct wm_watch_view *view, const struct wm_watch_input *input)
+{
+    bool is_quit = input->key == WM_WATCH_TEXT && strchr("qQ", input->text[0]) != NULL;
+
+    view->message[0] = '\0';
+    if (view->question == WM_WATCH_SIGNAL && !wm_watch_processes_chosen(&view->processes))
+        view->question = WM_WATCH_NO_QUESTION; /* it has ended */
+    if (input->key == WM_WATCH_ESCAPE)
+        leave(view);
+    else if (view->question == WM_WATCH_FILTER)
+        answer_filter(view, input);
+    else if (view->question == WM_WATCH_SIGNAL)
+        answer_signal(view, input);
+    else if (is_quit || (input->key == WM_WATCH_FUNCTION && input->number == 10))
+        return false;
+    else if (input->key == WM_WATCH_TEXT || input->key == WM_WATCH_FUNCTION)
+        act(view, input);
+    else if (input->key == WM_WATCH_CLICK)
+        wm_watch_click(view, input->row, input->column);
+    else if (input->key == WM_WATCH_ENTER)
+        hide(view);
+    else
+        choose(view, input->key);
+    return true;
+}
