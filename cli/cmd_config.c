@@ -187,7 +187,7 @@ char *cmd_environment(const struct cmd_option *option, char *ret_name, size_t si
     static const char prefix[] = "WATTMETER_";
 
     for (char **entry = environ; entry && *entry; entry++) {
-        bool is_ours = strncmp(*entry, prefix, strlen(prefix)) == 0;
+        bool is_ours = **entry == *prefix && strncmp(*entry, prefix, strlen(prefix)) == 0;
         char *value = is_ours ? value_of(*entry + strlen(prefix), option->name) : NULL;
         if (!value)
             continue;

@@ -315,6 +315,12 @@ static void search_parents(struct wm_tree_set *set)
 
 static void search(struct wm_tree_set *set, int64_t now_ns)
 {
+    char path[64];
+
+    if (set->searched_ns == 0) {
+        snprintf(path, sizeof(path), "%d/task/%d/children", (int)set->root, (int)set->root);
+        set->lists_children = faccessat(set->procfs.dir, path, R_OK, 0) == 0;
+    }
     set->searched_ns = now_ns;
     if (set->lists_children)
         search_children(set, now_ns);
@@ -363,8 +369,6 @@ int wm_tree_set_add(struct wm_tree_set *set, pid_t pid, struct wm_error *err)
 int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root, pid_t reaper,
                      struct wm_error *err)
 {
-    char path[64];
-
     set->root = root;
     set->reaper = reaper;
     set->loadavg_fd = -1;
@@ -390,8 +394,6 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root, pi
     if (!wm_tree_set_find(set, root))
         return wm_fail(err, WM_ENOENT, "there is no process %d in %s", (int)root, procfs);
 
-    snprintf(path, sizeof(path), "%d/task/%d/children", (int)root, (int)root);
-    set->lists_children = faccessat(set->procfs.dir, path, R_OK, 0) == 0;
     int loadavg = wm_file_open_at(set->procfs.dir, "loadavg");
     if (loadavg >= 0)
         set->loadavg_fd = loadavg;
