@@ -28,6 +28,8 @@ void wm_track_forget_target(struct wm_tracker *tracker)
 {
     wm_recorder_close(tracker->recorder);
     wm_track_regions_free(tracker->regions);
+    if (tracker->account && wm_account_counts(tracker->account))
+        tracker->counted_ns = wm_clock_monotonic_ns();
     wm_account_free(tracker->account);
     wm_events_close(&tracker->events);
     wm_tree_close(tracker->tree);
@@ -247,7 +249,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_launch_new(&plan, &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
-        status = wm_account_expect(tracker->account, tracker->wake_fd, err);
+        status =
+            wm_account_expect(tracker->account, tracker->wake_fd, tracker->counted_ns, err);
     if (status == WM_OK)
         status = open_sources(tracker, err);
     if (status == WM_OK)
@@ -408,7 +411,8 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
 
     int status = wm_account_new(&tracker->account, err);
     if (status == WM_OK && tracker->self)
-        status = wm_account_expect(tracker->account, tracker->wake_fd, err);
+        status =
+            wm_account_expect(tracker->account, tracker->wake_fd, tracker->counted_ns, err);
     if (status == WM_OK)
         status = open_tree(tracker, procfs, pids, count, err);
     if (status < 0)
