@@ -28,7 +28,7 @@ static void leave_memory_untouched(void)
 {
 #ifdef M_MMAP_THRESHOLD
     mallopt(M_MMAP_THRESHOLD, 40 * 1024);
-    mallopt(M_TOP_PAD, 16 * 1024);
+    mallopt(M_TOP_PAD, 32 * 1024);
 #endif
 }
 
