@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,16 +30,18 @@ static int listen_to_calls(void)
                         SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 }
 
-static void let_go(int listener, useconds_t wait_us)
+/* False: the call was interrupted, and comes again. */
+static bool let_go(int listener, useconds_t wait_us)
 {
     struct seccomp_notif call = { 0 };
     struct seccomp_notif_resp answer = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0)
-        return;
+        return false;
     usleep(wait_us);
     answer.id = call.id;
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* it may be gone by now */
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -61,8 +64,8 @@ int main(int argc, char **argv)
     while (waitpid(command, &status, WNOHANG) == 0) {
         if (poll(&calls, 1, 2) <= 0)
             continue;
-        let_go(listener, wait_us);
-        wait_us = 0;
+        if (let_go(listener, wait_us))
+            wait_us = 0;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
