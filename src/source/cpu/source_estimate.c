@@ -146,8 +146,8 @@ static int start(struct estimate *estimate, const struct wm_source_config *confi
     if (!estimate->model.has_memory)
         estimate->memory_watts = read_memory_watts(config->procfs);
     wm_cpu_estimate_start(&estimate->cpu, &estimate->model, estimate->start_ns, busy_s);
-    estimate->seen = (struct wm_reading) { estimate->start_ns, estimate->cpu.joules,
-                                           WM_READING_OK };
+    estimate->seen =
+        (struct wm_reading) { estimate->start_ns, estimate->cpu.joules, WM_READING_OK };
     return WM_OK;
 }
 
