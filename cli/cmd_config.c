@@ -172,13 +172,29 @@ void cmd_config_release(struct cmd_config *config)
     *config = (struct cmd_config) { 0 };
 }
 
+/* What "EXPECTED_CORES=8" sets the option of that name to; NULL where it is another's. */
+static char *value_of(char *variable, const char *name)
+{
+    for (; *name; name++, variable++) {
+        if (*variable != (*name == '-' ? '_' : toupper((unsigned char)*name)))
+            return NULL;
+    }
+    return *variable == '=' ? variable + 1 : NULL;
+}
+
 char *cmd_environment(const struct cmd_option *option, char *ret_name, size_t size)
 {
-    snprintf(ret_name, size, "WATTMETER_%s", option->name);
-    for (char *at = ret_name; *at; at++)
-        *at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
-    char *value = getenv(ret_name);
-    return value && value[0] ? value : NULL;
+    static const char prefix[] = "WATTMETER_";
+
+    for (char **entry = environ; entry && *entry; entry++) {
+        bool is_ours = **entry == *prefix && strncmp(*entry, prefix, strlen(prefix)) == 0;
+        char *value = is_ours ? value_of(*entry + strlen(prefix), option->name) : NULL;
+        if (!value)
+            continue;
+        snprintf(ret_name, size, "%.*s", (int)(value - 1 - *entry), *entry);
+        return value[0] ? value : NULL;
+    }
+    return NULL;
 }
 
 const char *cmd_variable(const char *name)

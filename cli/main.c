@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "caps/caps.h"
 #include "cmd.h"
 #include "wattmeter/cap.h"
 
@@ -19,21 +20,6 @@ static void fill_streams(void)
     }
 }
 
-/* Where a session of caps was killed with its guardian, whoever comes next is told. */
-static void offer_repair(FILE *chat)
-{
-    char text[512];
-
-    if (wm_caps_left_behind(text, sizeof(text)) > 0)
-        fprintf(chat,
-                "wattmeter: a session that was killed has left %s; wattmeter cap restore "
-                "puts it back\n",
-                text);
-    if (wm_caps_left_by_others(text, sizeof(text)) > 0)
-        fprintf(chat, "wattmeter: another user's session that was killed has left %s\n",
-                text);
-}
-
 /* Most of what is large is for machines with many GPUs or threads, and hardly used. What
  * comes from the kernel by itself is zero without being touched; the C library would fill
  * it with zeros, a page at a time, while a command waits for its start, if the end of its
@@ -42,7 +28,7 @@ static void leave_memory_untouched(void)
 {
 #ifdef M_MMAP_THRESHOLD
     mallopt(M_MMAP_THRESHOLD, 40 * 1024);
-    mallopt(M_TOP_PAD, 16 * 1024);
+    mallopt(M_TOP_PAD, 32 * 1024);
 #endif
 }
 
@@ -54,7 +40,8 @@ int main(int argc, char **argv)
     leave_memory_untouched();
     if (argc > 1 && strcmp(argv[1], WM_CAP_GUARDIAN) == 0)
         return wm_cap_guardian(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "cap") != 0)
-        offer_repair(io.chat);
+    /* `cap` repairs, and `run` asks for it when its command has begun. */
+    if (argc > 1 && strcmp(argv[1], "cap") != 0 && strcmp(argv[1], "run") != 0)
+        caps_offer_repair(io.chat);
     return cmd_main(cmd_table, argc, argv, &io);
 }

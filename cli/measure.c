@@ -405,10 +405,11 @@ int measure_finish(const char *name, const struct measure_args *args,
     /* What another program did to the recording is no failure of this one. */
     if (stopped == WM_ECANCELED)
         code = CMD_DONE;
-    measure_forward_signals(NULL);
-
-    if (is_talk && !screen)
+    if (is_talk && !screen) {
+        forward_to = NULL;
         return code;
+    }
+    measure_forward_signals(NULL);
     if (!has_place)
         measure_end_line_of_key(io);
     if (wm_tracker_report(tracker, &report, &err) < 0) {

@@ -97,3 +97,17 @@ int caps_end(const char *name, const struct cmd_streams *io, struct caps_held *h
     *held = (struct caps_held) { 0 };
     return code;
 }
+
+void caps_offer_repair(FILE *chat)
+{
+    char text[512];
+
+    if (wm_caps_left_behind(text, sizeof(text)) > 0)
+        fprintf(chat,
+                "wattmeter: a session that was killed has left %s; wattmeter cap restore "
+                "puts it back\n",
+                text);
+    if (wm_caps_left_by_others(text, sizeof(text)) > 0)
+        fprintf(chat, "wattmeter: another user's session that was killed has left %s\n",
+                text);
+}

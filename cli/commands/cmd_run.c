@@ -78,6 +78,8 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     }
     measure_forward_signals(tracker);
     measure_release_streams(output_is_to_stdout(output));
+    if (!args->cap) /* by now there is time */
+        caps_offer_repair(io->chat);
 
     do
         state = wm_tracker_poll(tracker, -1, &err);
@@ -165,6 +167,8 @@ static int run_run(const void *opaque, const struct cmd_streams *io)
     if (args->repeat.measure.baseline_anyway && args->repeat.measure.baseline_ns == 0)
         return output_misused("run", io, "--baseline-anyway needs --baseline");
     int code = repeat_find_wanted(&args->repeat, io, &is_repeated);
+    if (code == CMD_DONE && (is_repeated || args->cap))
+        caps_offer_repair(io->chat);
     if (code == CMD_DONE && args->nvtx)
         code = inject_nvtx(io);
     if (code == CMD_DONE && !is_repeated)

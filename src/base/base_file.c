@@ -181,6 +181,8 @@ bool wm_file_is_same(const char *path, const char *other)
 {
     struct stat one, two;
 
+    if (strcmp(path, other) == 0)
+        return true;
     return stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
            one.st_ino == two.st_ino;
 }

@@ -135,6 +135,7 @@ static struct wm_tracker renewed(const struct wm_tracker *tracker)
         .wake_fd = tracker->wake_fd,
         .interval_ns = tracker->interval_ns,
         .cost_ns = -wm_source_set_cpu_ns(tracker->sources),
+        .counted_ns = tracker->counted_ns,
         .process_base_ns = wm_clock_process_cpu_ns(),
         .owner = tracker->owner,
     };

@@ -203,6 +203,9 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns, bool has_
     wm_track_begin_round(tracker, true);
     wm_track_read_tree(tracker);
     tracker->result.end_ns = find_end(tracker, now_ns, has_ended);
+    /* A driver may have something to tell of a process that is still there. */
+    if (has_ended && tracker->launch && wm_source_set_gpu_count(tracker->sources).read == 0)
+        wm_launch_let_reap(tracker->launch, NULL);
     wm_track_read_sources(tracker, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
     wm_track_hand_out(tracker, tracker->result.end_ns);
     tracker->state = WM_TRACKER_ENDED;
@@ -425,6 +428,15 @@ static bool has_ended(const struct wm_tracker *tracker)
     return tracker->state == WM_TRACKER_ENDED || (poll(&end, 1, 0) > 0 && end.revents);
 }
 
+static void finish_takers(struct wm_tracker *tracker)
+{
+    struct wm_result *result = &tracker->result;
+
+    close_gaps(tracker);
+    if (tracker->regions)
+        wm_track_regions_finish(tracker->regions, result->end_ns, result);
+}
+
 static int finish(struct wm_tracker *tracker, struct wm_error *err)
 {
     struct wm_result *result = &tracker->result;
@@ -433,18 +445,17 @@ static int finish(struct wm_tracker *tracker, struct wm_error *err)
     bool ended = has_ended(tracker);
     if (tracker->state == WM_TRACKER_RUNNING)
         take_last_tick(tracker, wm_clock_monotonic_ns(), ended);
-    if (ended)
-        end_command(tracker);
     tracker->state = WM_TRACKER_STOPPED;
     int status = tracker->late ? wm_track_join_late(tracker, err) : WM_OK;
+    if (status == WM_OK) /* while the launcher reaps */
+        finish_takers(tracker);
+    if (ended)
+        end_command(tracker);
     if (status < 0) {
         wm_track_end_work(tracker);
         return status;
     }
 
-    close_gaps(tracker);
-    if (tracker->regions)
-        wm_track_regions_finish(tracker->regions, result->end_ns, result);
     status = wm_track_take_tree(tracker, err);
     if (ended || wm_tracker_exit_code(tracker) >= 0)
         wm_track_note_survivors(tracker);

@@ -28,10 +28,12 @@ void wm_track_forget_target(struct wm_tracker *tracker)
 {
     wm_recorder_close(tracker->recorder);
     wm_track_regions_free(tracker->regions);
+    if (tracker->account && wm_account_counts(tracker->account))
+        tracker->counted_ns = wm_clock_monotonic_ns();
     wm_account_free(tracker->account);
-    wm_launch_free(tracker->launch);
     wm_events_close(&tracker->events);
     wm_tree_close(tracker->tree);
+    wm_launch_free(tracker->launch); /* waits for the launcher's end */
     if (tracker->pid_fd >= 0)
         close(tracker->pid_fd);
     tracker->recorder = NULL;
@@ -247,7 +249,8 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status == WM_OK)
         status = wm_launch_new(&plan, &tracker->launch, err);
     if (status == WM_OK) /* this and what follows while the processes are made */
-        status = wm_account_expect(tracker->account, tracker->wake_fd, err);
+        status =
+            wm_account_expect(tracker->account, tracker->wake_fd, tracker->counted_ns, err);
     if (status == WM_OK)
         status = open_sources(tracker, err);
     if (status == WM_OK)
@@ -263,12 +266,12 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     tracker->pid_fd = (int)syscall(SYS_pidfd_open, tracker->pid, 0);
     tracker->end_fd =
         tracker->pid_fd >= 0 ? tracker->pid_fd : wm_launch_end_fd(tracker->launch);
-    status = wm_tree_open("/proc", tracker->pid, &tracker->tree, err);
+    status = wm_tree_open_command(tracker->pid, wm_launch_launcher_pid(tracker->launch),
+                                  &tracker->tree, err);
     if (status == WM_OK)
         status = prepare(tracker, "run", true, err);
     if (status < 0)
         return status;
-    wm_tree_set_reaper(tracker->tree, wm_launch_launcher_pid(tracker->launch));
     wm_account_start_command(tracker->account, tracker->pid, tracker->tree);
     wm_events_open(&tracker->events, tracker->wanted_events, tracker->pid,
                    &wm_events_kernel);
@@ -408,7 +411,8 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
 
     int status = wm_account_new(&tracker->account, err);
     if (status == WM_OK && tracker->self)
-        status = wm_account_expect(tracker->account, tracker->wake_fd, err);
+        status =
+            wm_account_expect(tracker->account, tracker->wake_fd, tracker->counted_ns, err);
     if (status == WM_OK)
         status = open_tree(tracker, procfs, pids, count, err);
     if (status < 0)

@@ -56,6 +56,7 @@ struct wm_tracker {
     struct wm_source_set *sources;
     struct wm_tree *tree;
     struct wm_account *account;
+    int64_t counted_ns;       /* when one with counters was freed; 0: none was */
     struct wm_launch *launch; /* of a command only */
     uint32_t wanted_events;   /* of a command, by enum wm_event */
     struct wm_events events;

@@ -38,18 +38,20 @@ static bool has_ended(pid_t command)
            info.si_pid != 0;
 }
 
-/* Who ends meanwhile is not waited for. */
-static void let_go(int listener, pid_t command, const char *file)
+/* Who ends meanwhile is not waited for. False: the call was interrupted, and comes again.
+ */
+static bool let_go(int listener, pid_t command, const char *file)
 {
     struct seccomp_notif call = { 0 };
     struct seccomp_notif_resp answer = { .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
 
     if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0)
-        return;
+        return false;
     while (access(file, F_OK) != 0 && !has_ended(command))
         usleep(1000);
     answer.id = call.id;
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer); /* it may be gone by now */
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -72,8 +74,7 @@ int main(int argc, char **argv)
     while (waitpid(command, &status, WNOHANG) == 0) {
         if (poll(&calls, 1, 2) <= 0)
             continue;
-        let_go(listener, command, was_slow ? "/" : argv[1]);
-        was_slow = true;
+        was_slow |= let_go(listener, command, was_slow ? "/" : argv[1]);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

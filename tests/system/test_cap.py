@@ -361,6 +361,9 @@ def _(folder):
     done = machine.run("info", "--brief")
     assert "a session that was killed has left gpu0 at 250 W (before: 320 W)" in done.stderr, done.stderr
     assert "cap restore" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    for options in [], ["--repeat", "2"]:
+        done = machine.run("run", "-q", *options, "--", "true")
+        assert done.stderr.count("a session that was killed has left gpu0 at 250 W (before: 320 W)") == 1, done.stderr
     done = machine.run("cap", "restore")
     assert done.stdout == "gpu0: 320 W: put back\n", (done.stdout, done.stderr)
     assert machine.get() == EARLIER and machine.run("info", "--brief").stderr == ""

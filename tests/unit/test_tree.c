@@ -960,7 +960,7 @@ static void test_what_no_counter_has_is_waited_for(void **state)
     assert_true(child > 0);
     assert_int_equal(wm_tree_open("/proc", getpid(), &tree, NULL), WM_OK);
     assert_int_equal(wm_account_new(&account, NULL), WM_OK);
-    assert_int_equal(wm_account_expect(account, wake_fd, NULL), WM_OK);
+    assert_int_equal(wm_account_expect(account, wake_fd, 0, NULL), WM_OK);
     assert_int_equal(poll(&answer, 1, -1), 1);
     wm_account_start_tree(account, tree, true);
     wm_tree_refresh(tree);

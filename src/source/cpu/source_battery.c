@@ -106,7 +106,7 @@ static int battery_open(void *state, const struct wm_source_config *config,
         return wm_fail_errno(err, path);
 
     while ((entry = readdir(folder)) != NULL && all->count < MAX_BATTERIES) {
-        if (is_battery(dirfd(folder), entry->d_name))
+        if (entry->d_name[0] != '.' && is_battery(dirfd(folder), entry->d_name))
             open_battery(dirfd(folder), entry->d_name, &all->batteries[all->count++]);
     }
     closedir(folder);

@@ -71,14 +71,16 @@ static void read_cpuinfo(int dir, struct wm_cpuinfo *cpuinfo)
         wm_parse_cpuinfo(text, cpuinfo);
 }
 
-static void read_memory(int dir, double *watts)
+static double read_memory_watts(const char *procfs)
 {
-    char text[8192];
+    char path[512], text[8192];
     struct wm_meminfo meminfo;
 
-    if (wm_file_read_at(dir, "meminfo", text, sizeof(text)) > 0 &&
-        wm_parse_meminfo(text, &meminfo) == WM_OK)
-        *watts = (double)meminfo.total / GIB * WATTS_PER_GIB;
+    snprintf(path, sizeof(path), "%s/meminfo", procfs);
+    if (wm_file_read_at(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
+        wm_parse_meminfo(text, &meminfo) != WM_OK)
+        return 0;
+    return (double)meminfo.total / GIB * WATTS_PER_GIB;
 }
 
 static void add_channel(struct estimate *estimate, const char *device, const char *label,
@@ -114,7 +116,6 @@ static int open_files(struct estimate *estimate, const struct wm_source_config *
     }
     int status = wm_proc_file_open(&estimate->stat, config->procfs, dir, "stat");
     read_cpuinfo(dir, &estimate->cpuinfo);
-    read_memory(dir, &estimate->memory_watts);
     close(dir);
     return status < 0 ? wm_fail(err, status, "estimate: out of memory") : WM_OK;
 }
@@ -142,9 +143,11 @@ static int start(struct estimate *estimate, const struct wm_source_config *confi
     status = wm_cpu_model_choose(&inputs, &estimate->model, err);
     if (status < 0)
         return status;
-    if (estimate->model.has_memory)
-        estimate->memory_watts = 0;
+    if (!estimate->model.has_memory)
+        estimate->memory_watts = read_memory_watts(config->procfs);
     wm_cpu_estimate_start(&estimate->cpu, &estimate->model, estimate->start_ns, busy_s);
+    estimate->seen =
+        (struct wm_reading) { estimate->start_ns, estimate->cpu.joules, WM_READING_OK };
     return WM_OK;
 }
 

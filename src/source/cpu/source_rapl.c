@@ -399,6 +399,26 @@ static void describe(struct rapl *rapl)
                      "this CPU has SGX in use and may add noise to its counters");
 }
 
+static bool exists(const char *folder, const char *name)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return access(path, F_OK) == 0 || errno == EACCES;
+}
+
+/* Whether any way may find something: most virtual machines have none of the three, and
+ * the kernel takes its time to describe a CPU. Each CPU that is online has a folder under
+ * /dev/cpu, with the device in it. */
+static bool has_place(const struct wm_rapl_places *places)
+{
+    if (exists(places->sysfs, "bus/event_source/devices/power") ||
+        exists(places->sysfs, "class/powercap"))
+        return true;
+    return places->dev &&
+           exists(places->dev, exists(places->dev, "cpu/0") ? "cpu/0/msr" : "cpu");
+}
+
 /* Nothing is known of the CPU where its file is missing or odd, as on ARM. */
 static void read_cpu(const char *procfs, struct wm_cpuinfo *cpu)
 {
@@ -449,7 +469,8 @@ static int rapl_open(void *state, const struct wm_source_config *config,
         .perf = is_here ? &perf_calls : NULL,
         .dev = is_here ? "/dev" : NULL,
     };
-    read_cpu(config->procfs, &rapl->places.cpu);
+    if (has_place(&rapl->places))
+        read_cpu(config->procfs, &rapl->places.cpu);
     int status = wm_rapl_find(&rapl->places, &rapl->set, &rapl->way, err);
     if (status < 0)
         return status;

@@ -191,8 +191,11 @@ static int check_unit(const struct wm_rapl_places *places, uint32_t cpu,
     int fd = open_msr(places, cpu, path, sizeof(path));
     if (fd < 0)
         return fail_open(fd, path, err);
-    int status = read_register(fd, offset, &unit);
+    bool known = is_known(&places->cpu);
+    int status = known ? read_register(fd, offset, &unit) : WM_OK;
     close(fd);
+    if (!known)
+        return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
     if (status < 0)
         return wm_fail(err, WM_ENODEV,
                        "%s: no energy unit in register 0x%" PRIx64 " (virtual machine?)",
@@ -256,8 +259,6 @@ static int msr_find(struct wm_rapl_set *set, const struct wm_rapl_places *places
     if (!places->dev)
         return wm_fail(err, WM_ENODEV, "no msr device: %s is not this machine's /sys",
                        places->sysfs);
-    if (!is_known(&places->cpu))
-        return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
     snprintf(online, sizeof(online), "%s/devices/system/cpu/online", places->sysfs);
     int status = wm_rapl_cpus(places, online, true, &cpus, &count, err);
     if (status == WM_OK)

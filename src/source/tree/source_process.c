@@ -300,11 +300,12 @@ void wm_process_forget_reaped(const struct wm_procfs *procfs, struct wm_process 
     process->vanished_faults = 0;
 }
 
-void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process)
+void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process,
+                         bool executes)
 {
     wm_process_forget_reaped(procfs, process);
     process->cpu_base_ns = process->cpu_ns;
-    process->peak_base_bytes = kernels_peak(procfs, process);
+    process->peak_base_bytes = executes ? 0 : kernels_peak(procfs, process);
     process->peak_ns = process->ran_ns;
 }
 

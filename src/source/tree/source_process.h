@@ -127,8 +127,10 @@ bool wm_process_lost_children(const struct wm_process *process);
  * and system time in steps, so up to two steps more may be from before. */
 void wm_process_forget_reaped(const struct wm_procfs *procfs, struct wm_process *process);
 
-/* Lets its CPU time and the kernel's peak of it count from now. */
-void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process);
+/* Lets its CPU time and the kernel's peak of it count from now. `executes`: it has not
+ * executed its program yet, with which the kernel's peak begins anew. */
+void wm_process_set_base(const struct wm_procfs *procfs, struct wm_process *process,
+                         bool executes);
 
 /* The CPU time of its own that it has used by now: by its clock where its pid is one of our
  * own system calls, else as of the last refresh. */

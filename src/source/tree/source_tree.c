@@ -479,14 +479,14 @@ void wm_tree_read(struct wm_tree *tree, struct wm_reading *readings)
     set(tree, readings, PROCESSES_CHANNEL, (double)sums[WM_TREE_ALL].members);
 }
 
-int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
-                 struct wm_error *err)
+static int open_tree(const char *procfs, pid_t root, pid_t reaper,
+                     struct wm_tree **ret_tree, struct wm_error *err)
 {
     struct wm_tree *tree = calloc(1, sizeof(*tree));
     if (!tree)
         return wm_fail_memory(err, "process tree");
 
-    int status = wm_tree_set_init(&tree->set, procfs, root, err);
+    int status = wm_tree_set_init(&tree->set, procfs, root, reaper, err);
     if (status < 0) {
         wm_tree_close(tree);
         return status;
@@ -498,6 +498,18 @@ int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
     tree->peak = (struct budget) { PEAK_SHARE, PEAK_START_NS, now_ns };
     *ret_tree = tree;
     return WM_OK;
+}
+
+int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
+                 struct wm_error *err)
+{
+    return open_tree(procfs, root, 0, ret_tree, err);
+}
+
+int wm_tree_open_command(pid_t command, pid_t reaper, struct wm_tree **ret_tree,
+                         struct wm_error *err)
+{
+    return open_tree("/proc", command, reaper, ret_tree, err);
 }
 
 int wm_tree_add(struct wm_tree *tree, pid_t pid, struct wm_error *err)
@@ -513,11 +525,6 @@ void wm_tree_close(struct wm_tree *tree)
     free(tree);
 }
 
-void wm_tree_set_reaper(struct wm_tree *tree, pid_t reaper)
-{
-    tree->set.reaper = reaper;
-}
-
 void wm_tree_executed(struct wm_tree *tree)
 {
     struct wm_process *root = wm_tree_set_find(&tree->set, tree->set.root);
@@ -527,7 +534,6 @@ void wm_tree_executed(struct wm_tree *tree)
         return;
     root->refreshed_ns = 0;
     root->image = 0; /* so that it becomes another one in any case */
-    root->peak_base_bytes = 0;
     memset(tree->peaks, 0, sizeof(tree->peaks));
     root->detail_cost_ns = 0;
     root->max_rss_bytes = 0;

@@ -54,14 +54,16 @@ bool wm_tree_is_blind(const struct wm_tree *tree);
 int wm_tree_open(const char *procfs, pid_t root, struct wm_tree **ret_tree,
                  struct wm_error *err);
 
+/* The tree under a command that has not executed its program yet; `reaper`, a subreaper of
+ * ours, adopts its orphans. */
+int wm_tree_open_command(pid_t command, pid_t reaper, struct wm_tree **ret_tree,
+                         struct wm_error *err);
+
 /* Adds another process, with its descendants. WM_ENOENT when there is none. */
 int wm_tree_add(struct wm_tree *tree, pid_t pid, struct wm_error *err);
 
 /* Accepts NULL. */
 void wm_tree_close(struct wm_tree *tree);
-
-/* Names the process that adopts orphans of the tree (a subreaper of ours). */
-void wm_tree_set_reaper(struct wm_tree *tree, pid_t reaper);
 
 /* Tells that the root has just executed another program. */
 void wm_tree_executed(struct wm_tree *tree);
@@ -127,7 +129,7 @@ void wm_tree_count(const struct wm_tree *tree, struct wm_tree_census *ret_census
 struct wm_tree_set {
     struct wm_procfs procfs;
     pid_t root;
-    pid_t reaper;        /* adopts the orphans of the tree; 0: none */
+    pid_t reaper;        /* of a command: adopts the orphans; 0: none */
     bool started;        /* whatever is found from now on is new */
     bool lists_children; /* this kernel has PID/task/TID/children */
     bool search_pending; /* one was put off for its cost, or a process has ended */
@@ -138,8 +140,7 @@ struct wm_tree_set {
 
     struct wm_map places; /* of the processes in that list, by pid */
 
-    pid_t *found; /* what a search brings up */
-    pid_t *found_parents;
+    pid_t *found; /* what a search brings up, and as many parents of it */
 
     int loadavg_fd;
     pid_t newest_pid;
@@ -154,7 +155,7 @@ struct wm_tree_set {
 
 /* Starts with `root` in the /proc at `procfs`. WM_ENOENT when there is no such
  * process. Release it in either case. */
-int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
+int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root, pid_t reaper,
                      struct wm_error *err);
 void wm_tree_set_release(struct wm_tree_set *set);
 

@@ -50,7 +50,7 @@ static struct wm_process *add(struct wm_tree_set *set, pid_t pid)
         return NULL;
     wm_process_count_files(&set->procfs, process);
     if (!set->started)
-        wm_process_set_base(&set->procfs, process);
+        wm_process_set_base(&set->procfs, process, set->reaper > 0);
     wm_map_put(&set->places, (uint64_t)pid, 0, (uint32_t)set->count++);
     set->census.seen++;
     return process;
@@ -284,6 +284,7 @@ static void search_children(struct wm_tree_set *set, int64_t now_ns)
 static void search_parents(struct wm_tree_set *set)
 {
     size_t count = wm_procfs_numbers(set->procfs.dir, ".", set->found, CHILDREN_MAX);
+    pid_t *parents = set->found + CHILDREN_MAX;
     bool grown = true;
 
     if (count > CHILDREN_MAX)
@@ -292,18 +293,18 @@ static void search_parents(struct wm_tree_set *set)
         char path[32], text[1024];
         struct wm_pid_stat stat;
 
-        set->found_parents[i] = 0;
+        parents[i] = 0;
         if (wm_tree_set_find(set, set->found[i]))
             continue;
         snprintf(path, sizeof(path), "%d/stat", (int)set->found[i]);
         if (wm_file_read_at(set->procfs.dir, path, text, sizeof(text)) > 0 &&
             wm_parse_pid_stat(text, &stat) == WM_OK)
-            set->found_parents[i] = stat.ppid;
+            parents[i] = stat.ppid;
     }
     while (grown) {
         size_t before = set->count;
         for (size_t i = 0; i < count; i++) {
-            pid_t parent = set->found_parents[i];
+            pid_t parent = parents[i];
             if (parent > 0 && (wm_tree_set_find(set, parent) ||
                                (set->reaper > 0 && parent == set->reaper)))
                 take_child(set, set->found[i], parent);
@@ -314,6 +315,12 @@ static void search_parents(struct wm_tree_set *set)
 
 static void search(struct wm_tree_set *set, int64_t now_ns)
 {
+    char path[64];
+
+    if (set->searched_ns == 0) {
+        snprintf(path, sizeof(path), "%d/task/%d/children", (int)set->root, (int)set->root);
+        set->lists_children = faccessat(set->procfs.dir, path, R_OK, 0) == 0;
+    }
     set->searched_ns = now_ns;
     if (set->lists_children)
         search_children(set, now_ns);
@@ -359,12 +366,11 @@ int wm_tree_set_add(struct wm_tree_set *set, pid_t pid, struct wm_error *err)
     return WM_OK;
 }
 
-int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
+int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root, pid_t reaper,
                      struct wm_error *err)
 {
-    char path[64];
-
     set->root = root;
+    set->reaper = reaper;
     set->loadavg_fd = -1;
     set->procfs = (struct wm_procfs) {
         .dir = open(procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
@@ -379,9 +385,8 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
     if (set->procfs.dir < 0)
         return wm_fail_errno(err, procfs);
 
-    set->found = malloc(CHILDREN_MAX * sizeof(*set->found));
-    set->found_parents = malloc(CHILDREN_MAX * sizeof(*set->found_parents));
-    if (!set->found || !set->found_parents || !make_room(set))
+    set->found = malloc(2 * CHILDREN_MAX * sizeof(*set->found));
+    if (!set->found || !make_room(set))
         return wm_fail_memory(err, "process tree");
     errno = 0;
     if (!add(set, root) && (errno == EMFILE || errno == ENFILE))
@@ -389,8 +394,6 @@ int wm_tree_set_init(struct wm_tree_set *set, const char *procfs, pid_t root,
     if (!wm_tree_set_find(set, root))
         return wm_fail(err, WM_ENOENT, "there is no process %d in %s", (int)root, procfs);
 
-    snprintf(path, sizeof(path), "%d/task/%d/children", (int)root, (int)root);
-    set->lists_children = faccessat(set->procfs.dir, path, R_OK, 0) == 0;
     int loadavg = wm_file_open_at(set->procfs.dir, "loadavg");
     if (loadavg >= 0)
         set->loadavg_fd = loadavg;
@@ -405,7 +408,6 @@ void wm_tree_set_release(struct wm_tree_set *set)
         close(set->loadavg_fd);
     if (set->procfs.dir >= 0)
         close(set->procfs.dir);
-    free(set->found_parents);
     free(set->found);
     wm_map_release(&set->places);
     free(set->processes);

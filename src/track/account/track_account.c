@@ -80,8 +80,10 @@ static const char by_waiting[] = "wait4 and sampling";
  * counting on with the first counter of all, and waits for every CPU before it returns:
  * some 10 to 25 ms, for which neither a command nor a program that measures itself should
  * have to wait. So the first one is opened aside, by a probe, and closed again; for a
- * second from then on others come at once.
+ * second from the last one on others come at once.
  */
+#define STAYS_ON_NS (WM_NS_PER_S / 2)
+
 struct probe {
     atomic_int users; /* the owner and the thread; the last one frees it */
     atomic_int answer;
@@ -161,9 +163,12 @@ static int probe_new(int wake_fd, struct probe **ret_probe, struct wm_error *err
     return WM_OK;
 }
 
-/* The answer as of now, or after waiting for it for so long. */
+/* The answer as of now, or after waiting for it for so long. Without a probe counters come
+ * at once. */
 static int probe_answer(const struct probe *probe, int64_t patience_ns)
 {
+    if (!probe)
+        return 0;
     struct pollfd wake = { .fd = probe->wake_fd, .events = POLLIN };
     const struct timespec patience = { .tv_nsec = patience_ns };
 
@@ -188,7 +193,7 @@ struct counters {
 };
 
 struct wm_account {
-    struct probe *probe; /* NULL: whoever starts waits for the counters */
+    struct probe *probe; /* NULL: counters come at once, or are waited for */
     bool is_late;        /* it has not answered; until then we sample */
     int64_t begun_ns;
     struct counters whole; /* the tree's time */
@@ -252,9 +257,16 @@ static struct host_time read_host_time(void)
                                 stat.stolen > 0 };
 }
 
-int wm_account_expect(struct wm_account *account, int wake_fd, struct wm_error *err)
+bool wm_account_counts(const struct wm_account *account)
 {
-    int status = probe_new(wake_fd, &account->probe, err);
+    return account->whole.count > 0;
+}
+
+int wm_account_expect(struct wm_account *account, int wake_fd, int64_t counted_ns,
+                      struct wm_error *err)
+{
+    bool is_on = counted_ns > 0 && wm_clock_monotonic_ns() - counted_ns < STAYS_ON_NS;
+    int status = is_on ? WM_OK : probe_new(wake_fd, &account->probe, err);
 
     account->host_base = read_host_time();
     return status;
@@ -376,8 +388,7 @@ void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tre
     account->begun_ns = wm_clock_monotonic_ns();
     if (!account->probe)
         account->host_base = read_host_time();
-    account->is_late =
-        account->probe && probe_answer(account->probe, PATIENCE_NS) == UNKNOWN;
+    account->is_late = probe_answer(account->probe, PATIENCE_NS) == UNKNOWN;
     if (account->is_late) {
         set_method(account, by_sampling);
         return;

@@ -53,8 +53,12 @@ int wm_account_new(struct wm_account **ret_account, struct wm_error *err);
 
 /* What can be done before there is a process: begins to find out whether perf is to be
  * had, as that may take a while. Once that is known `wake_fd`, an eventfd, is written to.
- */
-int wm_account_expect(struct wm_account *account, int wake_fd, struct wm_error *err);
+ * `counted_ns` is when the last account of this process that counted was freed, 0: none. */
+int wm_account_expect(struct wm_account *account, int wake_fd, int64_t counted_ns,
+                      struct wm_error *err);
+
+/* Whether it has counters of perf's. */
+bool wm_account_counts(const struct wm_account *account);
 
 /* Attaches to a process that has no children or threads yet and waits at its
  * gate. Its time counts from now. Where perf is not ready, the third way is taken

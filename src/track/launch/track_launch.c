@@ -32,7 +32,8 @@ struct wm_launch {
     int channel_fd;
     bool running;   /* between a successful exec and the reaping */
     bool waits_all; /* what outlives the command is waited for, and is not over yet */
-    bool is_reaped; /* the command */
+    bool may_reap;  /* the command, */
+    bool is_reaped; /* and has done so */
 };
 
 /* All talk goes over one socket, a packet each. It is the only descriptor that
@@ -636,14 +637,23 @@ int64_t wm_launch_ended_ns(const struct wm_launch *launch)
     return got == sizeof(next) ? next.ended_ns : 0;
 }
 
+int wm_launch_let_reap(struct wm_launch *launch, struct wm_error *err)
+{
+    if (!launch->may_reap &&
+        send(launch->channel_fd, go_on, sizeof(go_on), MSG_NOSIGNAL) < 0 && errno != EPIPE)
+        return wm_fail_errno(err, "the end of the command");
+    launch->may_reap = true;
+    return WM_OK;
+}
+
 int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,
                    struct wm_error *err)
 {
     struct message end;
 
-    if (!launch->is_reaped &&
-        send(launch->channel_fd, go_on, sizeof(go_on), MSG_NOSIGNAL) < 0 && errno != EPIPE)
-        return wm_fail_errno(err, "the end of the command");
+    int status = wm_launch_let_reap(launch, err);
+    if (status < 0)
+        return status;
     bool told = hear(launch, launch->is_reaped ? MESSAGE_ALL_ENDED : MESSAGE_REAPED, &end);
 
     /* Whether it told or died, the launcher has nothing left to do that is not asked. */

@@ -80,6 +80,9 @@ int wm_launch_wait_exec(struct wm_launch *launch, struct wm_error *err);
  * launcher was killed. */
 int64_t wm_launch_ended_ns(const struct wm_launch *launch);
 
+/* Has the dead command reaped, without waiting for it. */
+int wm_launch_let_reap(struct wm_launch *launch, struct wm_error *err);
+
 /* Has the dead command reaped and tells how it ended. Waits for it if it lives
  * still. WM_EIO when the launcher was killed before it could tell. */
 int wm_launch_reap(struct wm_launch *launch, struct wm_launch_end *ret_end,

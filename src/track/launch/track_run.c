@@ -85,21 +85,27 @@ static int add_pair(struct wm_pair **pairs, size_t *count, const char *key,
     return status;
 }
 
+static bool matches(const char *name, size_t length, const char *pattern)
+{
+    size_t fixed = strcspn(pattern, "*");
+
+    return (pattern[fixed] == '*' ? length > fixed : length == fixed) &&
+           strncmp(name, pattern, fixed) == 0;
+}
+
 static bool is_kept(const char *name, size_t length)
 {
-    for (size_t i = 0; i < ARRAY_LEN(secret_words); i++) {
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(kept_variables) && !matches(name, length, kept_variables[i]))
+        i++;
+    if (i == ARRAY_LEN(kept_variables))
+        return false;
+    for (i = 0; i < ARRAY_LEN(secret_words); i++) {
         if (memmem(name, length, secret_words[i], strlen(secret_words[i])))
             return false;
     }
-    for (size_t i = 0; i < ARRAY_LEN(kept_variables); i++) {
-        const char *pattern = kept_variables[i];
-        size_t fixed = strcspn(pattern, "*");
-        if (pattern[fixed] == '*' ? length > fixed : length == fixed) {
-            if (strncmp(name, pattern, fixed) == 0)
-                return true;
-        }
-    }
-    return false;
+    return true;
 }
 
 static int keep_environment(struct wm_run *run, char *const *all, struct wm_error *err)
