@@ -203,8 +203,8 @@ static int repeats(const long *numbers)
     return fflush(stdout);
 }
 
-/* For MILLISECONDS, with a PAUSE in each call; says where its regions go, then when each
- * call had ended, as numbers in memory, and that it is over. */
+/* Until the file that STOP names is there, with a PAUSE in each call; says where its
+ * regions go, then when each call had ended, as numbers in memory, and that it is over. */
 static int stamps(const long *numbers)
 {
     static int64_t ends[1 << 20];
@@ -213,14 +213,20 @@ static int stamps(const long *numbers)
 
     printf("%s\n", inbox ? inbox : "");
     fflush(stdout);
-    int64_t until_ns = now_ns() + numbers[0] * 1000000;
+    const char *stop = getenv("STOP");
+    int64_t look_ns = 0;
+    bool is_over = false;
     wm_region_begin("around");
     do {
         wm_region_begin("step");
-        pause_ms(numbers[1]);
+        pause_ms(numbers[0]);
         wm_region_end();
         ends[count++] = now_ns();
-    } while (ends[count - 1] < until_ns && count < sizeof(ends) / sizeof(ends[0]));
+        if (ends[count - 1] < look_ns)
+            continue;
+        look_ns = ends[count - 1] + 10000000;
+        is_over = stop && access(stop, F_OK) == 0;
+    } while (!is_over && count < sizeof(ends) / sizeof(ends[0]));
     fwrite(ends, sizeof(ends[0]), count, stdout);
     fputs("over", stdout);
     return fflush(stdout);

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -171,6 +172,15 @@ def report(*command, options=(), timeout=300, env=None):
         if not output.exists() or not output.read_text():
             raise AssertionError(f"no report, status {done.returncode}: {done.stderr}")
         return json.loads(output.read_text())
+
+
+def await_sample(recording):
+    """Until the first one is in the CSV file; it has three lines before them."""
+    for _ in range(12000):
+        if recording.exists() and recording.read_bytes().count(b"\n") > 3:
+            return
+        time.sleep(0.01)
+    raise AssertionError("no sample within two minutes")
 
 
 def near(value, expected, tolerance, what=""):

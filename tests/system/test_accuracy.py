@@ -475,10 +475,10 @@ if os.fork() == 0:
 os.wait()
 """], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     target.stdout.readline()
-    output = folder / "r.json"
-    watcher = subprocess.Popen([tap.WATTMETER, "attach", "--json", "-o", output, str(target.pid)],
-                               env=tap.environment())
-    time.sleep(0.3)
+    output, recording = folder / "r.json", folder / "r.csv"
+    watcher = subprocess.Popen([tap.WATTMETER, "attach", "--json", "-o", output, "--record", recording,
+                                str(target.pid)], env=tap.environment())
+    tap.await_sample(recording)
     target.stdin.write("\n")
     target.stdin.flush()
     target.wait()

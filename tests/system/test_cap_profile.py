@@ -78,7 +78,7 @@ def answer(done):
     return json.loads(done.stdout)
 
 
-@case("cap profile --unit: the best cap by energy x time, and what was there before is back", tries=2)
+@case("cap profile --unit: the best cap by energy x time, and what was there before is back", tries=5)
 def _(folder):
     card = Card(folder)
     found = answer(card.profile("--unit", "unit", "--objective", "edp", "--window", "800ms",
@@ -93,7 +93,7 @@ def _(folder):
     assert card.is_put_back()
 
 
-@case("cap profile: the whole command again and again, no slower than asked for", tries=2)
+@case("cap profile: the whole command again and again, no slower than asked for", tries=5)
 def _(folder):
     card = Card(folder, fixed=0.002, work=0.008)
     found = answer(card.profile("--max-slowdown", "15", "--window", "500ms", "--probes", "5",
@@ -105,7 +105,7 @@ def _(folder):
     assert card.is_put_back()
 
 
-@case("cap profile: a cap that never binds is told at once, and nothing is proposed", tries=2)
+@case("cap profile: a cap that never binds is told at once, and nothing is proposed", tries=5)
 def _(folder):
     card = Card(folder, idle=50, linear=10, cubic=20)
     done = card.profile("--unit", "unit", "--window", "1s", command=card.command(100000))
@@ -114,7 +114,7 @@ def _(folder):
     assert card.is_put_back()
 
 
-@case("cap profile --knob clock: clocks in place of watts", tries=2)
+@case("cap profile --knob clock: clocks in place of watts", tries=5)
 def _(folder):
     card = Card(folder)
     done = card.profile("--knob", "clock", "--unit", "unit", "--window", "500ms", "--probes", "4",
@@ -139,7 +139,7 @@ def _(folder):
         assert card.is_put_back(), command
 
 
-@case("cap profile: a command that ends after some windows still gets an answer", tries=2)
+@case("cap profile: a command that ends after some windows still gets an answer", tries=5)
 def _(folder):
     card = Card(folder)
     done = card.profile("--unit", "unit", "--window", "500ms", "--probes", "8",

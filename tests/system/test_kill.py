@@ -118,18 +118,31 @@ def is_launcher_of(pid, tracker):
     return "(wattmeter-run)" in text and int(text.rpartition(")")[2].split()[1]) == tracker
 
 
+LIVES = """
+import os, sys, time
+open(sys.argv[1], "w")
+while not os.path.exists(sys.argv[2]): time.sleep(0.01)
+"""
+
+
 @case("the launcher killed: the report comes, the end of the command is unknown")
 def _(folder):
     output = folder / "r.json"
-    tracker = start("run", "--json", "-o", output, "--", "sleep", "1", stderr=subprocess.PIPE)
-    launchers = wait_for(lambda: [int(p) for p in os.listdir("/proc")
-                                  if p.isdigit() and is_launcher_of(p, tracker.pid)], "it")
-    time.sleep(0.2)
-    os.kill(launchers[0], signal.SIGKILL)
+    began_s, ready, end = time.monotonic(), folder / "ready", folder / "end"
+    tracker = start("run", "--json", "-o", output, "--", PYTHON, "-c", LIVES, str(ready), str(end),
+                    stderr=subprocess.PIPE)
+    wait_for(ready.exists, "the command")
+    ready_s = time.monotonic()
+    launcher, = [int(p) for p in os.listdir("/proc")
+                 if p.isdigit() and is_launcher_of(p, tracker.pid)]
+    os.kill(launcher, signal.SIGKILL)
+    time.sleep(0.5)
+    end_s = time.monotonic()
+    end.touch()
     _, err = tracker.communicate(timeout=300)
     r = tap.json.loads(output.read_text())
     assert r["exit"]["status"] is None and r["exit"]["signal"] is None, r["exit"]
-    near(r["compute_time"]["time"], 1, 0.1)
+    assert end_s - ready_s <= r["compute_time"]["time"] <= time.monotonic() - began_s, r["compute_time"]
     assert tracker.returncode == 1, (tracker.returncode, err)
 
 

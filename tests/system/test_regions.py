@@ -259,18 +259,21 @@ LOST_AT = 80  # in a ring: see struct wm_ring
 def kill_tracker(folder, suffix, interval, life, pause):
     """The recording of a tracker that was killed `life` seconds after its program had begun,
     when that was, when each call had ended by the program's own account, and the inbox. The
-    program goes on for half a second."""
+    program goes on until the folder has `stop`."""
+    stop = folder / "stop"
+    stop.unlink(missing_ok=True)
     recording, said = folder / ("k" + suffix), folder / "said"
     with open(said, "wb") as out:
         tracker = subprocess.Popen(
             [tap.WATTMETER, "run", "-q", "-i", interval, "--overwrite", "--record", recording, "--",
-             PROGRAM, "stamps", str(round(life * 1000) + 500), str(pause)], env=tap.environment(),
+             PROGRAM, "stamps", str(pause)], env=tap.environment(STOP=str(stop)),
             stdin=subprocess.DEVNULL, stdout=out)
     wait_for(lambda: said.read_bytes().endswith(b"\n"), "the program")
     time.sleep(life)
     tracker.kill()
     killed_ns = time.monotonic_ns()
     tracker.wait()
+    stop.touch()
     wait_for(lambda: said.read_bytes().endswith(b"over"), "the program's end")
     inbox, stamps = said.read_bytes()[:-len(b"over")].split(b"\n", 1)
     return recording, killed_ns, array.array("q", stamps), inbox.decode()

@@ -326,15 +326,6 @@ def _(folder):
                 try_known(kind, how, CHILDREN, within, folder)
 
 
-def await_sample(recording):
-    """Until the first one is in the file; it has three lines before them."""
-    for _ in range(12000):
-        if recording.exists() and recording.read_bytes().count(b"\n") > 3:
-            return
-        time.sleep(0.01)
-    raise AssertionError("no sample within two minutes")
-
-
 def try_attached(kind, how, folder):
     before, env = between(kind)
     output = folder / f"attached-{kind}-{how}.json"
@@ -346,7 +337,7 @@ def try_attached(kind, how, folder):
         words = [*before, tap.WATTMETER, "attach", "--json", "-o", output, "-i", "3ms",
                  "--record", recording, target.pid]
         with subprocess.Popen(list(map(str, words)), env=tap.environment(**env)) as watcher:
-            await_sample(recording)
+            tap.await_sample(recording)
             own, others = map(float, target.communicate("go\n", timeout=300)[0].split())
             assert watcher.wait(300) == 0
     check_account(f"attached, {kind}, {how}", kind == "denied", how, own, others,
