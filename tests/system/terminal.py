@@ -25,7 +25,10 @@ class Terminal:
         if not shutil.which("tmux"):
             raise tap.Skip("tmux is not installed")
         self.socket = str(folder / "tmux")
-        done = self.ask("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
+        for _ in range(10):  # tmux gives up a server that a busy machine lets start late
+            done = self.ask("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
+            if "server exited unexpectedly" not in done.stderr:
+                break
         assert done.returncode == 0, done
         tap.at_end(self.close)
 
