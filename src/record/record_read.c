@@ -128,8 +128,7 @@ static const char *what_else(const char *head, size_t length)
         (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0))
         return "is in UTF-16; save it as UTF-8";
     if (head[0] == '{')
-        return "JSON, but not a recording of wattmeter; a report cannot be read back, a "
-               "recording can";
+        return "not a recording of wattmeter (JSON; that of a report cannot be read back)";
     return "not a recording of wattmeter";
 }
 

@@ -204,7 +204,8 @@ static void take_last_tick(struct wm_tracker *tracker, int64_t now_ns, bool has_
     wm_track_read_tree(tracker);
     tracker->result.end_ns = find_end(tracker, now_ns, has_ended);
     /* A driver may have something to tell of a process that is still there. */
-    if (has_ended && tracker->launch && wm_source_set_gpu_count(tracker->sources).read == 0)
+    if (has_ended && tracker->launch && tracker->pid_fd >= 0 &&
+        wm_source_set_gpu_count(tracker->sources).read == 0)
         wm_launch_let_reap(tracker->launch, NULL);
     wm_track_read_sources(tracker, WM_TRACK_NEW, PATIENCE_AT_ENDS_NS);
     wm_track_hand_out(tracker, tracker->result.end_ns);

@@ -415,6 +415,34 @@ def with_slow_perf(program, folder):
     return list(map(float, done.stdout.split())), r
 
 
+@case("children that nobody waits for are counted after many context switches, too")
+def _(folder):
+    output = folder / "r.json"
+    done = wattmeter("run", "--json", "-o", output, "--", PYTHON, "-c", BURN + """
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+    for i in range(50_000):
+        os.read(there[0], 1); os.write(back[1], b"x")
+    print(time.process_time(), flush=True)
+    os._exit(0)
+for i in range(50_000):
+    os.write(there[1], b"x"); os.read(back[0], 1)
+os.wait()
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for i in range(20):
+    if os.fork() == 0:
+        burn(0.02); os._exit(0)
+    try: os.wait()
+    except ChildProcessError: pass
+print(time.process_time())
+""")
+    truth = sum(map(float, done.stdout.split())) + 20 * 0.02
+    used = tap.json.loads(output.read_text())["cpu_time"]
+    print(f"# {truth:.3f} s, {used}")
+    if "perf" in used["method"]:
+        assert used["total"] > 0.85 * truth, (truth, used)  # perf may lack 3 ms of each
+
+
 # Two of its parent's parent: of the tree, and of the command alone.
 AWAIT_COUNTER = """
 import os, time

@@ -420,7 +420,7 @@ def refusals(folder):
         (1, (a, f"b={pickled}"), "gpu-tracker sub-track analyze"),
         (1, (a, f"b={old}"), "--format=json"),
         (1, (a, f"b={broken}"), "static_data"),
-        (1, (a, f"b={report}"), "overall"),
+        (1, (a, f"b={report}"), "give the recording itself"),
         (1, (a, f"b={folder / 'none'}"), "none"),
         (1, (a, f"b={calls}"), ""),
         (2, (a, a), "two sessions are called"),

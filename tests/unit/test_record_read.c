@@ -52,7 +52,7 @@ static void test_not_a_recording(void **state)
         { "an empty file", "a.csv", "", WM_EFORMAT, "empty" },
         { "text", "a.csv", "hello\n", WM_EFORMAT, "not a recording of wattmeter" },
         { "a report as JSON", "a.json", "{\"command\": [\"true\"]}", WM_EFORMAT,
-          "a report cannot be read back" },
+          "that of a report cannot be read back" },
         { "another CSV", "a.csv", "a,b\n1,2\n", WM_EFORMAT, "not a recording" },
         { "gpu_tracker's own CSV", "a.csv",
           "ram_unit,gpu_ram_unit,time_unit,ram_system_capacity,gpu_ram_system_capacity,"

@@ -312,7 +312,7 @@ def _read_one(
     try:
         return Recording(path, run, meter, meter_offset)
     except _core.Error as error:
-        if error.status != "EFORMAT" or not os.fspath(path).endswith(".json"):
+        if error.status != "EFORMAT" or not os.fsdecode(path).lower().endswith(".json"):
             raise
         from wattmeter._results.saved import state_in
 

@@ -649,7 +649,7 @@ class Report(Spending):
 
         from wattmeter._results.saved import state_of
 
-        if not os.fspath(path).endswith(".json"):
+        if not os.fsdecode(path).lower().endswith(".json"):
             raise ValueError(f"{path}: a report is saved as JSON: end the name in .json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(state_of(self._core), file)

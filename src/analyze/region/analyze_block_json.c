@@ -187,6 +187,14 @@ static void read_results(struct reader *reader, const json_t *root,
 {
     if (!json_is_object(root))
         fail(reader, WM_EFORMAT, "no object");
+    else if (!json_object_get(root, "overall"))
+        reader->status = wm_fail(
+            reader->err, WM_EFORMAT,
+            "%s: not gpu_tracker's JSON of an analysis; give the recording itself, or what "
+            "wattmeter analyze --format gpu-tracker-json has written",
+            wm_text_path(reader->name));
+    if (reader->status < 0)
+        return;
     results->is_foreign = true;
     results->usage.lacks_counts = true;
     read_usage(reader, root, "overall", results->usage.overall);

@@ -252,8 +252,6 @@ static bool is_affordable(const struct wm_process *process, int64_t now_ns)
 
 static void search_children(struct wm_tree_set *set, int64_t now_ns)
 {
-    set->search_pending = false;
-
     struct wm_process reaper = { .pid = set->reaper, .threads = 1 };
     if (set->reaper > 0) {
         size_t count = wm_process_children(&set->procfs, &reaper, set->found, CHILDREN_MAX);

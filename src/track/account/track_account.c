@@ -730,7 +730,8 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     if (is_cut(account))
         known.counted = NAN;
     known.has_unwaited |= may_lack_some(account, tree);
-    known.error += SWITCH_ERROR * switches;
+    if (!known.has_unwaited)
+        known.error += SWITCH_ERROR * switches;
     if (account->whole.count > 0)
         known.unclocked = unclocked_seconds(account);
     account->others = wm_others_in_all(&known, account->main, &more);

@@ -202,7 +202,9 @@ void wm_track_processes_list(struct wm_track_processes *processes,
     struct known *list = calloc(*ret_count + 1, sizeof(*list));
     struct step step = { 0 };
 
-    if (!list || count < *ret_count) { /* the caller comes again with more room */
+    if (!list)
+        *ret_count = 0;
+    if (count < *ret_count || !list) { /* the caller comes again with more room */
         free(list);
         return;
     }

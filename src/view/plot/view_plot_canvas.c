@@ -26,13 +26,16 @@ enum { AXIS_TEXT = 11, LABEL_TEXT = 12, TITLE_TEXT = 15, LABEL_SIZE = 128 };
 #define MARKS_CLOSE 1.6 /* of the room between two marks, where three have to do */
 #define MOST_DOWN 9.0   /* more are no help */
 
+/* XML has no control characters but white space. */
 static void write_escaped(const struct wm_plot_canvas *canvas, const char *text)
 {
     for (; *text; text++) {
+        bool is_control = (unsigned char)*text < ' ' && *text != '\n';
         const char *escape = *text == '&'   ? "&amp;"
                              : *text == '<' ? "&lt;"
                              : *text == '>' ? "&gt;"
                              : *text == '"' ? "&quot;"
+                             : is_control   ? "?"
                                             : NULL;
         if (escape)
             fputs(escape, canvas->overlay);
@@ -161,6 +164,7 @@ static void set_text(const struct wm_plot_canvas *canvas, const struct wm_plot_s
     char line[512];
 
     wm_text_line(line, sizeof(line), text);
+    wm_text_clean(line);
     pango_font_description_set_family_static(font, canvas->font);
     pango_font_description_set_absolute_size(font, style->size * PANGO_SCALE);
     pango_font_description_set_weight(font, style->is_bold ? PANGO_WEIGHT_BOLD
@@ -206,15 +210,18 @@ void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
 void wm_plot_hover(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
                    const char *title)
 {
+    char text[1024];
+
     if (!canvas->overlay)
         return;
+    wm_text_utf8(text, sizeof(text), title, strlen(title));
     fputs("<rect", canvas->overlay);
     write_numbers(canvas, "x", "", &box->left, 1);
     write_numbers(canvas, "y", "", &box->top, 1);
     write_numbers(canvas, "width", "", (double[]) { box->right - box->left }, 1);
     write_numbers(canvas, "height", "", (double[]) { box->bottom - box->top }, 1);
     fputs(" fill-opacity=\"0\"><title>", canvas->overlay);
-    write_escaped(canvas, title);
+    write_escaped(canvas, text);
     fputs("</title></rect>\n", canvas->overlay);
 }
 
