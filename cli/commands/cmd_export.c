@@ -18,7 +18,7 @@ struct export_args {
 #define EXPORT(member) offsetof(struct export_args, member)
 
 /* In the order of enum wm_trace_format. */
-#define FORMATS "chrome speedscope folded"
+#define FORMATS "chrome firefox speedscope folded"
 #define MEASURES "energy time"
 
 static const struct cmd_option export_options[] = {
@@ -32,8 +32,8 @@ static const struct cmd_option export_options[] = {
     { .name = "format",
       .slot = EXPORT(format),
       .placeholder = "FORMAT",
-      .help =
-          "a trace for a viewer: chrome (Perfetto), speedscope or folded (flame graphs)",
+      .help = "a trace for a viewer: chrome (Perfetto), firefox, speedscope or folded "
+              "(flame graphs)",
       .words = FORMATS },
     { .name = "by",
       .slot = EXPORT(by),
@@ -128,8 +128,11 @@ static int check_trace(const struct export_args *args, struct wm_trace_request *
                               cmd_shown(args->by));
     *request = (struct wm_trace_request) { .format = (enum wm_trace_format)format,
                                            .by_time = measure == 1,
-                                           .with = args->with };
-    if (args->by && request->format == WM_TRACE_CHROME)
+                                           .with = args->with,
+                                           .carbon_g_per_kwh =
+                                               args->output.style.carbon_g_per_kwh };
+    if (args->by && request->format != WM_TRACE_SPEEDSCOPE &&
+        request->format != WM_TRACE_FOLDED)
         return output_misused("export", io, "--by: is for --format speedscope or folded");
     if (args->with && request->format != WM_TRACE_CHROME)
         return output_misused("export", io, "--with: is for --format chrome");
@@ -221,12 +224,13 @@ const struct cmd cmd_export = {
         "the "
         "CO2e that --carbon says; --append adds it to the rows of a file that is there.\n"
         "\n"
-        "--format writes a trace for a viewer, to standard output unless -o is given: "
+        "--format writes a trace for a viewer, to standard output unless -o is given. "
         "chrome "
         "has a counter for each channel and a slice for each call of a region; --with adds "
-        "the events of a PyTorch profiler trace, on one clock. speedscope and folded have "
-        "the "
-        "joules or seconds of each stack of regions.\n"
+        "the events of a PyTorch profiler trace, on one clock. firefox has a power track "
+        "for "
+        "each device and a marker for each call; --carbon sets its CO2e. speedscope and "
+        "folded have the joules or seconds of each stack of regions.\n"
         "\n"
         "--sub-tracking writes the regions of the run as gpu_tracker's sub-tracking file; "
         "an SQLite or CSV recording is the tracking file that goes with it.",

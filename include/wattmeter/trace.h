@@ -28,6 +28,7 @@ extern "C" {
 
 enum wm_trace_format {
     WM_TRACE_CHROME,     /* JSON: a counter for each channel, a slice for each call */
+    WM_TRACE_FIREFOX,    /* JSON: a power track for each device, a marker for each call */
     WM_TRACE_SPEEDSCOPE, /* JSON: joules or seconds of each stack of regions */
     WM_TRACE_FOLDED,     /* a line for each stack: names, and whole microjoules or
                           * microseconds */
@@ -40,6 +41,9 @@ struct wm_trace_request {
     /* The JSON trace of PyTorch's profiler whose events WM_TRACE_CHROME adds, on the clock
      * of that trace; NULL: none. */
     const char *with;
+
+    double
+        carbon_g_per_kwh; /* what WM_TRACE_FIREFOX shows energy as; 0: the viewer's own */
 };
 
 /* Writes the run of `recording`, which stands at its start, in bounded memory. WM_ENODEV:

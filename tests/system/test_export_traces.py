@@ -302,6 +302,56 @@ def _(folder):
     says("has no time in common with the run: it begins 3600 s after its end")
 
 
+def firefox_of(text):
+    """A list for each column, all of one length, as its processed format has them."""
+    profile = json.loads(text)
+    assert profile["meta"]["preprocessedProfileVersion"] == 48, profile["meta"]
+    thread, = profile["threads"]
+    tables = [thread["samples"], thread["markers"], *(one["samples"] for one in profile["counters"])]
+    for table in tables:
+        assert all(len(column) == table["length"] for column in table.values()
+                   if isinstance(column, list)), table
+    return profile, thread
+
+
+@case("firefox: power tracks come to the joules of the counters, each device once")
+def _(_folder):
+    profile, _ = firefox_of(export(TREE, "--format", "firefox", "--carbon", 123))
+    tracks = {one["name"]: one["samples"] for one in profile["counters"]}
+    assert len(tracks) == len(profile["counters"]) and profile["meta"]["gramsOfCO2ePerKWh"] == 123
+    database = sqlite3.connect(TREE)
+    for label in ("package0", "dram0", "package1", "dram1", "gpu0", "gpu1"):
+        first, last = database.execute(
+            f'SELECT min("{label}_energy_J"), max("{label}_energy_J") FROM sample').fetchone()
+        found = sum(tracks[label]["count"][1:]) * 3600e-12
+        assert tracks[label]["count"][0] == 0 and abs(found - (last - first)) < 1e-6, (label, found)
+    rows = database.execute('SELECT "BAT0_time_ns", "BAT0_power_W" FROM sample ORDER BY 1').fetchall()
+    joules = sum((b - a) / 1e9 * (v + w) / 2 for (a, v), (b, w) in zip(rows, rows[1:]))
+    assert abs(sum(tracks["BAT0"]["count"]) * 3600e-12 - joules) < 1e-6, joules
+
+
+@case("firefox: a marker for each call, in unix time")
+def _(folder):
+    for program in (("nested",), ("recursive", 20), ("free",)):
+        recording = record(folder, *program)
+        profile, thread = firefox_of(export(recording, "--format", "firefox"))
+        start, markers = profile["meta"]["startTime"] * 1_000_000, thread["markers"]
+        assert set(markers["phase"]) == {1} and len(set(thread["stringArray"])) == len(thread["stringArray"])
+        found = sorted((thread["stringArray"][name], start + round(begin * 1e6), start + round(end * 1e6))
+                       for name, begin, end in zip(markers["name"], markers["startTime"], markers["endTime"]))
+        assert found == calls_of(recording), (found, calls_of(recording))
+        schema = profile["meta"]["markerSchema"][0]
+        assert all(data["type"] == schema["name"] and data["calls"] == 1 for data in markers["data"])
+
+
+@case("firefox: a recording without regions has its power tracks")
+def _(_folder):
+    profile, thread = firefox_of(export(RECORDINGS / "v1.sqlite", "--format", "firefox"))
+    # gpu1 has no power sensor.
+    assert [one["name"] for one in profile["counters"]] == ["gpu0"], profile["counters"]
+    assert thread["markers"]["length"] == 0 and thread["stringArray"] == []
+
+
 @case("a recording without regions has no stacks")
 def _(_folder):
     recording = RECORDINGS / "v1.sqlite"
@@ -317,6 +367,7 @@ def _(folder):
     for words, text in (
             (("--format", "perf"), "--format: there is no 'perf'; there are: chrome"),
             (("--format", "folded", "--by", "watts"), "--by: 'watts' is none of energy time"),
+            (("--format", "firefox", "--by", "time"), "--by: is for --format speedscope or folded"),
             (("--format", "chrome", "--by", "time"), "--by: is for --format speedscope or folded"),
             (("--format", "folded", "--with", "x"), "--with: is for --format chrome"),
             (("--by", "time", "-o", target), "--by: is for --format"),
@@ -347,7 +398,7 @@ def peak_kb(*arguments):
     return int(done.stdout)
 
 
-@case("chrome: memory does not grow with the recording, or the trace that is added")
+@case("memory does not grow with the recording, or the trace that is added")
 def _(folder):
     if tap.SANITIZED:
         raise tap.Skip("a sanitized build keeps freed memory")
@@ -357,10 +408,9 @@ def _(folder):
         subprocess.run([tap.HELPERS / "record_regions", recording, str(count)], check=True,
                        env=tap.environment(), timeout=300)
         torch = torch_trace(folder / "torch.json", None, [kernel(float(i)) for i in range(count)])
-        peaks.append((peak_kb(recording, "--format", "chrome"),
-                      peak_kb(recording, "--format", "chrome", "--with", torch)))
-    (few, few_with), (many, many_with) = peaks
-    assert many < few + 4096 and many_with < few_with + 4096, peaks
+        peaks.append([peak_kb(recording, "--format", *words)
+                      for words in (("chrome",), ("chrome", "--with", torch), ("firefox",))])
+    assert all(many < few + 4096 for few, many in zip(*peaks)), peaks
 
 
 tap.main()

@@ -12,6 +12,7 @@
 /* In the order of enum wm_trace_format. */
 static const struct wm_trace_ops *const formats[] = {
     &wm_trace_chrome,
+    &wm_trace_firefox,
     &wm_trace_speedscope,
     &wm_trace_folded,
 };
@@ -34,11 +35,12 @@ void wm_trace_put_number(FILE *out, double value)
     fputs(wm_number_format(value, text) > 0 ? text : "null", out);
 }
 
-void wm_trace_put_us(FILE *out, int64_t ns)
+void wm_trace_put_time(FILE *out, int64_t ns, enum wm_trace_unit unit)
 {
     uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
 
-    fprintf(out, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", size / 1000, size % 1000);
+    fprintf(out, "%s%" PRIu64 ".%0*" PRIu64, ns < 0 ? "-" : "", size / unit,
+            unit == WM_TRACE_US ? 3 : 6, size % unit);
 }
 
 static int write_tree(struct wm_recording *recording, const struct wm_trace_ops *ops,

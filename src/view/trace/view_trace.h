@@ -18,6 +18,7 @@ struct wm_trace_ops {
 };
 
 extern const struct wm_trace_ops wm_trace_chrome;
+extern const struct wm_trace_ops wm_trace_firefox;
 extern const struct wm_trace_ops wm_trace_speedscope;
 extern const struct wm_trace_ops wm_trace_folded;
 
@@ -27,7 +28,8 @@ int wm_trace_put_text(FILE *out, const char *text, struct wm_error *err);
 /* A number of JSON, whatever the locale; null unless it is finite. */
 void wm_trace_put_number(FILE *out, double value);
 
-/* Nanoseconds as microseconds: 12.345. */
-void wm_trace_put_us(FILE *out, int64_t ns);
+/* Nanoseconds in another unit, exactly: 12.345. */
+enum wm_trace_unit { WM_TRACE_US = 1000, WM_TRACE_MS = 1000000 };
+void wm_trace_put_time(FILE *out, int64_t ns, enum wm_trace_unit unit);
 
 #endif

@@ -63,7 +63,7 @@ static void begin_event(struct chrome *chrome, const char *phase)
 static void put_time(const struct chrome *chrome, const char *key, int64_t when_ns)
 {
     fprintf(chrome->out, ",\"%s\":", key);
-    wm_trace_put_us(chrome->out, when_ns - chrome->zero_ns);
+    wm_trace_put_time(chrome->out, when_ns - chrome->zero_ns, WM_TRACE_US);
 }
 
 static void put_place(const struct chrome *chrome, int64_t pid, uint64_t tid)
@@ -236,7 +236,7 @@ static int put_slice(struct chrome *chrome, const struct wm_call *call, int64_t 
 
     put_time(chrome, "ts", call->monotonic_start_ns);
     fputs(",\"dur\":", chrome->out);
-    wm_trace_put_us(chrome->out, stop_ns - call->monotonic_start_ns);
+    wm_trace_put_time(chrome->out, stop_ns - call->monotonic_start_ns, WM_TRACE_US);
     fputs(call->is_open ? ",\"args\":{\"unfinished\":true}}" : "}", chrome->out);
     return status;
 }
