@@ -313,7 +313,9 @@ static int write_chrome(struct wm_recording *recording,
     int status = WM_OK;
 
     if (request->with)
-        status = wm_torch_open(&torch, request->with, recording, err);
+        status = wm_torch_open(&torch, request->with, err);
+    if (request->with && status == WM_OK)
+        status = wm_torch_check(&torch, recording, err);
     if (request->with)
         base_ns = torch.base_ns;
     chrome.channels = wm_recording_channels(recording, &chrome.count);

@@ -197,27 +197,7 @@ static bool scan_all(struct wm_torch *torch, struct scan *scan)
     return is_good;
 }
 
-static int check_clock(const struct wm_torch *torch, const struct wm_recording *recording,
-                       struct wm_error *err)
-{
-    const struct wm_run *run = wm_recording_run(recording);
-    const struct wm_result *result = wm_recording_result(recording);
-    double base_s = (double)(torch->base_ns - run->anchor_unix_ns) / 1e9;
-    double first_s = base_s + torch->first_us / 1e6, last_s = base_s + torch->last_us / 1e6;
-    double end_s = result ? (double)(result->end_ns - run->anchor_ns) / 1e9 : INFINITY;
-    bool is_before = last_s < 0;
-
-    if (!is_before && first_s <= end_s)
-        return WM_OK;
-    return wm_fail(err, WM_EFORMAT,
-                   "%s: has no time in common with the run: it %s %.0f s %s",
-                   wm_text_path(torch->path), is_before ? "ends" : "begins",
-                   is_before ? -last_s : first_s - end_s,
-                   is_before ? "before the run" : "after its end");
-}
-
-int wm_torch_open(struct wm_torch *torch, const char *path,
-                  const struct wm_recording *recording, struct wm_error *err)
+int wm_torch_open(struct wm_torch *torch, const char *path, struct wm_error *err)
 {
     struct scan scan = { 0 };
 
@@ -238,7 +218,26 @@ int wm_torch_open(struct wm_torch *torch, const char *path,
                        wm_text_path(path), is_json ? ": it has no traceEvents" : "");
     if (torch->first_us > torch->last_us)
         return wm_fail(err, WM_EFORMAT, "%s: has no events", wm_text_path(path));
-    return check_clock(torch, recording, err);
+    return WM_OK;
+}
+
+int wm_torch_check(const struct wm_torch *torch, const struct wm_recording *recording,
+                   struct wm_error *err)
+{
+    const struct wm_run *run = wm_recording_run(recording);
+    const struct wm_result *result = wm_recording_result(recording);
+    double base_s = (double)(torch->base_ns - run->anchor_unix_ns) / 1e9;
+    double first_s = base_s + torch->first_us / 1e6, last_s = base_s + torch->last_us / 1e6;
+    double end_s = result ? (double)(result->end_ns - run->anchor_ns) / 1e9 : INFINITY;
+    bool is_before = last_s < 0;
+
+    if (!is_before && first_s <= end_s)
+        return WM_OK;
+    return wm_fail(err, WM_EFORMAT,
+                   "%s: has no time in common with the run: it %s %.0f s %s",
+                   wm_text_path(torch->path), is_before ? "ends" : "begins",
+                   is_before ? -last_s : first_s - end_s,
+                   is_before ? "before the run" : "after its end");
 }
 
 static int copy(struct wm_torch *torch, off_t length, FILE *out, struct wm_error *err)

@@ -17,10 +17,13 @@ struct wm_torch {
     double first_us, last_us; /* of its events; time stamps */
 };
 
-/* Scans the file at `path`, in bounded memory. WM_EFORMAT: it is no trace, or no event of
- * it is in the time of the run. The close is due in any case. */
-int wm_torch_open(struct wm_torch *torch, const char *path,
-                  const struct wm_recording *recording, struct wm_error *err);
+/* Scans the file at `path`, in bounded memory. WM_EFORMAT: it is no trace, or has no
+ * events. The close is due in any case. */
+int wm_torch_open(struct wm_torch *torch, const char *path, struct wm_error *err);
+
+/* WM_EFORMAT: no event of it is in the time of the run. */
+int wm_torch_check(const struct wm_torch *torch, const struct wm_recording *recording,
+                   struct wm_error *err);
 
 /* Copy what is before its first event, then the rest. */
 int wm_torch_copy_head(struct wm_torch *torch, FILE *out, struct wm_error *err);
