@@ -145,8 +145,8 @@ static void take_reading(const struct firefox *firefox, struct track *track,
     const char *comma = track->length++ > 0 ? "," : "";
     fputs(comma, track->times);
     put_ms(firefox, track->times, now.when_ns);
-    fprintf(track->counts, "%s%.0f", comma,
-            round(fmax(joules, 0) * PICOWATT_HOURS_PER_JOULE));
+    fputs(comma, track->counts);
+    wm_trace_put_number(track->counts, round(fmax(joules, 0) * PICOWATT_HOURS_PER_JOULE));
     track->last = now;
 }
 

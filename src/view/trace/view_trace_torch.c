@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_clock.h"
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
 
@@ -143,7 +144,8 @@ static bool take_word(struct wm_torch *torch, struct scan *scan)
     if (scan->depth == 1 && is_key(scan, "baseTimeNanoseconds")) {
         errno = 0;
         torch->base_ns = strtoll(scan->text, &end, 10);
-        return *end == '\0' && errno == 0 && torch->base_ns >= 0;
+        return *end == '\0' && errno == 0 && torch->base_ns >= 0 &&
+               torch->base_ns <= WM_TIME_MAX_NS;
     }
     bool is_ts = is_key(scan, "ts");
     if (!scan->is_in_events || scan->depth != 3 || (!is_ts && !is_key(scan, "dur")))
