@@ -206,6 +206,22 @@ def _(folder):
     assert count == expected, (count, expected)
 
 
+@case("calls that never ended say so")
+def _(folder):
+    for recording in (record(folder, "open"), RECORDINGS / "v1-killed-in-region.sqlite"):
+        rows = regions_of(recording)["by_name"]
+        _, events = chrome_of(export(recording, "--format", "chrome"))
+        open_ones = [event["name"] for event in of_phase(events, "X") + of_phase(events, "b")
+                     if event.get("args", {}).get("unfinished")]
+        expected = [row["name"] for row in rows for _ in range(row["unfinished"])]
+        assert expected and sorted(open_ones) == sorted(expected), (open_ones, expected)
+        assert_nested(events)
+        _, thread = firefox_of(export(recording, "--format", "firefox"))
+        markers = thread["markers"]
+        assert sorted(thread["stringArray"][name] for name, data in zip(markers["name"], markers["data"])
+                      if data.get("unfinished")) == sorted(expected), markers
+
+
 def integral(events, name):
     samples = [(event["ts"], event["args"]["value"]) for event in events
                if event["ph"] == "C" and event["name"] == name]

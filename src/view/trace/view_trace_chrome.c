@@ -209,6 +209,16 @@ static int put_call_event(struct chrome *chrome, const struct wm_call *call,
     return wm_trace_put_text(chrome->out, call->name, err);
 }
 
+/* With what else is known of the call. */
+static void end_call_event(const struct chrome *chrome, const struct wm_call *call)
+{
+    if (call->fold.calls > 0)
+        fprintf(chrome->out, ",\"args\":{\"calls\":%" PRIu64 "}", call->fold.calls);
+    else if (call->is_open)
+        fputs(",\"args\":{\"unfinished\":true}", chrome->out);
+    fputs("}", chrome->out);
+}
+
 /* Calls that lie in no stack may overlap, as may short ones that were recorded together:
  * each is a pair of events of its own. */
 static int put_span(struct chrome *chrome, const struct wm_call *call, int64_t stop_ns,
@@ -218,10 +228,8 @@ static int put_span(struct chrome *chrome, const struct wm_call *call, int64_t s
 
     int status = put_call_event(chrome, call, "b", err);
     put_time(chrome, "ts", call->monotonic_start_ns);
-    fprintf(chrome->out, ",\"id\":%" PRIu64 ",\"args\":{", number);
-    if (call->fold.calls > 0)
-        fprintf(chrome->out, "\"calls\":%" PRIu64, call->fold.calls);
-    fputs("}}", chrome->out);
+    fprintf(chrome->out, ",\"id\":%" PRIu64, number);
+    end_call_event(chrome, call);
     if (status == WM_OK)
         status = put_call_event(chrome, call, "e", err);
     put_time(chrome, "ts", stop_ns);
@@ -237,7 +245,7 @@ static int put_slice(struct chrome *chrome, const struct wm_call *call, int64_t 
     put_time(chrome, "ts", call->monotonic_start_ns);
     fputs(",\"dur\":", chrome->out);
     wm_trace_put_time(chrome->out, stop_ns - call->monotonic_start_ns, WM_TRACE_US);
-    fputs(call->is_open ? ",\"args\":{\"unfinished\":true}}" : "}", chrome->out);
+    end_call_event(chrome, call);
     return status;
 }
 

@@ -185,8 +185,9 @@ static int add_marker(struct firefox *firefox, const struct wm_call *call,
     fputs(comma, markers->ends);
     put_ms(firefox, markers->ends, stop_ns);
     fprintf(markers->data,
-            "%s{\"type\":\"Region\",\"pid\":%d,\"tid\":%d,\"calls\":%" PRIu64 "}", comma,
-            (int)call->pid, (int)call->tid, call->fold.calls > 0 ? call->fold.calls : 1);
+            "%s{\"type\":\"Region\",\"pid\":%d,\"tid\":%d,\"calls\":%" PRIu64 "%s}", comma,
+            (int)call->pid, (int)call->tid, call->fold.calls > 0 ? call->fold.calls : 1,
+            call->is_open ? ",\"unfinished\":\"yes\"" : "");
     return WM_OK;
 }
 
@@ -242,7 +243,8 @@ static int put_meta(const struct firefox *firefox, int64_t start_ms,
         "\"marker-table\",\"timeline-overview\"],\"data\":["
         "{\"key\":\"pid\",\"label\":\"Process\",\"format\":\"integer\"},"
         "{\"key\":\"tid\",\"label\":\"Thread\",\"format\":\"integer\"},"
-        "{\"key\":\"calls\",\"label\":\"Calls\",\"format\":\"integer\"}]}]},\n"
+        "{\"key\":\"calls\",\"label\":\"Calls\",\"format\":\"integer\"},"
+        "{\"key\":\"unfinished\",\"label\":\"Never ended\",\"format\":\"string\"}]}]},\n"
         "\"libs\":[],\"pages\":[],\n",
         run->core_count);
     return status;
