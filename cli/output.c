@@ -290,24 +290,32 @@ int output_check_input(const char *name, const struct output_args *args, const c
     return output_misused(name, io, "--output: %s: is what is to be read", args->path);
 }
 
+int output_find_word(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    int index = 0;
+
+    for (const char *at = words; *at; index++) {
+        size_t own = strcspn(at, " ");
+        if (own == length && strncmp(at, word, own) == 0)
+            return index;
+        at += own + strspn(at + own, " ");
+    }
+    return -1;
+}
+
 int output_find_format(const char *name, const struct output_args *args, const char *format,
                        const char *words, const struct cmd_streams *io, size_t *ret_format)
 {
-    const char *at = words;
+    int found = format ? output_find_word(words, format) : args->json;
 
-    *ret_format = args->json;
-    if (!format)
-        return CMD_DONE;
-    if (args->json)
+    if (format && args->json)
         return output_misused(name, io, "--json and --format exclude each other");
-    for (*ret_format = 0; *at; ++*ret_format) {
-        size_t length = strcspn(at, " ");
-        if (strlen(format) == length && strncmp(at, format, length) == 0)
-            return CMD_DONE;
-        at += length + strspn(at + length, " ");
-    }
-    return output_misused(name, io, "--format: there is no '%s'; there are: %s",
-                          cmd_shown(format), words);
+    if (found < 0)
+        return output_misused(name, io, "--format: there is no '%s'; there are: %s",
+                              cmd_shown(format), words);
+    *ret_format = (size_t)found;
+    return CMD_DONE;
 }
 
 /* Opens the place, which was checked, for writing; NULL, with errno, when it cannot. A

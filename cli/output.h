@@ -76,6 +76,9 @@ int output_check_twice(const char *name, const struct cmd_list *paths,
 int output_check_input(const char *name, const struct output_args *args, const char *input,
                        const struct cmd_streams *io);
 
+/* Which of `words`, with blanks between them, that is, from 0; -1: none. */
+int output_find_word(const char *words, const char *word);
+
 /* Which of `words`, with blanks between them, --format is, from 0; without it the first,
  * or with --json the second. CMD_DONE, or CMD_MISUSED with a complaint. */
 int output_find_format(const char *name, const struct output_args *args, const char *format,

@@ -5,23 +5,45 @@
 
 #include "interrupt.h"
 #include "output.h"
+#include "wattmeter/trace.h"
 
 struct export_args {
-    struct output_args output; /* its style alone: the factors of CO2e */
-    const char *path, *codecarbon, *sub_tracking;
+    struct output_args output; /* of its style the factors of CO2e alone */
+    const char *codecarbon, *sub_tracking, *format, *by, *with;
     struct cmd_count run;
-    bool overwrite, append;
+    bool append;
     struct cmd_list recording;
 };
 
 #define EXPORT(member) offsetof(struct export_args, member)
 
+/* In the order of enum wm_trace_format. */
+#define FORMATS "chrome firefox speedscope folded"
+#define MEASURES "energy time"
+
 static const struct cmd_option export_options[] = {
     { .letter = 'o',
       .name = "output",
-      .slot = EXPORT(path),
+      .slot = EXPORT(output.path),
       .placeholder = "FILE|URL",
-      .help = "where to: .sqlite, .csv, .json, .aipm, or postgresql://..." },
+      .help =
+          "where to: .sqlite, .csv, .json, .aipm, or postgresql://...; with --format any "
+          "file, or -" },
+    { .name = "format",
+      .slot = EXPORT(format),
+      .placeholder = "FORMAT",
+      .help = "a trace for a viewer: chrome (Perfetto), firefox, speedscope or folded "
+              "(flame graphs)",
+      .words = FORMATS },
+    { .name = "by",
+      .slot = EXPORT(by),
+      .placeholder = "MEASURE",
+      .help = "energy or time of --format speedscope or folded (energy if it is known)",
+      .words = MEASURES },
+    { .name = "with",
+      .slot = EXPORT(with),
+      .placeholder = "FILE",
+      .help = "add the events of a PyTorch profiler trace to --format chrome" },
     { .name = "codecarbon",
       .slot = EXPORT(codecarbon),
       .placeholder = "FILE",
@@ -32,7 +54,7 @@ static const struct cmd_option export_options[] = {
       .help = "instead: the regions for gpu_tracker, .csv or .sqlite" },
     OUTPUT_RUN_OPTION(EXPORT(run)),
     { .name = "overwrite",
-      .slot = EXPORT(overwrite),
+      .slot = EXPORT(output.overwrite),
       .help = "replace a file that exists" },
     { .name = "append",
       .slot = EXPORT(append),
@@ -79,16 +101,60 @@ static int write_sub_tracking(const struct export_args *args,
     return status;
 }
 
-static int run_export(const void *opaque, const struct cmd_streams *io)
-{
-    const struct export_args *args = opaque;
-    size_t run = output_run(&args->run);
-    struct wm_recording *recording = NULL;
-    struct wm_error err;
-    enum wm_record_mode mode = WM_RECORD_NEW;
+struct traced {
+    struct wm_recording *recording;
+    struct wm_trace_request request;
+};
 
-    int targets = !!args->path + !!args->codecarbon + !!args->sub_tracking;
-    if (targets == 0)
+static int print_trace(const void *found, FILE *out, struct wm_error *err)
+{
+    const struct traced *traced = found;
+
+    return wm_recording_trace(traced->recording, &traced->request, out, err);
+}
+
+static int check_trace(const struct export_args *args, struct wm_trace_request *request,
+                       const struct cmd_streams *io)
+{
+    const struct output_args plain = { 0 };
+    int measure = args->by ? output_find_word(MEASURES, args->by) : 0;
+    size_t format = 0;
+
+    int code = output_find_format("export", &plain, args->format, FORMATS, io, &format);
+    if (code != CMD_DONE)
+        return code;
+    if (measure < 0)
+        return output_misused("export", io, "--by: '%s' is none of " MEASURES,
+                              cmd_shown(args->by));
+    *request = (struct wm_trace_request) { .format = (enum wm_trace_format)format,
+                                           .by_time = measure == 1,
+                                           .with = args->with,
+                                           .carbon_g_per_kwh =
+                                               args->output.style.carbon_g_per_kwh };
+    if (args->by && request->format != WM_TRACE_SPEEDSCOPE &&
+        request->format != WM_TRACE_FOLDED)
+        return output_misused("export", io, "--by: is for --format speedscope or folded");
+    if (args->with && request->format != WM_TRACE_CHROME)
+        return output_misused("export", io, "--with: is for --format chrome");
+    if (args->append)
+        return output_misused("export", io, "--append: nothing is added to a trace");
+    code = output_check_input("export", &args->output, args->recording.words[0], io);
+    if (code == CMD_DONE && args->with)
+        code = output_check_input("export", &args->output, args->with, io);
+    return code == CMD_DONE ? output_check("export", &args->output, io) : code;
+}
+
+static int check_targets(const struct export_args *args, const struct cmd_streams *io)
+{
+    int targets = !!args->output.path + !!args->codecarbon + !!args->sub_tracking;
+
+    if (args->format && (args->codecarbon || args->sub_tracking))
+        return output_misused(
+            "export", io, "--format, --codecarbon and --sub-tracking exclude each other");
+    if (!args->format && (args->by || args->with))
+        return output_misused("export", io, "--%s: is for --format",
+                              args->by ? "by" : "with");
+    if (targets == 0 && !args->format)
         return output_misused("export", io, "--output FILE is missing");
     if (targets > 1)
         return output_misused(
@@ -97,25 +163,51 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
         return output_misused("export", io, "--codecarbon: is the recording itself");
     if (args->codecarbon && strcmp(args->codecarbon, "-") == 0)
         return output_misused("export", io, "--codecarbon: '-' is no file");
-    if (args->append && args->overwrite)
+    if (args->append && args->output.overwrite)
         return output_misused("export", io, "--append and --overwrite exclude each other");
-    if (args->append)
-        mode = WM_RECORD_APPEND;
-    if (args->overwrite)
-        mode = WM_RECORD_OVERWRITE;
+    return CMD_DONE;
+}
 
-    int status = wm_recording_open(args->recording.words[0], run, &recording, &err);
-    if (status < 0)
-        return output_failure("export", &err, io);
-    wm_recording_stop_on(recording, interrupt_catch());
+/* The status of the process. */
+static int write_target(const struct export_args *args, struct traced *traced,
+                        const struct cmd_streams *io)
+{
+    struct wm_recording *recording = traced->recording;
+    enum wm_record_mode mode = args->append             ? WM_RECORD_APPEND
+                               : args->output.overwrite ? WM_RECORD_OVERWRITE
+                                                        : WM_RECORD_NEW;
+    struct wm_error err;
+    int status;
+
+    if (args->format)
+        return output_print("export", &args->output, print_trace, traced, io);
     if (args->codecarbon)
         status = write_codecarbon(args, recording, mode, io, &err);
     else if (args->sub_tracking)
         status = write_sub_tracking(args, recording, mode, io, &err);
     else
-        status = wm_recording_export(recording, args->path, mode, &err);
-    wm_recording_close(recording);
-    int code = status < 0 ? output_failure("export", &err, io) : CMD_DONE;
+        status = wm_recording_export(recording, args->output.path, mode, &err);
+    return status < 0 ? output_failure("export", &err, io) : CMD_DONE;
+}
+
+static int run_export(const void *opaque, const struct cmd_streams *io)
+{
+    const struct export_args *args = opaque;
+    struct traced traced = { 0 };
+    struct wm_error err;
+
+    int code = check_targets(args, io);
+    if (code == CMD_DONE && args->format)
+        code = check_trace(args, &traced.request, io);
+    if (code != CMD_DONE)
+        return code;
+    int status = wm_recording_open(args->recording.words[0], output_run(&args->run),
+                                   &traced.recording, &err);
+    if (status < 0)
+        return output_failure("export", &err, io);
+    wm_recording_stop_on(traced.recording, interrupt_catch());
+    code = write_target(args, &traced, io);
+    wm_recording_close(traced.recording);
     return interrupt_end(code);
 }
 
@@ -131,6 +223,14 @@ const struct cmd cmd_export = {
         "--codecarbon writes the totals of the run as one row, as CodeCarbon does, with "
         "the "
         "CO2e that --carbon says; --append adds it to the rows of a file that is there.\n"
+        "\n"
+        "--format writes a trace for a viewer, to standard output unless -o is given. "
+        "chrome "
+        "has a counter for each channel and a slice for each call of a region; --with adds "
+        "the events of a PyTorch profiler trace, on one clock. firefox has a power track "
+        "for "
+        "each device and a marker for each call; --carbon sets its CO2e. speedscope and "
+        "folded have the joules or seconds of each stack of regions.\n"
         "\n"
         "--sub-tracking writes the regions of the run as gpu_tracker's sub-tracking file; "
         "an SQLite or CSV recording is the tracking file that goes with it.",

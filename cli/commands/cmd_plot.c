@@ -130,25 +130,10 @@ static const struct cmd_option plot_options[] = {
 };
 static const struct cmd_option *const options[] = { plot_options, NULL };
 
-/* Which of `words` that is; -1: none. */
-static int find_word(const char *words, const char *word)
-{
-    size_t length = strlen(word);
-    int index = 0;
-
-    for (const char *at = words; *at; index++) {
-        size_t own = strcspn(at, " ");
-        if (own == length && strncmp(at, word, own) == 0)
-            return index;
-        at += own + strspn(at + own, " ");
-    }
-    return -1;
-}
-
 static int find_style(const struct plot_args *args, struct wm_plot_request *request,
                       const struct cmd_streams *io)
 {
-    int style = args->style ? find_word(STYLES, args->style) : 0;
+    int style = args->style ? output_find_word(STYLES, args->style) : 0;
 
     if (style < 0)
         return output_misused("plot", io, "--style: '%s' is none of " STYLES,
@@ -160,7 +145,7 @@ static int find_style(const struct plot_args *args, struct wm_plot_request *requ
 static int find_kind(const struct plot_args *args, struct wm_plot_request *request,
                      const struct cmd_streams *io)
 {
-    int kind = args->kind ? find_word(KINDS, args->kind) : WM_PLOT_TIME;
+    int kind = args->kind ? output_find_word(KINDS, args->kind) : WM_PLOT_TIME;
 
     if (kind < 0)
         return output_misused("plot", io, "--kind: '%s' is none of " KINDS,
@@ -174,7 +159,7 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
     if (kind == WM_PLOT_CAPS && args->run.given)
         return output_misused("plot", io, "--run: a table of caps has no runs");
     request->kind = (enum wm_plot_kind)kind;
-    int measure = args->by ? find_word(MEASURES, args->by) : 0;
+    int measure = args->by ? output_find_word(MEASURES, args->by) : 0;
     if (measure < 0)
         return output_misused("plot", io, "--by: '%s' is none of " MEASURES,
                               cmd_shown(args->by));
@@ -211,7 +196,7 @@ static int find_format(const struct plot_args *args, struct wm_plot_request *req
 {
     const char *dot = strrchr(args->output.path, '.');
     const char *word = args->format ? args->format : dot ? dot + 1 : "";
-    int format = find_word(FORMATS, word);
+    int format = output_find_word(FORMATS, word);
 
     if (format < 0 && args->format)
         return output_misused("plot", io, "--format: '%s' is none of " FORMATS,

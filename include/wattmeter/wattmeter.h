@@ -18,6 +18,7 @@
 #include "wattmeter/repeat.h"
 #include "wattmeter/report.h"
 #include "wattmeter/source.h"
+#include "wattmeter/trace.h"
 #include "wattmeter/tracker.h"
 #include "wattmeter/version.h"
 

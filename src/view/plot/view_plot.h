@@ -11,6 +11,7 @@
 #include "record/record_read.h"
 #include "view/chart/view_column.h"
 #include "view/chart/view_feed.h"
+#include "view/chart/view_flame.h"
 #include "view/chart/view_mark.h"
 #include "wattmeter/plot.h"
 
@@ -212,9 +213,8 @@ int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas
 /* A flame graph. All zero before it is read; due after failures, too: its release. */
 struct wm_plot_flame {
     struct wm_report *report;
-    const struct wm_plot_measure *measure;
-    struct flame_box *boxes; /* the first is the run */
-    size_t count, rows;
+    struct wm_flame tree;
+    struct flame_box *boxes; /* of each node */
 };
 
 int wm_plot_flame_read(const struct wm_plot_request *request, struct wm_plot_flame *flame,

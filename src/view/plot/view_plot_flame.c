@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_utf8.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_report.h"
 
@@ -22,75 +21,36 @@
 
 enum { TITLE_SIZE = 800, PATH_SIZE = 400, NAME_SIZE = 64 };
 
-/* A box: a path, the run at the bottom, or what no region has. */
+/* A node of the tree as a box. */
 struct flame_box {
-    struct wm_report_part part;
-    struct wm_report_region region;
-    size_t parent; /* of the boxes */
-    size_t row;    /* 0: the run */
     size_t colour;
-    double own, width; /* without the boxes above it, and with them */
     double left, used; /* where it begins, and how much of it boxes above have taken */
 };
 
-static double own_of(const struct wm_plot_flame *flame, const struct wm_report_part *part)
-{
-    struct wm_report_figure figure;
-
-    if (wm_report_figure(flame->report, part, flame->measure->key, &figure) < 0 ||
-        figure.state == WM_REPORT_MISSING)
-        return 0;
-    return fmax(figure.value, 0);
-}
-
 /* The first box of that name has the colour of all of them. */
-static size_t colour_of(const struct wm_plot_flame *flame, const char *name, size_t *next)
+static size_t colour_of(const struct wm_plot_flame *flame, size_t index, size_t *next)
 {
-    for (size_t i = 1; i < flame->count; i++) {
-        const struct flame_box *box = &flame->boxes[i];
-        if (box->part.kind == WM_REPORT_PATH && strcmp(box->region.name, name) == 0)
-            return box->colour;
+    const struct wm_flame_node *nodes = flame->tree.nodes;
+
+    for (size_t i = 1; i < index; i++) {
+        if (nodes[i].part.kind == WM_REPORT_PATH &&
+            strcmp(nodes[i].region.name, nodes[index].region.name) == 0)
+            return flame->boxes[i].colour;
     }
     return (*next)++;
 }
 
-/* A path comes before those inside it, so that a box has its parent's number below it. */
-static void add_paths(struct wm_plot_flame *flame, size_t paths)
+static void place_boxes(struct wm_plot_flame *flame)
 {
     size_t next = 0;
 
-    flame->boxes[0].part.kind = WM_REPORT_RUN;
-    flame->count = 1;
-    for (size_t i = 0; i < paths; i++) {
-        struct flame_box box = {
-            .part = { .kind = WM_REPORT_PATH, .index = i, .share = WM_REPORT_EXCLUSIVE }
-        };
-        wm_report_region(flame->report, WM_REPORT_PATH, i, &box.region);
-        bool is_outer = box.region.parent == WM_REPORT_NO_PARENT;
-        box.parent = is_outer ? 0 : box.region.parent + 1;
-        box.row = box.region.depth + 1;
-        box.own = own_of(flame, &box.part);
-        box.colour = colour_of(flame, box.region.name, &next);
-        flame->boxes[flame->count++] = box;
-        flame->rows = box.row + 1 > flame->rows ? box.row + 1 : flame->rows;
-    }
-    struct flame_box rest = { .part = { .kind = WM_REPORT_REST }, .row = 1 };
-    rest.own = own_of(flame, &rest.part);
-    if (rest.own > 0)
-        flame->boxes[flame->count++] = rest;
-}
-
-static void place_boxes(struct wm_plot_flame *flame)
-{
-    for (size_t i = flame->count; i-- > 0;) {
-        flame->boxes[i].width += flame->boxes[i].own;
-        if (i > 0)
-            flame->boxes[flame->boxes[i].parent].width += flame->boxes[i].width;
-    }
-    for (size_t i = 1; i < flame->count; i++) {
-        struct flame_box *box = &flame->boxes[i], *parent = &flame->boxes[box->parent];
+    for (size_t i = 1; i < flame->tree.count; i++) {
+        const struct wm_flame_node *node = &flame->tree.nodes[i];
+        struct flame_box *box = &flame->boxes[i], *parent = &flame->boxes[node->parent];
         box->left = parent->left + parent->used;
-        parent->used += box->width;
+        parent->used += node->whole;
+        if (node->part.kind == WM_REPORT_PATH)
+            box->colour = colour_of(flame, i, &next);
     }
 }
 
@@ -100,67 +60,50 @@ int wm_plot_flame_read(const struct wm_plot_request *request, struct wm_plot_fla
     if (request->input_count != 1)
         return wm_fail(err, WM_EINVAL, "--kind flame: one recording at a time");
     int status = wm_plot_report(request, &request->inputs[0], &flame->report, err);
+    if (status == WM_OK)
+        status = wm_flame_init(&flame->tree, flame->report, request->by_time,
+                               request->inputs[0].path, err);
     if (status < 0)
         return status;
-    size_t paths = wm_report_count(flame->report, WM_REPORT_PATH);
-    if (paths == 0)
-        return wm_fail(err, WM_ENODEV, "%s: has no regions",
-                       wm_text_path(request->inputs[0].path));
-    for (size_t m = request->by_time; m < WM_PLOT_MEASURES; m++) {
-        free(flame->boxes);
-        flame->boxes = calloc(paths + 2, sizeof(*flame->boxes));
-        if (!flame->boxes)
-            return wm_fail_memory(err, "figure");
-        flame->measure = &wm_plot_measures[m];
-        add_paths(flame, paths);
-        place_boxes(flame);
-        if (flame->boxes[0].width > 0)
-            return WM_OK;
-    }
-    return wm_fail(err, WM_ENODEV, "%s: its regions have neither energy nor time",
-                   wm_text_path(request->inputs[0].path));
+    flame->boxes = calloc(flame->tree.count, sizeof(*flame->boxes));
+    if (!flame->boxes)
+        return wm_fail_memory(err, "figure");
+    place_boxes(flame);
+    return WM_OK;
 }
 
 void wm_plot_flame_release(struct wm_plot_flame *flame)
 {
+    wm_flame_release(&flame->tree);
     wm_report_free(flame->report);
     free(flame->boxes);
 }
 
 double wm_plot_flame_height(const struct wm_plot_flame *flame)
 {
-    return WM_PLOT_TITLE_HEIGHT + TOP + ROW * (double)flame->rows + BOTTOM;
-}
-
-static const char *name_of(const struct flame_box *box)
-{
-    if (box->part.kind == WM_REPORT_RUN)
-        return "(run)";
-    if (box->part.kind == WM_REPORT_REST)
-        return "(outside of all regions)";
-    return box->region.name[0] ? box->region.name : "(no name)";
+    return WM_PLOT_TITLE_HEIGHT + TOP + ROW * (double)flame->tree.rows + BOTTOM;
 }
 
 /* "epoch > forward"; of a deep one the inner part. */
-static void write_path(const struct wm_plot_flame *flame, const struct flame_box *box,
+static void write_path(const struct wm_plot_flame *flame, const struct wm_flame_node *node,
                        char text[PATH_SIZE])
 {
     char inner[PATH_SIZE];
 
-    snprintf(text, PATH_SIZE, "%s", name_of(box));
-    while (box->parent > 0 && strlen(text) < PATH_SIZE - NAME_SIZE) {
-        box = &flame->boxes[box->parent];
+    snprintf(text, PATH_SIZE, "%s", wm_flame_name(node));
+    while (node->parent > 0 && strlen(text) < PATH_SIZE - NAME_SIZE) {
+        node = &flame->tree.nodes[node->parent];
         memcpy(inner, text, PATH_SIZE);
-        snprintf(text, PATH_SIZE, "%.60s > %.*s", name_of(box), PATH_SIZE - NAME_SIZE,
-                 inner);
+        snprintf(text, PATH_SIZE, "%.60s > %.*s", wm_flame_name(node),
+                 PATH_SIZE - NAME_SIZE, inner);
     }
 }
 
 /* A figure of a box with the boxes above it, as the report has it. */
-static void add_figure(const struct wm_plot_flame *flame, const struct flame_box *box,
+static void add_figure(const struct wm_plot_flame *flame, const struct wm_flame_node *node,
                        const char *key, char *text, size_t size)
 {
-    struct wm_report_part part = box->part;
+    struct wm_report_part part = node->part;
     struct wm_report_figure figure;
     size_t used = strlen(text);
     char found[160];
@@ -173,32 +116,35 @@ static void add_figure(const struct wm_plot_flame *flame, const struct flame_box
     snprintf(text + used, size - used, "\n%s", found);
 }
 
-static void write_title(const struct wm_plot_flame *flame, const struct flame_box *box,
+static void write_title(const struct wm_plot_flame *flame, const struct wm_flame_node *node,
                         char *text, size_t size)
 {
-    write_path(flame, box, text);
-    add_figure(flame, box, "energy", text, size);
-    add_figure(flame, box, "time", text, size);
+    write_path(flame, node, text);
+    add_figure(flame, node, "energy", text, size);
+    add_figure(flame, node, "time", text, size);
     size_t used = strlen(text);
     snprintf(text + used, size - used, "\n%.1f %% of the run's %s",
-             100 * box->width / flame->boxes[0].width, flame->measure->key);
+             100 * node->whole / flame->tree.nodes[0].whole, flame->tree.measure->key);
     used = strlen(text);
-    if (box->part.kind == WM_REPORT_PATH)
+    if (node->part.kind == WM_REPORT_PATH)
         snprintf(text + used, size - used, "\n%llu calls",
-                 (unsigned long long)(box->region.calls + box->region.unfinished));
+                 (unsigned long long)(node->region.calls + node->region.unfinished));
 }
 
 static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_canvas *canvas,
-                     const struct wm_plot_box *place, const struct flame_box *box)
+                     const struct wm_plot_box *place, size_t index)
 {
+    const struct wm_flame_node *node = &flame->tree.nodes[index];
     double width = place->right - place->left;
     const struct wm_plot_style style = { .size = TEXT,
                                          .colour = canvas->theme->ink,
                                          .room = width - 2 * PADDING };
     char title[TITLE_SIZE];
-    bool is_region = box->part.kind == WM_REPORT_PATH;
+    bool is_region = node->part.kind == WM_REPORT_PATH;
 
-    wm_plot_colour(canvas, is_region ? wm_chart_colour(box->colour) : canvas->theme->grid,
+    wm_plot_colour(canvas,
+                   is_region ? wm_chart_colour(flame->boxes[index].colour)
+                             : canvas->theme->grid,
                    is_region ? STRENGTH : 1);
     cairo_rectangle(canvas->cairo, place->left, place->top, width,
                     place->bottom - place->top);
@@ -208,40 +154,41 @@ static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_can
     cairo_stroke(canvas->cairo);
     if (width > NARROWEST_TEXT)
         wm_plot_text(canvas, place->left + PADDING, (place->top + place->bottom) / 2,
-                     &style, name_of(box));
-    write_title(flame, box, title, sizeof(title));
+                     &style, wm_flame_name(node));
+    write_title(flame, node, title, sizeof(title));
     wm_plot_hover(canvas, place, title);
 }
 
 int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                   const struct wm_plot_flame *flame, struct wm_error *err)
 {
-    const char *title = request->title ? request->title : flame->measure->flame_title;
+    const char *title = request->title ? request->title : flame->tree.measure->title;
     struct wm_plot_box box = wm_plot_title(canvas, title);
-    const struct wm_axis axis = { 0, flame->boxes[0].width };
+    const struct wm_axis axis = { 0, flame->tree.nodes[0].whole };
 
     box.left += MARGIN;
     box.right -= MARGIN;
     box.top += TOP;
     box.bottom -= BOTTOM;
-    double row = fmin((box.bottom - box.top) / (double)flame->rows, ROW);
+    double row = fmin((box.bottom - box.top) / (double)flame->tree.rows, ROW);
     if (row < 4)
         return wm_fail(err, WM_EINVAL,
                        "the figure is too small for its regions; --size makes it larger");
-    box.top = box.bottom - row * (double)flame->rows;
-    wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, flame->measure->unit,
-                 flame->measure->heading);
-    for (size_t i = 0; i < flame->count; i++) {
-        const struct flame_box *of = &flame->boxes[i];
-        double bottom = box.bottom - row * (double)of->row;
+    box.top = box.bottom - row * (double)flame->tree.rows;
+    wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, flame->tree.measure->unit,
+                 flame->tree.measure->heading);
+    for (size_t i = 0; i < flame->tree.count; i++) {
+        const struct wm_flame_node *node = &flame->tree.nodes[i];
+        double left = flame->boxes[i].left;
+        double bottom = box.bottom - row * (double)node->row;
         struct wm_plot_box place = {
-            .left = wm_plot_place(&axis, of->left, box.left, box.right),
-            .right = wm_plot_place(&axis, of->left + of->width, box.left, box.right),
+            .left = wm_plot_place(&axis, left, box.left, box.right),
+            .right = wm_plot_place(&axis, left + node->whole, box.left, box.right),
             .top = bottom - row,
             .bottom = bottom,
         };
         if (place.right - place.left >= NARROWEST)
-            draw_box(flame, canvas, &place, of);
+            draw_box(flame, canvas, &place, i);
     }
     return WM_OK;
 }

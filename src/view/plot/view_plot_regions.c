@@ -7,6 +7,7 @@
 
 #include "base/base_array.h"
 #include "base/text/base_utf8.h"
+#include "view/chart/view_flame.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_report.h"
@@ -31,7 +32,7 @@ struct bar {
 struct bars {
     struct bar *bars;
     size_t count, room;
-    const struct wm_plot_measure *measure;
+    const struct wm_flame_measure *measure;
 };
 
 static void release(struct bars *bars)
@@ -245,8 +246,8 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
 
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
         status = wm_plot_report(request, &request->inputs[i], &reports[i], err);
-    for (size_t m = request->by_time; m < WM_PLOT_MEASURES && bars.count == 0; m++) {
-        bars.measure = &wm_plot_measures[m];
+    for (size_t m = request->by_time; m < WM_FLAME_MEASURES && bars.count == 0; m++) {
+        bars.measure = &wm_flame_measures[m];
         for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
             status = add_report(&bars, request, i, reports[i], err);
     }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_plot_report.c - the report of an input, and what figures of regions show of it. */
+/* view_plot_report.c - the report of an input. */
 #include "view/plot/view_plot_report.h"
-
-const struct wm_plot_measure wm_plot_measures[WM_PLOT_MEASURES] = {
-    { "energy", "J", "Energy", "Energy without regions inside", "Energy by region" },
-    { "time", "s", "Time", "Time without regions inside", "Time by region" },
-};
 
 int wm_plot_report(const struct wm_plot_request *request, const struct wm_plot_input *input,
                    struct wm_report **ret_report, struct wm_error *err)

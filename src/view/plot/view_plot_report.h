@@ -6,15 +6,6 @@
 #include "wattmeter/plot.h"
 #include "wattmeter/report.h"
 
-/* What a figure of regions is of: energy where any region has some, else time. */
-enum { WM_PLOT_MEASURES = 2 };
-struct wm_plot_measure {
-    const char *key, *unit, *heading;
-    const char *bars_heading; /* of regions without those inside */
-    const char *flame_title;
-};
-extern const struct wm_plot_measure wm_plot_measures[WM_PLOT_MEASURES];
-
 /* The caller frees it. */
 int wm_plot_report(const struct wm_plot_request *request, const struct wm_plot_input *input,
                    struct wm_report **ret_report, struct wm_error *err);
