@@ -1176,6 +1176,7 @@ static void test_bad_msr(void **state)
         { "Itanium", "GenuineIntel", 31, 0, true, "are not known" },
         { "before Zen", "AuthenticAMD", 0x15, 1, true, "are not known" },
         { "another maker", "CentaurHauls", 6, 0x97, true, "are not known" },
+        { "another maker, no device", "CentaurHauls", 6, 0x97, false, "are not known" },
         { "no x86", "", 0, 0, true, "are not known" },
     };
 

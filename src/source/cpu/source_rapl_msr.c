@@ -84,6 +84,12 @@ static int read_register(int fd, off_t offset, uint64_t *ret_value)
     return length == sizeof(*ret_value) ? WM_OK : -EIO;
 }
 
+#if defined(__x86_64__) || defined(__i386__)
+static const bool is_x86 = true;
+#else
+static const bool is_x86 = false;
+#endif
+
 static bool is_known(const struct wm_cpuinfo *cpu)
 {
     if (wm_rapl_is_amd(cpu))
@@ -188,14 +194,19 @@ static int check_unit(const struct wm_rapl_places *places, uint32_t cpu,
     uint64_t unit;
     char path[128];
 
-    int fd = open_msr(places, cpu, path, sizeof(path));
+    /* Of a machine without any place for registers the CPU has not been read. */
+    bool is_known_cpu = is_known(&places->cpu);
+    bool is_read = places->cpu.vendor[0] != '\0' || !is_x86;
+    int fd = !is_known_cpu && is_read ? -1 : open_msr(places, cpu, path, sizeof(path));
+    if (!is_known_cpu && (is_read || fd >= 0)) {
+        if (fd >= 0)
+            close(fd);
+        return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
+    }
     if (fd < 0)
         return fail_open(fd, path, err);
-    bool known = is_known(&places->cpu);
-    int status = known ? read_register(fd, offset, &unit) : WM_OK;
+    int status = read_register(fd, offset, &unit);
     close(fd);
-    if (!known)
-        return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
     if (status < 0)
         return wm_fail(err, WM_ENODEV,
                        "%s: no energy unit in register 0x%" PRIx64 " (virtual machine?)",
