@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
+caps_held: list[str] = []  # a note for each block of cap() that is open
+
+
 def _tracker(
     record: Path | None,
     mode: str,
@@ -32,7 +35,8 @@ def _tracker(
         raise TypeError(f"notes must be a dict, not {type(notes).__name__}")
     tracker = _core.Tracker(**options)
     tracker.add_all()
-    for key, value in (notes or {}).items():
+    held = {"cap": ", ".join(caps_held)} if caps_held else {}
+    for key, value in {**held, **(notes or {})}.items():
         tracker.note(str(key), str(value))
     if experiment is not None:
         if record is not None:
