@@ -392,11 +392,13 @@ def test_what_the_program_logs_comes_back(tmp_path):
         assert list(metrics["acc"].values) == [0, 0.25, 0.5] and "nothing" not in metrics
         times = metrics["acc"].times
         assert begun - 10**7 <= times[0] <= times[1] <= times[2] <= ended + 10**7
+        assert metrics["loss"].times == times, "what one call logs has one time"
         assert recording.times[0] <= times[0] and times[2] <= recording.times[-1]
         assert repr(metrics["val/acc"]) == "<Metric val/acc: 1 values, the last 1>"
     pytest.importorskip("pandas")
     frame = metrics.to_pandas()
     assert list(frame["acc"].dropna()) == [0, 0.25, 0.5] and str(frame.index.tz) == "UTC"
+    assert len(frame) == 4 and not frame[:3][["acc", "loss"]].isna().any(axis=None)
     assert frame.index.name == "time" and frame.index.is_monotonic_increasing
 
 
