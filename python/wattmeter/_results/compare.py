@@ -83,6 +83,21 @@ def _refuse_reports(runs: Iterable[object]) -> None:
         raise TypeError("recordings are compared, not reports: give the recordings' files")
 
 
+def _add(core: _core.Comparison, name: str, path: Path) -> None:
+    try:
+        core.add(name, path)
+    except _core.Error as error:
+        from wattmeter._results.saved import is_saved
+
+        if error.status != "EFORMAT" or not is_saved(path):
+            raise
+    else:
+        return
+    raise ValueError(
+        f"{os.fspath(path)}: a saved report: recordings are compared, give the file of its recording"
+    )
+
+
 def compare(
     runs: Mapping[str, Path] | Path,
     *others: Path,
@@ -123,7 +138,7 @@ def compare(
     core = _core.Comparison()
     core.threshold(threshold)
     for name, path in named.items():
-        core.add(name, path)
+        _add(core, name, path)
     for metric in watch:
         core.watch(metric)
     return Comparison(core, statistic)
