@@ -60,8 +60,8 @@ class cap:
     ValueError for a cap that cannot be, and Error: "EACCES" where this user may not set it,
     "EEXIST" where another program holds the GPU, "ENODEV" where it cannot be capped;
     nothing has changed then. It warns if the driver enforces another cap. Reports of what is
-    measured in the block have the caps as the note "cap". At the end Error "ECANCELED" says that somebody else has
-    changed it meanwhile, which is left alone.
+    measured in the block have the caps as the note "cap". At the end Error "ECANCELED" says
+    that somebody else has changed a cap meanwhile, which is left alone.
     """
 
     def __init__(self, caps: str | float, gpu: int | str | None = None) -> None:

@@ -93,9 +93,8 @@ def _add(core: _core.Comparison, name: str, path: Path) -> None:
             raise
     else:
         return
-    raise ValueError(
-        f"{os.fspath(path)}: a saved report: recordings are compared, give the file of its recording"
-    )
+    name = os.fspath(path)
+    raise ValueError(f"{name}: a saved report; compare() takes recordings: give its recording")
 
 
 def compare(

@@ -285,14 +285,6 @@ def total(
     )
 
 
-MOST_NAMES = 20  # in a message
-
-
-def _some_of(names: list[str]) -> str:
-    more = ", ..." if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more if names else "none"
-
-
 class _Part:
     """What has figures: as attributes by their key, and by name in brackets."""
 
@@ -312,8 +304,10 @@ class _Part:
         except KeyError:
             from difflib import get_close_matches
 
+            from wattmeter._results.listing import some_of
+
             keys = [figure.key for figure in self._core.figures(*self._place)]
-            there = _some_of(get_close_matches(key, keys) or keys)
+            there = some_of(get_close_matches(key, keys) or keys)
             message = f"there is no figure {key!r}; there are: {there}; .figures has all of them"
             raise KeyError(message) from None
 
@@ -499,8 +493,10 @@ class Parts(_Of[T]):
         try:
             return self._core.find(self._kind, name)
         except KeyError:
+            from wattmeter._results.listing import some_of
+
             names = [getattr(one, "label", None) or getattr(one, "name") for one in self]
-            message = f"there is no {self._kind} {name!r}; there are: {_some_of(names)}"
+            message = f"there is no {self._kind} {name!r}; there are: {some_of(names)}"
             raise KeyError(message) from None
 
     def __iter__(self) -> Iterator[T]:
