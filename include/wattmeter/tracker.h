@@ -166,13 +166,14 @@ WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
 WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
                               struct wm_error *err);
 
-/* Keeps a number of the program with the recording, at this moment: its accuracy, say.
+/* Keeps a number of the program with the recording, its accuracy, say. `when_ns` is its
+ * time by CLOCK_MONOTONIC, or 0 for now; numbers of the same time belong together.
  * Between start and stop, from any thread, and waits for no sample. WM_EINVAL for what is
  * no number, for more than 100,000 of a run or 1,000 names, and where nothing is being
  * measured.
  */
 WM_API int wm_tracker_log(struct wm_tracker *tracker, const char *name, double value,
-                          struct wm_error *err);
+                          int64_t when_ns, struct wm_error *err);
 
 /* Starts `argv` (ends with NULL; argv[0] is looked up in PATH) and the ticks.
  * WM_ENOENT: there is no such command; WM_EACCES: it cannot be executed. On any

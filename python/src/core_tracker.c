@@ -293,22 +293,23 @@ static PyObject *tracker_metrics(PyObject *self, PyObject *args)
 
 PyDoc_STRVAR(
     log_doc,
-    "log($self, name, value, /)\n--\n\n"
-    "Keeps a number of the program with the recording, at this moment. Any thread\n"
-    "may call it, between start and stop.");
+    "log($self, name, value, when_ns=0, /)\n--\n\n"
+    "Keeps a number of the program with the recording, at that time.monotonic_ns()\n"
+    "or, with 0, now. Any thread may call it, between start and stop.");
 
 static PyObject *tracker_log(PyObject *self, PyObject *args)
 {
     struct wm_error err = { 0 };
     const char *name;
     double value;
+    long long when_ns = 0;
 
-    if (!PyArg_ParseTuple(args, "sd:log", &name, &value))
+    if (!PyArg_ParseTuple(args, "sd|L:log", &name, &value, &when_ns))
         return NULL;
     struct wm_tracker *tracker = core_object_enter_shared(self);
     if (!tracker)
         return NULL;
-    int status = wm_tracker_log(tracker, name, value, &err);
+    int status = wm_tracker_log(tracker, name, value, when_ns, &err);
     core_object_leave_shared(self);
     if (core_check(status, &err) < 0)
         return NULL;

@@ -108,6 +108,41 @@ def test_set_and_reset(capped):
     assert capped.watts() == 350
 
 
+NOTED = """
+    import sys, warnings, wattmeter
+    warnings.simplefilter("always")
+    warnings.showwarning = lambda message, *_: print("warning:", message)
+    held = wattmeter.cap(200)
+    print(held)
+    with held:
+        print(held)
+        with wattmeter.track(notes={"batch": 32}) as t:
+            pass
+        report = wattmeter.run(["true"], notes={"cap": "mine"})
+    print(t.report.notes, report.notes, wattmeter.run(["true"]).notes)
+    wattmeter.set_power_cap(0, 200)
+"""
+
+
+def test_a_cap_that_holds_is_noted(capped):
+    assert capped.run(NOTED).splitlines() == [
+        "<wattmeter.cap: 200, not held>",
+        "<wattmeter.cap: gpu0 200 W>",
+        "{'cap': 'gpu0 200 W', 'batch': '32'} {'cap': 'mine'} {}",
+    ]
+
+
+def test_a_cap_that_is_not_enforced_warns(tmp_path):
+    text = "gpu0 200 W asked for, 150 W enforced"
+    assert Capped(tmp_path, {"power_limit_enforced": 150}).run(NOTED).splitlines() == [
+        "<wattmeter.cap: 200, not held>",
+        f"warning: {text}",
+        f"<wattmeter.cap: {text}>",
+        f"{{'cap': '{text}', 'batch': '32'}} {{'cap': 'mine'}} {{}}",
+        f"warning: {text}",
+    ]
+
+
 def test_the_ways_to_say_it(tmp_path):
     machine = Capped(tmp_path, {}, {})
     program = """
@@ -153,6 +188,11 @@ def test_no_permission(tmp_path, monkeypatch):
     assert caught.value.status == "EACCES"
 
 
+# The fake driver of this process keeps the settings of its first scenario.
+OTHER_SETTINGS = pytest.mark.filterwarnings("ignore:gpu0 200 W asked for")
+
+
+@OTHER_SETTINGS
 def test_somebody_else_has_changed_it(capped, monkeypatch):
     for name, value in capped.variables.items():
         monkeypatch.setenv(name, value)
@@ -162,6 +202,7 @@ def test_somebody_else_has_changed_it(capped, monkeypatch):
     assert caught.value.status == "ECANCELED" and capped.watts() == 300
 
 
+@OTHER_SETTINGS
 def test_held_by_another(capped, monkeypatch):
     for name, value in capped.variables.items():
         monkeypatch.setenv(name, value)

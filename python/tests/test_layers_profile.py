@@ -303,7 +303,7 @@ def test_rows_of_a_network(quick, cnn, tmp_path):
         assert row.time.value > 0 and row.time.low < row.time.value < row.time.high
         assert row.energy.value is None and row.energy.why
     table = str(p)
-    assert "(between the layers)" in table and "Energy is not measured" in table
+    assert "(between the layers)" in table and "layers() estimates that of" in table
     path = tmp_path / "p.csv"
     p.to_csv(path)
     rows = list(csv.DictReader(path.open()))

@@ -141,7 +141,8 @@ def test_what_fails_or_is_skipped_in_a_measured_test(session):
 @pytest.mark.parametrize(
     "test, said",
     [
-        ("@pytest.mark.energy(max_joule=1)\ndef test_it(): pass", "max_joule"),
+        ("@pytest.mark.energy(max_joule=1)\ndef test_it(): pass",
+         "takes max_joules, max_seconds and repeats, not max_joule=1"),
         ("@pytest.mark.energy(repeats=3)\ndef test_it(): pass", "repeats is 6 at least"),
         ("@pytest.mark.energy()\nasync def test_it(): pass", "coroutines"),
         (

@@ -79,11 +79,12 @@ def test_export_and_compare(data, tmp_path):
         wattmeter.read(source).export(tmp_path / "copy.csv")
     assert caught.value.status == "EEXIST" and isinstance(caught.value, FileExistsError)
     result = wattmeter.compare({"a": source, "b": tmp_path / "copy.csv"})
-    assert result.worst == 0 and result.worst_figure is None
+    assert not result.worst and result.worst_figure is None
     assert "Runs " in str(result) and result.untested == "b" and "<pre>" in result._repr_html_()
     assert result.to_dict()["statistic"] == "mean"
     watched = wattmeter.compare({"a": source, "b": source}, statistic="total", watch=["cpu_time"])
-    assert watched.worst == 0
+    with pytest.raises(ValueError, match="worst is missing: b: cpu_time could not be tested"):
+        assert watched.worst < 0.05
     paths = wattmeter.compare(source, tmp_path / "copy.csv").to_dict()
     assert paths["overall"].keys() == result.to_dict()["overall"].keys()
     read = wattmeter.compare(wattmeter.read(source), tmp_path / "copy.csv")
@@ -93,7 +94,8 @@ def test_export_and_compare(data, tmp_path):
 def test_runs_of_a_recording_are_repeats(data):
     source = data / "recordings" / "v1-eight-runs.sqlite"
     result = wattmeter.compare({"a": source, "b": source}, watch=["cpu_time"])
-    assert result.untested is None and result.worst == 0
+    assert result.untested is None and result.worst.value == 0
+    assert result.worst < 0.05 and f"{result.worst:+.1%}" == "+0.0%"
     cell = result.to_dict()["overall"]["cpu_time"]["sessions"]["b"]
     assert cell["runs"] == 8 and cell["verdict"] == "same"
     assert cell["low"] < 0 < cell["high"]
@@ -123,7 +125,9 @@ def test_what_cannot_be_compared(data):
 
 def test_a_run_alone_has_no_worst_figure(data):
     result = wattmeter.compare({"a": data / "recordings" / "v1.sqlite"})
-    assert repr(result) == "<Comparison: worst +0.0% (no figure increased)>"
+    assert repr(result) == (
+        "<Comparison: worst n/a (a could not be tested: both sessions need 6 runs or more)>"
+    )
 
 
 def test_what_cannot_be_read(tmp_path):
@@ -388,11 +392,13 @@ def test_what_the_program_logs_comes_back(tmp_path):
         assert list(metrics["acc"].values) == [0, 0.25, 0.5] and "nothing" not in metrics
         times = metrics["acc"].times
         assert begun - 10**7 <= times[0] <= times[1] <= times[2] <= ended + 10**7
+        assert metrics["loss"].times == times, "what one call logs has one time"
         assert recording.times[0] <= times[0] and times[2] <= recording.times[-1]
         assert repr(metrics["val/acc"]) == "<Metric val/acc: 1 values, the last 1>"
     pytest.importorskip("pandas")
     frame = metrics.to_pandas()
     assert list(frame["acc"].dropna()) == [0, 0.25, 0.5] and str(frame.index.tz) == "UTC"
+    assert len(frame) == 4 and not frame[:3][["acc", "loss"]].isna().any(axis=None)
     assert frame.index.name == "time" and frame.index.is_monotonic_increasing
 
 

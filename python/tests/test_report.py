@@ -3,6 +3,7 @@
 
 import subprocess
 import time
+import types
 
 import pytest
 
@@ -91,6 +92,8 @@ def test_what_is_no_saved_report(tmp_path):
     with pytest.raises(ValueError, match="end the name in .json"):
         t.report.save(tmp_path / "x.csv")
     t.report.save(tmp_path / "x.json")
+    with pytest.raises(ValueError, match=r"x.json: a saved report; compare\(\) takes rec"):
+        wattmeter.compare(tmp_path / "x.json", tmp_path / "y.json")
     with pytest.raises(ValueError, match=r"x.json: a saved report: .*Report.load\(\) reads"):
         wattmeter.read(tmp_path / "x.json")
     with pytest.raises(TypeError, match="^a part of a report cannot be pickled: "):
@@ -102,6 +105,10 @@ def test_what_is_asked_for_and_not_there_is_named():
         for i in range(30):
             with wattmeter.region(f"r{i}"):
                 pass
+    with pytest.raises(KeyError, match=r"no figure 'enrgy'; there are: energy, .*; \.figures"):
+        t.report["enrgy"]
+    with pytest.raises(AttributeError, match=r"no figure 'zzz'; there are: .*, \.\.\.; "):
+        t.report.zzz
     with pytest.raises(KeyError, match=r"no region 'x'; there are: r0, r1, .*r19, \.\.\."):
         t.report.regions["x"]
     with pytest.raises(KeyError, match="no gpu 'gpu0'; there are: none"):
@@ -154,3 +161,16 @@ def test_what_is_shown_of_a_machine_and_a_recording_stays_short(tmp_path, fake_g
     for shown in (t.report, gpus, found):
         assert lines_shown(shown._repr_html_()) <= 20
     assert gpus[0].values == dict(gpus[0].values) and len(recording.columns) > 20
+
+
+def test_ipython_in_a_terminal_shows_the_text():
+    with wattmeter.track() as t:
+        for i in range(40):
+            with wattmeter.region(f"r{i}"):
+                pass
+    shown = []
+    t.report._repr_pretty_(types.SimpleNamespace(text=shown.append), False)
+    (text,) = shown
+    lines, whole = text.splitlines(), str(t.report).splitlines()
+    assert len(whole) > len(lines) == 20 and lines[:19] == whole[:19]
+    assert lines[19].startswith("... and ")

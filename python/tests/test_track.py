@@ -590,7 +590,7 @@ def test_workers_that_outlive_a_tracker_are_in_the_next_one():
 def test_messages_name_no_option_of_the_command(tmp_path):
     path = tmp_path / "run.sqlite"
     path.touch()
-    with pytest.raises(wattmeter.Error, match="overwrite replaces it") as caught:
+    with pytest.raises(wattmeter.Error, match='"overwrite" replaces it, mode "append"') as caught:
         wattmeter.track(path)
     assert "--" not in str(caught.value)
 

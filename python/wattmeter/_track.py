@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
+caps_held: list[str] = []  # a note for each block of cap() that is open
+
+
 def _tracker(
     record: Path | None,
     mode: str,
@@ -32,7 +35,8 @@ def _tracker(
         raise TypeError(f"notes must be a dict, not {type(notes).__name__}")
     tracker = _core.Tracker(**options)
     tracker.add_all()
-    for key, value in (notes or {}).items():
+    held = {"cap": ", ".join(caps_held)} if caps_held else {}
+    for key, value in {**held, **(notes or {})}.items():
         tracker.note(str(key), str(value))
     if experiment is not None:
         if record is not None:
@@ -146,17 +150,20 @@ class track:
         return self.report
 
     def log(self, values: Mapping[str, float] | None = None, /, **more: float) -> None:
-        """Keeps numbers of the program with the recording, at this moment: t.log(acc=0.9),
-        or t.log({"val/acc": 0.9}). `metrics` of the recording has them.
+        """Keeps numbers of the program with the recording, all at this moment:
+        t.log(acc=0.9), or t.log({"val/acc": 0.9}). `metrics` of the recording has them.
 
         ValueError for what is no number, as nan, for more than 100,000 of a run, and where
         nothing is being measured.
         """
         if self._owner != os.getpid():
             return
+        from time import monotonic_ns
+
+        now = monotonic_ns()
         for name, value in {**(values or {}), **more}.items():
             try:
-                self._tracker.log(name, float(value))
+                self._tracker.log(name, float(value), now)
             except ValueError as error:
                 raise ValueError(f"{name}={value!r}: {error}") from None
 

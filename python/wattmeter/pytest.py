@@ -94,6 +94,12 @@ def _budget_of(item: pytest.Item) -> _Budget | None:
     return _Budget(*mark.args, **mark.kwargs) if mark else None
 
 
+def _arguments_of(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("energy")
+    named = [f"{name}={value!r}" for name, value in mark.kwargs.items()] if mark else []
+    return ", ".join([*map(repr, mark.args if mark else ()), *named])
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("wattmeter").addoption(
         "--wattmeter",
@@ -114,7 +120,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         try:
             budget = _budget_of(item)
-        except (TypeError, ValueError) as error:
+        except TypeError:
+            raise pytest.UsageError(
+                f"{item.nodeid}: energy: it takes max_joules, max_seconds and repeats, "
+                f"not {_arguments_of(item)}"
+            ) from None
+        except ValueError as error:
             raise pytest.UsageError(f"{item.nodeid}: energy: {error}") from None
         if budget and not _can_repeat(item):
             raise pytest.UsageError(

@@ -20,9 +20,9 @@
 static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                           struct wm_error *err)
 {
-    return wm_fail(err, WM_EEXIST, "%s: exists already; overwrite replaces it%s",
+    return wm_fail(err, WM_EEXIST, "%s: exists already; mode \"overwrite\" replaces it%s",
                    wm_text_path(path),
-                   ops->can_append ? ", append adds to it"
+                   ops->can_append ? ", mode \"append\" adds to it"
                                    : " (only .sqlite and .aipm can be added to)");
 }
 

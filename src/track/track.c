@@ -359,12 +359,14 @@ int wm_tracker_metrics(struct wm_tracker *tracker, const char *path, struct wm_e
 }
 
 int wm_tracker_log(struct wm_tracker *tracker, const char *name, double value,
-                   struct wm_error *err)
+                   int64_t when_ns, struct wm_error *err)
 {
+    if (when_ns == 0)
+        when_ns = wm_clock_monotonic_ns();
     pthread_mutex_lock(&tracker->log_lock);
-    int status = tracker->takes_log ? wm_metrics_add(&tracker->logged, name,
-                                                     wm_clock_monotonic_ns(), value, err)
-                                    : wm_fail(err, WM_EINVAL, "nothing is being measured");
+    int status = tracker->takes_log
+                     ? wm_metrics_add(&tracker->logged, name, when_ns, value, err)
+                     : wm_fail(err, WM_EINVAL, "nothing is being measured");
     pthread_mutex_unlock(&tracker->log_lock);
     return status;
 }

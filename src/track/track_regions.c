@@ -368,7 +368,7 @@ static void remark_rings(const struct wm_track_regions *regions, struct wm_resul
     else if (trouble->other_pid > 0)
         snprintf(
             text, size,
-            "process %ld had another tracker meanwhile; those that it has are not here",
+            "another tracker recorded regions of process %ld; they are not in this report",
             (long)trouble->other_pid);
 }
 

@@ -236,7 +236,7 @@ static void test_export_refused(void **state)
           "itself" },
         { "onto itself, adding", "a.csv", WM_RECORD_APPEND, WM_EINVAL, "itself" },
         { "a file that is there", "other.csv", WM_RECORD_NEW, WM_EEXIST,
-          "overwrite replaces it" },
+          "mode \"overwrite\" replaces it" },
         { "adding to CSV", "other.csv", WM_RECORD_APPEND, WM_EEXIST, "only .sqlite" },
         { "adding to JSON", "other.json", WM_RECORD_APPEND, WM_EEXIST, "only .sqlite" },
         { "an unknown suffix", "b.txt", WM_RECORD_NEW, WM_EINVAL, ".json" },

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 
 from wattmeter import _core
+from wattmeter._results.report import Figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 class Comparison:
     """What differs between sessions; str() is for people.
 
-    worst          the increase that is the largest for certain: the lower end of its 95 %
-                   interval, as a ratio; 0: there is none
+    worst          the increase that is the largest for certain, a Figure: the lower end of
+                   its 95 % interval, as a ratio; 0: nothing increased. It is missing, and
+                   raises ValueError when compared, while `untested` names a session
     worst_figure   which figure that is: "after: train: time"; None
     untested       the first session of which nothing could be tested, as that takes 6 runs
                    of both; None: there is none
@@ -33,9 +35,9 @@ class Comparison:
         self._statistic = statistic
         core.run(statistic, "text")
         self._text = core.print()
-        self.worst = core.worst
         self.worst_figure = core.worst_figure
         self.untested = core.untested
+        self.worst = _worst_of(core)
         self.remarks = core.remarks
 
     def to_dict(self) -> dict[str, JSON]:
@@ -57,8 +59,8 @@ class Comparison:
         return self._text
 
     def __repr__(self) -> str:
-        figure = self.worst_figure or "no figure increased"
-        return f"<Comparison: worst {self.worst:+.1%} ({figure})>"
+        what = self.worst.why or self.worst_figure or "no figure increased"
+        return f"<Comparison: worst {self.worst:+.1%} ({what})>"
 
     def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html
@@ -66,11 +68,33 @@ class Comparison:
         return as_html(self._text)
 
 
+def _worst_of(core: _core.Comparison) -> Figure:
+    """Missing if a session is untested: a limit would pass though nobody compared it."""
+    if core.untested is None:
+        return Figure("worst", core.worst, "ratio")
+    why = f"{core.untested} could not be tested: both sessions need 6 runs or more"
+    return Figure("worst", None, "ratio", state="missing", why=why)
+
+
 def _refuse_reports(runs: Iterable[object]) -> None:
     from wattmeter._results.report import Report
 
     if any(isinstance(one, Report) for one in runs):
         raise TypeError("recordings are compared, not reports: give the recordings' files")
+
+
+def _add(core: _core.Comparison, name: str, path: Path) -> None:
+    try:
+        core.add(name, path)
+    except _core.Error as error:
+        from wattmeter._results.saved import is_saved
+
+        if error.status != "EFORMAT" or not is_saved(path):
+            raise
+    else:
+        return
+    name = os.fspath(path)
+    raise ValueError(f"{name}: a saved report; compare() takes recordings: give its recording")
 
 
 def compare(
@@ -113,7 +137,7 @@ def compare(
     core = _core.Comparison()
     core.threshold(threshold)
     for name, path in named.items():
-        core.add(name, path)
+        _add(core, name, path)
     for metric in watch:
         core.watch(metric)
     return Comparison(core, statistic)

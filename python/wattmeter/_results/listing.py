@@ -30,6 +30,12 @@ def listed(items: Iterable[object], count: int, brackets: str = "[]") -> str:
     return brackets[0] + ",\n ".join(lines) + brackets[1]
 
 
+def some_of(names: list[str]) -> str:
+    """Names in a message."""
+    more = ", ..." if len(names) > MOST_LINES else ""
+    return ", ".join(names[:MOST_LINES]) + more if names else "none"
+
+
 class Named(dict):  # type: ignore[type-arg]
     """A dict with such a repr."""
 

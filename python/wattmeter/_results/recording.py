@@ -312,11 +312,9 @@ def _read_one(
     try:
         return Recording(path, run, meter, meter_offset)
     except _core.Error as error:
-        if error.status != "EFORMAT" or not os.fsdecode(path).lower().endswith(".json"):
-            raise
-        from wattmeter._results.saved import state_in
+        from wattmeter._results.saved import is_saved
 
-        if state_in(path) is None:
+        if error.status != "EFORMAT" or not is_saved(path):
             raise
     raise ValueError(f"{path}: a saved report: wattmeter.Report.load() reads it")
 

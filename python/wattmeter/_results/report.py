@@ -299,7 +299,17 @@ class _Part:
         self._place = (kind, index, share)
 
     def __getitem__(self, key: str) -> Figure:
-        return Figure._of(self._core.figure(key, *self._place))
+        try:
+            return Figure._of(self._core.figure(key, *self._place))
+        except KeyError:
+            from difflib import get_close_matches
+
+            from wattmeter._results.listing import some_of
+
+            keys = [figure.key for figure in self._core.figures(*self._place)]
+            there = some_of(get_close_matches(key, keys) or keys)
+            message = f"there is no figure {key!r}; there are: {there}; .figures has all of them"
+            raise KeyError(message) from None
 
     # Figures are declared below, so that a misspelt one is found before the program runs.
     if not TYPE_CHECKING:
@@ -309,10 +319,8 @@ class _Part:
                 raise AttributeError(name)
             try:
                 return self[name]
-            except KeyError:
-                raise AttributeError(
-                    f"there is no figure '{name}'; .figures has all of them"
-                ) from None
+            except KeyError as error:
+                raise AttributeError(error.args[0]) from None
 
     @property
     def figures(self) -> dict[str, Figure]:
@@ -452,9 +460,6 @@ class Process:
         return f"<Process {self.pid} {self.name}: {self.cpu_time}>"
 
 
-MOST_NAMES = 20  # in a message
-
-
 class Parts(_Of[T]):
     """The parts of a kind: by their place, or by their name."""
 
@@ -488,10 +493,11 @@ class Parts(_Of[T]):
         try:
             return self._core.find(self._kind, name)
         except KeyError:
+            from wattmeter._results.listing import some_of
+
             names = [getattr(one, "label", None) or getattr(one, "name") for one in self]
-            more = ", ..." if len(names) > MOST_NAMES else ""
-            there = ", ".join(names[:MOST_NAMES]) + more if names else "none"
-            raise KeyError(f"there is no {self._kind} {name!r}; there are: {there}") from None
+            message = f"there is no {self._kind} {name!r}; there are: {some_of(names)}"
+            raise KeyError(message) from None
 
     def __iter__(self) -> Iterator[T]:
         return (self[i] for i in range(len(self)))
@@ -690,6 +696,12 @@ class Report(Spending):
 
     def __repr__(self) -> str:
         return f"<Report: {self.time}, {self.energy}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """IPython in a terminal: the text."""
+        from wattmeter._results.listing import head
+
+        printer.text(head(str(self).rstrip()))
 
     def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html

@@ -6,6 +6,8 @@ It answers as _core.Report does, from plain values that JSON has as well.
 
 from __future__ import annotations
 
+import os
+
 from wattmeter import _core
 
 TYPE_CHECKING = False
@@ -59,6 +61,11 @@ def state_of(core: _core.Report) -> dict[str, Any]:
         "texts": [core.print("text", verbosity=level) for level in _VERBOSITIES],
         "json": json.loads(core.print("json")),
     }
+
+
+def is_saved(path: Path) -> bool:
+    """Whether save() has written the file."""
+    return os.fspath(path).endswith(".json") and state_in(path) is not None
 
 
 def state_in(path: Path) -> dict[str, Any] | None:

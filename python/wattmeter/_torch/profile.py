@@ -397,7 +397,8 @@ class Profile(Records):
             )
         lines = self._aligned(cells)
         if self.network.energy.value is None:
-            lines.append(f"Energy is not measured: {self.network.energy.why}")
+            why = self.network.energy.why
+            lines.append(f"Energy is not measured: {why}. layers() estimates that of the CPUs.")
         return "\n".join([*lines, *self.remarks])
 
 
