@@ -87,7 +87,7 @@ def test_what_is_no_saved_report(tmp_path):
     (tmp_path / "x.json").write_text(t.report.to_json())
     with pytest.raises(ValueError, match=r"to_json\(\) keeps less, and cannot be read back"):
         wattmeter.Report.load(tmp_path / "x.json")
-    with pytest.raises(wattmeter.Error, match="x.json: JSON, but .* a report cannot be read"):
+    with pytest.raises(wattmeter.Error, match="x.json: .* that of a report cannot be read back"):
         wattmeter.read(tmp_path / "x.json")
     with pytest.raises(ValueError, match="end the name in .json"):
         t.report.save(tmp_path / "x.csv")

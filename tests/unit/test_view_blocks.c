@@ -413,7 +413,7 @@ static const struct {
     { "null", "not JSON" },
     { "{\"overall\": 1}", "overall" },
     { "{\"overall\": []}", "overall" },
-    { "{}", "overall" },
+    { "{}", "give the recording itself" },
     { "{\"overall\": {\"main_ram\": 3}}", "main_ram" },
     { "{\"overall\": {\"main_ram\": {\"min\": \"3\"}}}", "min" },
     { "{\"overall\": {\"main_ram\": {\"min\": Infinity}}}", "not JSON" },

@@ -65,7 +65,7 @@ def state_of(core: _core.Report) -> dict[str, Any]:
 
 def is_saved(path: Path) -> bool:
     """Whether save() has written the file."""
-    return os.fspath(path).endswith(".json") and state_in(path) is not None
+    return os.fsdecode(path).lower().endswith(".json") and state_in(path) is not None
 
 
 def state_in(path: Path) -> dict[str, Any] | None:
