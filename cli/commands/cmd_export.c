@@ -122,18 +122,17 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_export = {
     .name = "export",
     .summary = "Write a recording in another format.",
-    .details =
-        "The suffix of FILE names the format. The new recording gives the same report "
-        "as the old one; JSON is for other programs and is not read back. A run that is in "
-        "the database of URL already is gone on with where it ends there; so are spools "
-        "loaded that a run left behind because its server was away.\n"
-        "\n"
-        "--codecarbon writes the totals of the run as one row, as CodeCarbon does, with "
-        "the "
-        "CO2e that --carbon says; --append adds it to the rows of a file that is there.\n"
-        "\n"
-        "--sub-tracking writes the regions of the run as gpu_tracker's sub-tracking file; "
-        "an SQLite or CSV recording is the tracking file that goes with it.",
+    .details = "The suffix of FILE names the format. The new recording gives the same "
+               "report as the old one. JSON is for other programs and cannot be read back. "
+               "If a run is in the database of URL already, the export continues where it "
+               "ends there. It also loads spools that a run left because its server was "
+               "unreachable.\n"
+               "\n"
+               "--codecarbon writes the totals of the run as one row, like CodeCarbon, "
+               "with the CO2e by --carbon; --append adds the row to an existing file.\n"
+               "\n"
+               "--sub-tracking writes the regions of the run as gpu_tracker's sub-tracking "
+               "file; it belongs to an SQLite or CSV recording as the tracking file.",
     .example = "wattmeter export run.sqlite -o run.csv",
     .operands = "RECORDING",
     .operands_slot = offsetof(struct export_args, recording),

@@ -40,7 +40,7 @@ static const struct cmd_option watch_options[] = {
       .type = CMD_DURATION,
       .slot = offsetof(struct watch_args, window_ns),
       .placeholder = "TIME",
-      .help = "what the chart shows at first (20s)",
+      .help = "the time range of the chart at first (20s)",
       .min = "1s",
       .max = "24h" },
     { 0 },
@@ -388,19 +388,20 @@ static int run_watch(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_watch = {
     .name = "watch",
     .summary = "Watch the machine, a process or a command in the terminal.",
-    .details =
-        "Power of the GPUs and CPUs over the last seconds, the joules so far, utilization, "
-        "memory and temperature of the devices, and the processes: of all that run, of PID "
-        "and what it starts, or of COMMAND. h shows the keys. When it ends, the report "
-        "follows, as of 'wattmeter attach' and 'wattmeter run'.\n"
-        "\n"
-        "What COMMAND writes to the terminal is shown when the view has ended; its input "
-        "is empty, for the keys are the view's. q ends the view alone: COMMAND goes on, "
-        "and so does its measuring.\n"
-        "\n"
-        "Samples are taken in a thread of their own: a slow terminal delays none. ncurses "
-        "is needed (Debian's libncursesw6). 24-bit colour needs COLORTERM=truecolor and "
-        "the terminal's '-direct' entry in terminfo (Debian's ncurses-term).",
+    .details = "The view shows the power of the GPUs and CPUs over the last seconds, the "
+               "energy so far, and utilization, memory and temperature of the devices. It "
+               "also lists processes: all of the machine, PID and its descendants, or "
+               "COMMAND. Press h for the keys. When the view ends, the report follows, "
+               "like from 'wattmeter attach' and 'wattmeter run'.\n"
+               "\n"
+               "Output of COMMAND to the terminal appears when the view has ended. Its "
+               "input is empty, because the view reads the keys. q ends only the view: "
+               "COMMAND and its measurement go on.\n"
+               "\n"
+               "A separate thread takes the samples, so that a slow terminal delays none. "
+               "ncurses is needed (Debian's libncursesw6). 24-bit colour needs "
+               "COLORTERM=truecolor and the terminal's '-direct' entry in terminfo "
+               "(Debian's ncurses-term).",
     .example = "wattmeter watch --record run.sqlite -- python3 train.py",
     .operands = "[PID | [--] COMMAND [ARG...]]",
     .operands_slot = offsetof(struct watch_args, words),
