@@ -29,7 +29,7 @@ def _words(caps: str | float, gpu: int | str | None) -> str:
 
 
 class cap:
-    """Power caps for a block of a program, and then what was there before:
+    """Power caps for a block of a program; then the previous caps are restored:
 
         with wattmeter.cap(200):
             train()
@@ -38,11 +38,11 @@ class cap:
             has it: "250W", "80%", "0=200W,1=80%", "cpu=90W", "0=1200MHz"
     gpu     which one, a number, identity or label; None: all
 
-    What was there before comes back whatever ends the program, kill -9 included. Raises
-    ValueError for a cap that cannot be, and Error: "EACCES" where this user may not set it,
-    "EEXIST" where another program holds the GPU, "ENODEV" where it cannot be capped;
-    nothing has changed then. At the end Error "ECANCELED" says that somebody else has
-    changed it meanwhile, which is left alone.
+    The previous caps are restored however the program ends, even after kill -9. Raises
+    ValueError for an impossible cap, and Error if nothing was changed: "EACCES": this user
+    may not set it; "EEXIST": another program holds the GPU; "ENODEV": it cannot be capped.
+    At the end Error "ECANCELED": another program has changed the cap meanwhile; its value
+    is left alone.
     """
 
     def __init__(self, caps: str | float, gpu: int | str | None = None) -> None:
@@ -90,8 +90,7 @@ class cap:
 
 
 def set_power_cap(gpu_num: int | str, cap: str | float) -> None:
-    """Caps one GPU until somebody sets something else; `cap` is as that of cap(). Raises
-    as cap() does.
+    """Caps one GPU until the cap is set again; `cap` is as in cap(). Raises as cap() does.
     """
     core = _core.Caps()
     for index, value in core.parse(_words(cap, gpu_num)):
@@ -99,8 +98,8 @@ def set_power_cap(gpu_num: int | str, cap: str | float) -> None:
 
 
 def reset_power_cap(gpu_num: int | str) -> None:
-    """Sets the GPU's cap to its default. `wattmeter cap restore` goes to what was there
-    before set_power_cap() instead.
+    """Sets the GPU's cap to its default. `wattmeter cap restore` instead restores the value
+    from before set_power_cap().
     """
     core = _core.Caps()
     for index, _ in core.parse(f"{gpu_num}=default"):
