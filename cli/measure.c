@@ -222,7 +222,7 @@ static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t has_come[NSIG];
 static volatile sig_atomic_t shown_key; /* Ctrl-C, which a terminal shows as "^C" */
 
-/* Whether the target has not got the signal by itself. A terminal sends it to its
+/* Whether the target has not got the signal already. A terminal sends it to its
  * foreground process group, which a target such as timeout(1) has left, but its hangup to
  * the leader of the session alone; a target that signals us signals the whole group; a
  * limit is each process's own. But an alarm that was set before wattmeter was executed is
@@ -304,7 +304,7 @@ void measure_catch_signals(void)
 void measure_forward_signals(const struct wm_tracker *tracker)
 {
     forward_to = tracker;
-    if (!tracker) /* a pipe that nobody reads shall not hold us for ever */
+    if (!tracker) /* a pipe without a reader must not block us for ever */
         handle_signals(0);
     else if (early_signal)
         wm_tracker_signal(tracker, early_signal);
@@ -419,7 +419,7 @@ int measure_finish(const char *name, const struct measure_args *args,
     int written = output_write(name, &args->output, report, screen, io);
     wm_report_free(report);
 
-    /* Beside a command with a status of its own it is talk. */
+    /* Beside a command with an exit status it is talk. */
     if (is_talk && wm_tracker_exit_code(tracker) >= 0)
         written = CMD_DONE;
     return code == CMD_DONE ? written : code;

@@ -90,7 +90,7 @@ static int find_objective(const char *word, const struct cmd_streams *io,
                           cmd_shown(word));
 }
 
-/* Nobody means 0.05 where percents are asked for, so that the sign may be left out. */
+/* A percentage of 0.05 is never meant, so the sign may be left out. */
 static int find_slowdown(const char *word, const struct cmd_streams *io, double *ret_ratio)
 {
     double percent;

@@ -53,7 +53,7 @@ static int do_show(struct work *work, struct wm_error *err)
     return status;
 }
 
-/* What is there now, and what it was. */
+/* Reports the new value and the previous one. */
 static void say_change(const struct work *work, size_t index, double wanted,
                        const char *before)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_info.c - `wattmeter info`: what the GPUs say of themselves. */
+/* cmd_info.c - `wattmeter info`: GPU properties and live values. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -361,8 +361,7 @@ static int shoot(const struct plot_args *args, const struct wm_plot_module *modu
     };
     struct wm_error err;
 
-    /* The module's threads and ffmpeg have it by themselves; this one reads and hands on.
-     */
+    /* The module's threads and ffmpeg set it; this thread only reads and passes on. */
     setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
     int status = module->film(request, &film, &err);
     if (progress.last > 0)
