@@ -108,7 +108,7 @@ WM_API int wm_report_print_csv(const char *const *paths, size_t count, size_t ru
 
 /* Adds one row to the file at `path`, in the format of CodeCarbon's emissions.csv: energy
  * in kWh, CO2e in kg, both multiplied by the `pue` of `style`, which may be NULL. Unknown
- * values are empty; docs/report.md has the columns. `mode` says what to do if the file
+ * values are empty; docs/cost.md has the columns. `mode` says what to do if the file
  * exists: leave it alone (WM_EEXIST), replace it, or append the row. WM_EINVAL: its columns
  * are not CodeCarbon's. */
 WM_API int wm_report_write_codecarbon(const struct wm_report *report, const char *path,
