@@ -89,7 +89,7 @@ struct cmd {
     size_t args_size; /* run() gets this many bytes, zeroed and then filled in */
     int (*run)(const void *args, const struct cmd_streams *io);
 
-    /* In place of run(), another tool's command line, which it takes apart by itself:
+    /* In place of run(), another tool's command line, which it parses:
      * gets its words, the command's name first, ending with NULL. Neither environment nor
      * configuration file have a say, and a program of the command's name is this command.
      * The options are for the man page and completion; one whose name is a single letter

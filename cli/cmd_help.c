@@ -30,7 +30,7 @@ static void print_wrapped(FILE *out, const char *text, int indent)
     fputc('\n', out);
 }
 
-/* A name that leaves no blank before the help gets a line of its own. */
+/* A name that leaves no blank before the help gets a separate line. */
 static void print_column(FILE *out, const char *name, const char *help)
 {
     if (strlen(name) + 2 > HELP_COLUMN)

@@ -241,7 +241,7 @@ static int parse_environment(const struct parse *parse)
     return code;
 }
 
-/* The number of an option that can be set in the file; SIZE_MAX where there is none. */
+/* The number of an option that can be set in the file; SIZE_MAX: no such option. */
 static size_t find_option(const struct cmd *cmd, const char *name)
 {
     const struct cmd_option *option;

@@ -21,7 +21,7 @@ static void fill_streams(void)
 }
 
 /* Most of what is large is for machines with many GPUs or threads, and hardly used. What
- * comes from the kernel by itself is zero without being touched; the C library would fill
+ * comes from the kernel is zero without being touched; the C library would fill
  * it with zeros, a page at a time, while a command waits for its start, if the end of its
  * heap had room for it. Folders' buffers are smaller. */
 static void leave_memory_untouched(void)

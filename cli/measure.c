@@ -37,7 +37,7 @@ const struct cmd_option measure_options[] = {
       .slot = MEASURE(output.fd),
       .placeholder = "N",
       .help = "write the report to descriptor N, which the shell has opened (3>FILE); the "
-              "command does not get it" },
+              "command does not inherit it" },
     { .letter = 'q',
       .name = "quiet",
       .slot = MEASURE(quiet),
@@ -46,7 +46,7 @@ const struct cmd_option measure_options[] = {
       .type = CMD_NUMBER,
       .slot = MEASURE(expected_cores),
       .placeholder = "N",
-      .help = "how many cores are 100 % of the hardware (all)",
+      .help = "number of cores that is 100 % of the hardware (all)",
       .min = "0.01",
       .max = "1000000" },
     { .name = "gpu",
@@ -57,12 +57,13 @@ const struct cmd_option measure_options[] = {
     { .name = "cpu-watts",
       .slot = MEASURE(cpu_watts),
       .placeholder = "IDLE:MAX",
-      .help = "estimate CPU energy from watts idle and at full load, where no counter is" },
+      .help = "estimate CPU energy from watts idle and at full load, if no counter "
+              "measures it" },
     { .name = "note",
       .type = CMD_LIST,
       .slot = MEASURE(notes),
       .placeholder = "KEY=VALUE",
-      .help = "keep a note with the run; may be repeated" },
+      .help = "add a tag to the run; may be repeated" },
     { 0 },
 };
 
@@ -70,25 +71,25 @@ const struct cmd_option measure_experiment_options[] = {
     { .name = "experiment",
       .slot = MEASURE(experiment),
       .placeholder = "FILE|DIR/|URL",
-      .help =
-          "record it as one more run of --name: in FILE.sqlite, DIR/, postgresql://..." },
+      .help = "add the run to the experiment --name: in FILE.sqlite, DIR/, "
+              "postgresql://..." },
     { .name = "name",
       .slot = MEASURE(name),
       .placeholder = "NAME",
-      .help = "of the experiment" },
+      .help = "name of the experiment" },
     { .name = "description",
       .slot = MEASURE(description),
       .placeholder = "TEXT",
-      .help = "what the experiment is about" },
+      .help = "description of the experiment" },
     { .name = "model-card",
       .slot = MEASURE(model_card),
       .placeholder = "FILE.json",
-      .help = "of the model: parameters, flops or macs, passes, input_size" },
+      .help = "description of the model: parameters, flops or macs, passes, input_size" },
     { .name = "metrics",
       .slot = MEASURE(metrics),
       .placeholder = "FILE.jsonl",
-      .help =
-          "keep the numbers that the command writes there: {\"time\": ..., \"loss\": 1}" },
+      .help = "record the numbers that the command writes there: {\"time\": ..., \"loss\": "
+              "1}" },
     { 0 },
 };
 
@@ -221,7 +222,7 @@ static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t has_come[NSIG];
 static volatile sig_atomic_t shown_key; /* Ctrl-C, which a terminal shows as "^C" */
 
-/* Whether the target has not got the signal by itself. A terminal sends it to its
+/* Whether the target has not got the signal already. A terminal sends it to its
  * foreground process group, which a target such as timeout(1) has left, but its hangup to
  * the leader of the session alone; a target that signals us signals the whole group; a
  * limit is each process's own. But an alarm that was set before wattmeter was executed is
@@ -303,7 +304,7 @@ void measure_catch_signals(void)
 void measure_forward_signals(const struct wm_tracker *tracker)
 {
     forward_to = tracker;
-    if (!tracker) /* a pipe that nobody reads shall not hold us for ever */
+    if (!tracker) /* a pipe without a reader must not block us for ever */
         handle_signals(0);
     else if (early_signal)
         wm_tracker_signal(tracker, early_signal);
@@ -419,7 +420,7 @@ int measure_finish(const char *name, const struct measure_args *args,
     int written = output_write(name, &args->output, report, screen, io);
     wm_report_free(report);
 
-    /* Beside a command with a status of its own it is talk. */
+    /* Beside a command with an exit status it is talk. */
     if (is_talk && wm_tracker_exit_code(tracker) >= 0)
         written = CMD_DONE;
     return code == CMD_DONE ? written : code;

@@ -44,7 +44,7 @@ int measure_describe(const struct measure_args *args, bool is_first,
 void measure_catch_signals(void);
 
 /* From here on the signals that somebody sent to us go on to the target, or, with NULL,
- * nowhere any more. Those of a terminal (Ctrl-C) and of the target itself do not: the
+ * nowhere any more. Signals of a terminal (Ctrl-C) and of the target itself do not: the
  * process group, and so the target, has got them as well. */
 void measure_forward_signals(const struct wm_tracker *tracker);
 
@@ -55,8 +55,8 @@ int measure_early_signal(void);
 int measure_start_failure(const char *name, const struct wm_error *err,
                           const struct cmd_streams *io);
 
-/* Lets go of the command's pipes: who reads its output shall see the end of it when the
- * command closes it, and nobody shall wait for us to read. */
+/* Lets go of the command's pipes: its readers see the end when the command
+ * closes it, and its writers never wait for us. */
 void measure_release_streams(bool keep_output);
 
 /* Ends the line on which the terminal has left its "^C", if it has. */

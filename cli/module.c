@@ -12,8 +12,8 @@
 
 #include "wattmeter/version.h"
 
-/* Relative ones are seen from the command's own folder. The version of Python names that of
- * its package. */
+/* Relative ones are seen from the command's own folder. The version of Python is in the
+ * name of its package folder. */
 static const char *const folders[] = {
     ".", CMD_LIBRARY_FOLDER, "../lib*/python3*/*-packages/.wattmeter.mesonpy.libs",
     "../.wattmeter.mesonpy.libs", /* pip install --target */

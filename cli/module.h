@@ -16,7 +16,7 @@ struct module_need {
     const char *library;  /* "wattmeter-plot.so" */
     const char *symbol;   /* what it has; it begins with a const char * to WM_VERSION */
     const char *what;     /* it is linked with: "cairo and pango" */
-    const char *packages; /* those of Debian that have it */
+    const char *packages; /* Debian's packages of it */
 };
 
 /* Loads it for the rest of the process. NULL, with a line that says what to install, where

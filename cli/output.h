@@ -57,7 +57,7 @@ bool output_is_writable(const char *path, bool overwrite,
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
 
-/* Whether the report has a place of its own, and so is not talk. */
+/* Whether the report goes to a file or descriptor, and so is not talk. */
 bool output_has_place(const struct output_args *args);
 
 /* Whether the report goes to standard output, with --json or where an option says so. */

@@ -66,7 +66,7 @@ struct profile {
     char disturbed[256]; /* why this window is to be measured again; empty: it is not */
     bool has_started;    /* whether the command was started at least once */
     char why[256];       /* why the energy is not known, if it is not */
-    bool has_ended;      /* whether the command ended by itself, with status 0 */
+    bool has_ended;      /* whether the command ended early, with status 0 */
 };
 
 /* At the end of a tick. */

@@ -28,7 +28,7 @@ static void add_note(struct caps_held *held, const char *format, const char *dev
     snprintf(held->note + length, sizeof(held->note) - length, format, device, cap, before);
 }
 
-/* What was asked for is told, and what holds where that is another. */
+/* Reports the requested cap, and the cap in force if it differs. */
 static int set_one(const struct wm_cap_wish *wish, struct caps_held *held,
                    struct wm_error *err)
 {

@@ -19,13 +19,14 @@ static const struct cmd_option *const options[] = { cap_search_options, output_o
                                                     NULL };
 
 static const struct cmd_verb verbs[] = {
-    { "show", "", "what is set, enforced, settable and drawn", "json" },
-    { "set", "CAPS", "caps until somebody sets others: 250W, 80%, 0=200W,1=default",
+    { "show", "", "show set, enforced and settable caps, and the power drawn", "json" },
+    { "set", "CAPS", "set caps until the next change: 250W, 80%, 0=200W,1=default",
       "json" },
-    { "reset", "[DEVICES]", "back to the default: all GPUs, or 0,card1,cpu", "json" },
-    { "restore", "[DEVICES]", "back to what was there before wattmeter's changes", "json" },
-    { "profile", "-- COMMAND [ARG...]", "find the cap that is best for a command", NULL },
-    { "fit", "TABLE", "find it in a CSV table of cap_w, seconds and joules",
+    { "reset", "[DEVICES]", "set the default: all GPUs, or 0,card1,cpu", "json" },
+    { "restore", "[DEVICES]", "restore the values from before wattmeter's changes",
+      "json" },
+    { "profile", "-- COMMAND [ARG...]", "find the best cap for a command", NULL },
+    { "fit", "TABLE", "find the best cap in a CSV table of cap_w, seconds and joules",
       "objective max-slowdown price hourly format output json overwrite" },
     { 0 },
 };
@@ -52,7 +53,7 @@ static int do_show(struct work *work, struct wm_error *err)
     return status;
 }
 
-/* What is there now, and what it was. */
+/* Reports the new value and the previous one. */
 static void say_change(const struct work *work, size_t index, double wanted,
                        const char *before)
 {
@@ -267,33 +268,35 @@ static int run_cap(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_cap = {
     .name = "cap",
-    .summary = "Show and set power caps, and put back what was there.",
-    .details =
-        "CAPS is 250W (all GPUs), 80% or 0.8 (of the default), default, or one for each "
-        "device: 0=200W,1=80%,cpu=120W. A GPU is called by its number, identity, label or "
-        "PCI address; cpu is all CPU packages, cpu_package0 one. With MHz it is the "
-        "highest clock of a GPU: 0=1200MHz.\n"
-        "\n"
-        "The earlier value is kept in a journal before anything is changed, and restore "
-        "puts it back: after set, or where a session (run --cap) was killed together with "
-        "its guardian, or the power failed. What somebody else has set since is left "
-        "alone. Each device has one writer at a time; a second one is told who that is.\n"
-        "\n"
-        "profile runs a command under one cap after the other, a few of them, and says "
-        "which is best by the objective: GPU energy and time of a unit of work, which is a "
-        "call of the region of --unit, or the whole command, run again and again. Its "
-        "options stand before --. What was there before is put back in any case. With "
-        "--unit the command is ended (SIGTERM) when enough is known. Where no cap has an "
-        "effect it says so after two measurements. The report goes to standard error, with "
-        "--json, --format csv or -o - to standard output. fit answers from a table, by a "
-        "model that predicts other caps than those in it; profile --replay takes of the "
-        "table what it would have measured.\n"
-        "\n"
-        "Setting a cap of NVIDIA's takes the capability CAP_SYS_ADMIN, the others write "
-        "access to a file in /sys; root has both. The status is 0, 1 where something could "
-        "not be done, 2 for caps that are wrong or out of range; of profile also 1 where "
-        "the command failed or ended too early, 127 when there is no such command, and "
-        "that of the signal after Ctrl-C, as of any program.",
+    .summary = "Show and set power caps, and restore the previous ones.",
+    .details = "CAPS is 250W (all GPUs), 80% or 0.8 (of the default), default, or one for "
+               "each device: 0=200W,1=80%,cpu=120W. A GPU is named by its number, "
+               "identity, label or PCI address; cpu is all CPU packages, cpu_package0 one. "
+               "MHz sets the highest clock of a GPU: 0=1200MHz.\n"
+               "\n"
+               "wattmeter writes the previous value to a journal before it changes a cap, "
+               "and restore sets it again. Use it after set, after a power failure, or if "
+               "a session (run --cap) was killed together with its guardian. It leaves "
+               "values alone that another program has set since. Each device has one "
+               "writer at a time. A second writer is refused; the message names the "
+               "holder.\n"
+               "\n"
+               "profile runs a command under a few caps in turn and shows which one is "
+               "best by the objective. It measures GPU energy and time of a unit of work: "
+               "a call of the region of --unit, or the whole command, run repeatedly. Its "
+               "options stand before --. The previous caps are always restored. With "
+               "--unit the command is ended (SIGTERM) when the result is certain enough. "
+               "If no cap has an effect, profile stops after two measurements with a "
+               "message. The report goes to standard error. With --json, --format csv or "
+               "-o - it goes to standard output. fit answers from a table, with a model "
+               "that also predicts other caps. profile --replay reads its measurements "
+               "from a table.\n"
+               "\n"
+               "A cap of an NVIDIA GPU needs the capability CAP_SYS_ADMIN, the others need "
+               "write access to a file in /sys; root has both. The exit status is 0, or 1 "
+               "if something failed, or 2 for invalid caps. profile also exits with 1 if "
+               "the command failed or ended too early, and with 127 if there is no such "
+               "command. After Ctrl-C it dies of the signal.",
     .example = "sudo wattmeter cap set 0=200W,1=80%",
     .verbs = verbs,
     .operands = "VERB [CAPS|DEVICES|TABLE|-- COMMAND]",

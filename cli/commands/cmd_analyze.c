@@ -111,15 +111,15 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_analyze = {
     .name = "analyze",
-    .summary = "Statistics of a session and of its blocks of code.",
-    .details =
-        "The timepoints of RECORDING, all of them and those inside the calls of each "
-        "block. RECORDING is one of ours or a tracking file of gpu_tracker's; the calls "
-        "are the regions of the recording, or with --regions those of sub-tracking files, "
-        "which are read as one.\n"
-        "\n"
-        "gpu-tracker and gpu-tracker-json are gpu_tracker's own layouts. Its standard "
-        "deviation is that of a sample (n - 1) here, as in its documents.",
+    .summary = "Show statistics of a session and of its blocks of code.",
+    .details = "Shows statistics of all samples of RECORDING, and of the samples inside "
+               "the calls of each block. RECORDING is a recording of wattmeter or a "
+               "tracking file of gpu_tracker. The calls are the regions of the recording. "
+               "With --regions they are the calls in sub-tracking files, which are read as "
+               "one.\n"
+               "\n"
+               "gpu-tracker and gpu-tracker-json are the layouts of gpu_tracker. The "
+               "standard deviation is the sample's (n - 1) here, as in its documentation.",
     .example = "wattmeter analyze tracking.csv --regions sub-tracking.csv",
     .operands = "RECORDING",
     .operands_slot = ANALYZE(recording),

@@ -91,12 +91,10 @@ static int run_attach(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_attach = {
     .name = "attach",
-    .summary = "Measure a process that runs already, and what it starts.",
-    .details =
-        "Ends when the process ends, after --duration, or when it is interrupted (Ctrl-C, "
-        "SIGTERM), and prints the report on standard error. The process is not disturbed: "
-        "it "
-        "goes on after wattmeter has ended. What it used before is not counted.",
+    .summary = "Measure a running process and what it starts.",
+    .details = "Ends when the process ends, after --duration, or on Ctrl-C or SIGTERM, and "
+               "prints the report on standard error. The process is not disturbed and "
+               "continues after wattmeter has ended. Its earlier use is not counted.",
     .example = "wattmeter attach --duration 30s 4711",
     .operands = "PID",
     .operands_slot = offsetof(struct attach_args, pid),

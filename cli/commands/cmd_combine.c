@@ -42,11 +42,10 @@ static int run_combine(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_combine = {
     .name = "combine",
     .summary = "Join sub-tracking files into one.",
-    .details =
-        "Each process of a program may have written a file of its own. The rows are "
-        "those of the files, in the order given and unchanged; a PATH that is a folder "
-        "stands for the sub-tracking files in it, and what else is there is named. "
-        "`wattmeter analyze` reads several files as one too.",
+    .details = "Each process of a program may have written a separate file. The new file "
+               "has the rows of all files, unchanged and in the order given. A PATH that "
+               "is a folder stands for the sub-tracking files in it; a message names other "
+               "files there. `wattmeter analyze` also reads several files as one.",
     .example = "wattmeter combine -o all.csv 4711.csv 4712.csv",
     .operands = "PATH...",
     .operands_slot = offsetof(struct combine_args, files),

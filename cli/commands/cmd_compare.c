@@ -29,12 +29,14 @@ static const struct cmd_option compare_options[] = {
     { .name = "fail-above",
       .slot = COMPARE(fail_above),
       .placeholder = "P%",
-      .help = "exit with 1 if time, memory or energy grew by more than this for certain" },
+      .help = "exit with 1 if time, memory or energy grew by more than this (beyond "
+              "noise)" },
     { .name = "metric",
       .type = CMD_LIST,
       .slot = COMPARE(metrics),
       .placeholder = "NAME",
-      .help = "with --fail-above: this alone (cpu_time, energy, ...); may be repeated" },
+      .help = "with --fail-above: only this figure (cpu_time, energy, ...); may be "
+              "repeated" },
     { .name = "threshold",
       .slot = COMPARE(threshold),
       .placeholder = "P%",
@@ -347,22 +349,22 @@ static int run_compare(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_compare = {
     .name = "compare",
-    .summary = "Compare sessions, and tell which differences are more than chance.",
-    .details =
-        "Each SESSION is NAME=FILE, or a FILE alone, whose name is then the session's: a "
-        "recording, a tracking file of gpu_tracker's, or the JSON that `wattmeter analyze` "
-        "or gpu_tracker made of one. All runs of a recording are its repeats; one that "
-        "`wattmeter run --repeat` made of several commands is a session of each. The "
-        "others are compared with the first: as a whole, and region by region.\n"
-        "\n"
-        "A change is tested where both sessions have 6 runs or more, against what the runs "
-        "of each differ by. With --fail-above the status is 1 if a time, an energy or the "
-        "memory of the program grew by more than that, with all of its 95 % interval, and "
-        "2 if nothing could be tested. --metric chooses among these; each that is chosen "
-        "has to be one that can be tested.\n"
-        "\n"
-        "gpu-tracker prints what gpu_tracker's command does, gpu-tracker-api what its API "
-        "does; they differ in blanks alone.",
+    .summary = "Compare sessions and show which differences are more than chance.",
+    .details = "Each SESSION is NAME=FILE or FILE. FILE is a recording, a tracking file of "
+               "gpu_tracker, or the JSON that `wattmeter analyze` or gpu_tracker made of "
+               "one. All runs of a recording are its repeats. A recording that `wattmeter "
+               "run --repeat` made of several commands is a session for each. The others "
+               "are compared with the first: as a whole, and region by region.\n"
+               "\n"
+               "A change is tested if both sessions have 6 runs or more, against the "
+               "variation of the runs of each. With --fail-above the exit status is 1 if "
+               "the whole 95 % interval of an increase lies above P. This counts times, "
+               "energies and the memory of the program. The exit status is 2 if no figure "
+               "could be tested. --metric selects among them; each selected one must be "
+               "testable.\n"
+               "\n"
+               "gpu-tracker prints like gpu_tracker's command, gpu-tracker-api like its "
+               "API; they differ only in blanks.",
     .example = "wattmeter compare before=a.sqlite after=b.sqlite --fail-above 5%",
     .operands = "SESSION...",
     .operands_slot = COMPARE(sessions),

@@ -13,12 +13,12 @@ struct doctor_args {
 static const struct cmd_option doctor_options[] = {
     { .name = "json",
       .slot = offsetof(struct doctor_args, json),
-      .help = "the findings as JSON" },
+      .help = "print the results as JSON" },
     { .name = "duration",
       .type = CMD_DURATION,
       .slot = offsetof(struct doctor_args, duration_ns),
       .placeholder = "TIME",
-      .help = "how long to watch the values change (3s)",
+      .help = "how long to observe the values (3s)",
       .min = "10ms",
       .max = "1h" },
     { 0 },
@@ -47,12 +47,11 @@ static int run_doctor(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_doctor = {
     .name = "doctor",
-    .summary = "Say what can be measured here, what cannot, and how to mend it.",
-    .details = "Examines each source: whether it is there, may be read, and is alive, and "
-               "how often its values really change, which is measured. Where a permission "
-               "is missing the command that grants it is printed, ready to be typed; "
-               "nothing is changed. Ends with status 1 only when nothing at all can be "
-               "measured.",
+    .summary = "Check which sensors work on this machine and how to fix the rest.",
+    .details = "Checks whether each source is available and readable, and measures how "
+               "often its values change. If a permission is missing, it prints the command "
+               "that grants it. It changes nothing. The exit status is 1 only if no sensor "
+               "works.",
     .example = "wattmeter doctor",
     .options = options,
     .args_size = sizeof(struct doctor_args),

@@ -18,11 +18,8 @@ static const struct cmd_option experiment_options[] = {
     { .name = "from",
       .slot = EXPERIMENT(from),
       .placeholder = "TIME",
-      .help = "only from then on: seconds after the first start, or 2026-11-21T08:48:21Z" },
-    { .name = "to",
-      .slot = EXPERIMENT(to),
-      .placeholder = "TIME",
-      .help = "only up to then" },
+      .help = "start at TIME: seconds after the first start, or 2026-11-21T08:48:21Z" },
+    { .name = "to", .slot = EXPERIMENT(to), .placeholder = "TIME", .help = "end at TIME" },
     { .name = "per",
       .slot = EXPERIMENT(per),
       .placeholder = "METRIC",
@@ -120,18 +117,18 @@ static int do_curves(const struct work *work, struct wm_error *err)
 #define OUTPUT "output json overwrite"
 
 static const struct cmd_verb verbs[] = {
-    { "list", "TARGET", "the experiments there are, with their runs", OUTPUT },
+    { "list", "TARGET", "list the experiments and their runs", OUTPUT },
     { "show", "TARGET NAME", "time, energy, cost and metrics, of each run and of all",
       "per idle-watts price currency carbon pue " OUTPUT },
-    { "total", "TARGET NAME METRIC", "how much it grew, or the area under its curve",
+    { "total", "TARGET NAME METRIC",
+      "print the growth of a counter, or the area under a curve", "from to " OUTPUT },
+    { "average", "TARGET NAME METRIC", "print the mean over the time for which it is known",
       "from to " OUTPUT },
-    { "average", "TARGET NAME METRIC", "its mean over the time that it is known for",
-      "from to " OUTPUT },
-    { "max", "TARGET NAME METRIC", "its highest value; of an energy the highest power",
-      "from to " OUTPUT },
-    { "curve", "TARGET NAME METRIC", "all its values, as CSV", "from to " OUTPUT },
-    { "interpolate", "TARGET NAME METRIC METRIC", "two on their times together, as CSV",
-      "from to " OUTPUT },
+    { "max", "TARGET NAME METRIC",
+      "print the highest value; of an energy the highest power", "from to " OUTPUT },
+    { "curve", "TARGET NAME METRIC", "print all values, as CSV", "from to " OUTPUT },
+    { "interpolate", "TARGET NAME METRIC METRIC",
+      "print two metrics at all their times, as CSV", "from to " OUTPUT },
     { 0 },
 };
 
@@ -214,16 +211,15 @@ static int run_experiment(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_experiment = {
     .name = "experiment",
-    .summary = "Say what the runs of an experiment come to.",
-    .details =
-        "TARGET and NAME are those that the runs were recorded with (run --experiment "
-        "TARGET --name NAME); NAME is - for runs without one. METRIC is energy, "
-        "cpu_energy, dram_energy, gpu_energy or that of one device (package0_energy); the "
-        "power of the same (power, cpu_power); a column of the recording; or a number that "
-        "the command wrote itself (run --metrics).\n"
-        "\n"
-        "Time between two runs, or between two segments of one, counts for nothing. "
-        "--output replaces no file unless --overwrite is given.",
+    .summary = "Summarize the runs of an experiment.",
+    .details = "TARGET and NAME are the ones that the runs were recorded with (run "
+               "--experiment TARGET --name NAME); NAME is - for runs without one. METRIC "
+               "is an energy (energy, cpu_energy, dram_energy, gpu_energy, or of a device: "
+               "package0_energy), or its power (power, cpu_power). It may also be a column "
+               "of the recording, or a number that the command wrote (run --metrics).\n"
+               "\n"
+               "Time between two runs, or between two segments of one, is not counted. "
+               "--output replaces no file unless --overwrite is given.",
     .example = "wattmeter experiment show results.sqlite resnet --per epoch",
     .verbs = verbs,
     .operands = "VERB TARGET [NAME [METRIC...]]",

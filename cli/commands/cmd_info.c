@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_info.c - `wattmeter info`: what the GPUs say of themselves. */
+/* cmd_info.c - `wattmeter info`: GPU properties and live values. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,13 +30,13 @@ static const struct cmd_option info_options[] = {
     { .letter = 'b', .name = "brief", .slot = INFO(brief), .help = "one line per GPU" },
     { .name = "visible",
       .slot = INFO(visible),
-      .help = "the GPUs that CUDA_VISIBLE_DEVICES and the like leave" },
+      .help = "only the GPUs that CUDA_VISIBLE_DEVICES and similar variables leave" },
     { .letter = 'w',
       .name = "watch",
       .type = CMD_DURATION,
       .slot = INFO(watch_ns),
       .placeholder = "TIME",
-      .help = "read again every TIME, 100ms to 1d, until Ctrl-C",
+      .help = "repeat every TIME, 100ms to 1d, until Ctrl-C",
       .min = "100ms",
       .max = "1d" },
     { 0 },
@@ -282,20 +282,16 @@ static int run_info(const void *opaque, const struct cmd_streams *io)
 
 const struct cmd cmd_info = {
     .name = "info",
-    .summary = "Show what the GPUs say of themselves.",
-    .details =
-        "Everything that the drivers of all vendors report: memory, use, temperatures, "
-        "PCI, clocks, power, processes and more. What is missing is n/a, and the end of "
-        "each "
-        "GPU "
-        "says why. GPU is an index, a UUID or the beginning of one, a label or a PCI "
-        "address; without one all are shown.\n"
-        "\n"
-        "A machine without a GPU is no failure: where they were looked for is printed, and "
-        "the status is 0. With --watch a terminal is redrawn in place, which shows as much "
-        "as fits (try --brief); elsewhere one report follows the other, each with its "
-        "time, "
-        "with --json as one object per line. Ctrl-C ends it with status 0.",
+    .summary = "Show GPU properties and live values.",
+    .details = "Shows all values that the drivers report: memory, use, temperatures, PCI, "
+               "clocks, power, processes and more. Missing values are n/a, with the "
+               "reasons at the end of each GPU. GPU is an index, a UUID or its beginning, "
+               "a label or a PCI address; without one all GPUs are shown.\n"
+               "\n"
+               "Without a GPU it prints where it searched, with exit status 0. --watch "
+               "redraws a terminal in place, as far as the values fit (try --brief). "
+               "Elsewhere it prints one report after the other, each with its time; with "
+               "--json each is one object per line. Ctrl-C ends it with exit status 0.",
     .example = "wattmeter info --brief --watch 1s",
     .operands = "[GPU...]",
     .operands_slot = INFO(gpus),

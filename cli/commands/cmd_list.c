@@ -31,11 +31,10 @@ static int run_list(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_list = {
     .name = "list",
     .summary = "List the runs in a recording.",
-    .details =
-        "A line for each run: its number, which is the N of report --run N, when it "
-        "started, how long it took, its CPU time, its exit status or the signal that ended "
-        "it, on how many GPUs, and its command. A run without an end is running, if this "
-        "machine still records it, or unfinished.",
+    .details = "A line for each run has its number (N of report --run N), its start, "
+               "duration and CPU time, and its exit status or signal. It also has the "
+               "number of GPUs, and the command. A run without an end is running, if this "
+               "machine still records it, or unfinished.",
     .example = "wattmeter list runs.sqlite",
     .operands = "RECORDING",
     .operands_slot = offsetof(struct list_args, recording),

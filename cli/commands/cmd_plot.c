@@ -72,18 +72,18 @@ static const struct cmd_option plot_options[] = {
     { .name = "from",
       .slot = PLOT(from),
       .placeholder = "TIME",
-      .help = "only from then on: seconds after the start, or 2026-11-21T08:48:21Z" },
-    { .name = "to", .slot = PLOT(to), .placeholder = "TIME", .help = "only up to then" },
+      .help = "start at TIME: seconds after the start, or 2026-11-21T08:48:21Z" },
+    { .name = "to", .slot = PLOT(to), .placeholder = "TIME", .help = "end at TIME" },
     OUTPUT_RUN_OPTION(PLOT(run)),
     { .name = "no-regions",
       .slot = PLOT(without_regions),
-      .help = "without the bands of regions" },
+      .help = "draw no bands of regions" },
     { .name = "title",
       .slot = PLOT(title),
       .placeholder = "TEXT",
-      .help = "instead of the command that was measured" },
-    { .name = "no-title", .slot = PLOT(without_title), .help = "without a title" },
-    { .name = "no-legend", .slot = PLOT(without_legend), .help = "without a legend" },
+      .help = "the title (the command that was measured)" },
+    { .name = "no-title", .slot = PLOT(without_title), .help = "draw no title" },
+    { .name = "no-legend", .slot = PLOT(without_legend), .help = "draw no legend" },
     { .name = "style",
       .slot = PLOT(style),
       .placeholder = "STYLE",
@@ -102,21 +102,21 @@ static const struct cmd_option plot_options[] = {
       .type = CMD_NUMBER,
       .slot = PLOT(dpi),
       .placeholder = "DPI",
-      .help = "of a PNG (96; in millimetres 300) or a film (150)",
+      .help = "resolution of a PNG (96; in millimetres 300) or a film (150)",
       .min = "10",
       .max = "1200" },
     { .name = "fps",
       .type = CMD_NUMBER,
       .slot = PLOT(fps),
       .placeholder = "N",
-      .help = "pictures in a second of a film (30)",
+      .help = "pictures per second of a film (30)",
       .min = "1",
       .max = "240" },
     { .name = "speed",
       .type = CMD_NUMBER,
       .slot = PLOT(speed),
       .placeholder = "N",
-      .help = "seconds of RECORDING in one of a film (1)",
+      .help = "seconds of RECORDING per second of a film (1)",
       .min = "0.001",
       .max = "1000000" },
     { .name = "window",
@@ -346,8 +346,7 @@ static int shoot(const struct plot_args *args, const struct wm_plot_module *modu
     };
     struct wm_error err;
 
-    /* The module's threads and ffmpeg have it by themselves; this one reads and hands on.
-     */
+    /* The module's threads and ffmpeg set it; this thread only reads and passes on. */
     setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
     int status = module->film(request, &film, &err);
     if (progress.last > 0)
@@ -417,26 +416,26 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_plot = {
     .name = "plot",
     .summary = "Draw recordings: figures and films.",
-    .details =
-        "Panels over one time axis: power, utilisation, memory, temperature and clocks, as "
-        "far as RECORDING has them, a colour for each device, and the outermost regions of "
-        "the program as bands. What lasted for one sample is seen at every width. Several "
-        "recordings are laid over each other, each from its start; NAME=RECORDING says "
-        "what one is called.\n"
-        "\n"
-        "--kind energy shows energy over time, a point for each recording, and arrows from "
-        "each to the next. --kind regions has a bar for each region, with the energy that "
-        "it took without the regions inside, or its time where no energy is known. --kind "
-        "flame has regions above the regions around them, as wide as their energy or time; "
-        "a browser shows figures of the SVG under the mouse. --kind repeats has a box for "
-        "each command, and a point for each run, in a panel for each "
-        "metric, of recordings by `run --repeat` or with several runs.\n"
-        "\n"
-        "A film follows the newest sample: it shows the last 20 seconds of its own time, "
-        "with axes that go with them. ffmpeg makes it of the pictures.\n"
-        "\n"
-        "cairo and pango are needed (Debian's libcairo2 and libpangocairo-1.0-0), and for "
-        "a film ffmpeg.",
+    .details = "A figure has panels over one time axis: power, utilisation, memory, "
+               "temperature and clocks, if RECORDING has them. Each device has one colour, "
+               "and bands show the outermost regions of the program. A change that lasted "
+               "for one sample is visible at every width. Several recordings are drawn "
+               "over each other, each from its start; NAME=RECORDING names one.\n"
+               "\n"
+               "--kind energy shows energy over time: a point for each recording, and "
+               "arrows from each to the next. --kind regions has a bar for each region: "
+               "its energy without the regions inside, or its time if no energy is known. "
+               "--kind flame has regions above the regions around them, as wide as their "
+               "energy or time; in a browser the SVG shows figures under the mouse. --kind "
+               "repeats needs recordings by `run --repeat` or with several runs. It has a "
+               "panel for each metric, with a box for each command and a point for each "
+               "run.\n"
+               "\n"
+               "A film follows the newest sample: it shows the last 20 seconds, and its "
+               "axes move along. ffmpeg makes the film from the pictures.\n"
+               "\n"
+               "cairo and pango are needed (Debian's libcairo2 and libpangocairo-1.0-0), "
+               "and ffmpeg for a film.",
     .example = "wattmeter plot run.sqlite -o run.svg",
     .operands = "[NAME=]RECORDING...",
     .operands_slot = PLOT(recordings),

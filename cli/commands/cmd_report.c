@@ -18,16 +18,16 @@ static const struct cmd_option report_options[] = {
     { .name = "meter",
       .slot = offsetof(struct report_args, meter),
       .placeholder = "FILE.csv",
-      .help = "join the power that an external meter measured, by the time of day" },
+      .help = "add the power of an external meter, matched by the time of day" },
     { .name = "meter-offset",
       .slot = offsetof(struct report_args, meter_offset),
       .placeholder = "TIME|auto",
-      .help = "add this to the meter's times, as -2s; auto: what makes its power follow "
-              "the machine's",
+      .help = "add TIME to the meter's times, such as -2s; auto: match the meter's power "
+              "to the machine's",
       .words = "auto" },
     { .name = "csv",
       .slot = offsetof(struct report_args, csv),
-      .help = "a table as CSV: a line for each run in each RECORDING, or for run N" },
+      .help = "print a table as CSV: a line for each run in each RECORDING, or for run N" },
     { 0 },
 };
 static const struct cmd_option *const options[] = {
@@ -150,13 +150,13 @@ static int run_report(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_report = {
     .name = "report",
     .summary = "Print the report of a recording.",
-    .details = "It is the report that was printed when the recording was made. A recording "
-               "whose writer was killed has a report too, up to its last sample.\n"
+    .details = "The report is the one that was printed when the recording was made. If the "
+               "writer of a recording was killed, the report covers the time up to its "
+               "last sample.\n"
                "\n"
-               "--csv writes a line for each run of each RECORDING, after one with the "
-               "names of the columns: what identifies the run, and all figures of "
-               "the JSON report that are of the whole run, in SI units; what is not known "
-               "is empty.",
+               "--csv writes a line with the names of the columns, then a line for each "
+               "run of each RECORDING. A line identifies the run and has all figures of "
+               "the whole run in the JSON report, in SI units; unknown values are empty.",
     .example = "wattmeter report --json run.sqlite",
     .operands = "RECORDING...",
     .operands_slot = offsetof(struct report_args, recordings),

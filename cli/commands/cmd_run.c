@@ -25,10 +25,10 @@ static const struct cmd_option run_options[] = {
       .max = "1h" },
     { .name = "baseline-anyway",
       .slot = offsetof(struct run_args, repeat.measure.baseline_anyway),
-      .help = "use it though the machine was busy for more than 5 % of it" },
+      .help = "use the baseline even if the machine was busy for more than 5 % of it" },
     { .name = "wait-all",
       .slot = offsetof(struct run_args, repeat.measure.wait_all),
-      .help = "measure until all that the command has started has ended, daemons, too" },
+      .help = "wait for background processes that outlive the command" },
     { .name = "events",
       .slot = offsetof(struct run_args, repeat.measure.events),
       .placeholder = "LIST",
@@ -36,11 +36,11 @@ static const struct cmd_option run_options[] = {
     { .name = "cap",
       .slot = offsetof(struct run_args, cap),
       .placeholder = "CAPS",
-      .help = "power caps while the command runs: 250W, 80%, 0=200W,1=80%; what was there "
-              "before comes back whatever happens" },
+      .help = "set power caps while the command runs: 250W, 80%, 0=200W,1=80%; the "
+              "previous caps are restored on exit, even after kill -9" },
     { .name = "nvtx",
       .slot = offsetof(struct run_args, nvtx),
-      .help = "the command's NVTX ranges are regions, too" },
+      .help = "record the command's NVTX ranges as regions" },
     { 0 },
 };
 
@@ -183,44 +183,39 @@ static int run_run(const void *opaque, const struct cmd_streams *io)
 const struct cmd cmd_run = {
     .name = "run",
     .summary = "Measure a command and what it starts.",
-    .details =
-        "The command runs as if wattmeter were not there: its input and output, its "
-        "terminal, signals and exit status are its own. When it ends, a report is printed "
-        "on "
-        "standard error: time, CPU time, memory, GPU use and energy.\n"
-        "\n"
-        "A signal that is sent to wattmeter goes on to the command, and the report "
-        "comes all the same. One that is sent to the whole process group, other "
-        "than by a terminal or the command, reaches the command twice: wattmeter "
-        "cannot know that the command has had it. Where wattmeter is killed (kill -9) the "
-        "command runs on, in the background of its terminal, and there is no "
-        "report; a recording lacks half a second as a rule, and never more than the "
-        "last second.\n"
-        "\n"
-        "With --cap the caps hold while the command runs, and what was there before is put "
-        "back at its end, and within a second where wattmeter is killed; see "
-        "wattmeter-cap(1). Where a cap cannot be set the command is not started.\n"
-        "\n"
-        "With --repeat the command runs N times, in turns with those of --vs, and the "
-        "results are printed on standard output: means, their 95 % intervals, and what "
-        "differs by more than chance. The commands get no input, and what they print is "
-        "discarded, but with --show-output. A command in one word is split as a shell "
-        "would "
-        "split it; no shell is started but with --shell. Commands that are too short for "
-        "the "
-        "energy sensor run several times back to back. The first run that fails ends it "
-        "with its status, but with --ignore-failure.\n"
-        "\n"
-        "The status is that of the command, or 128 plus the number of the signal "
-        "that ended "
-        "it. Where that is SIGINT (Ctrl-C), SIGTERM, SIGHUP or SIGQUIT and wattmeter "
-        "has got it, too, wattmeter dies of it after the report, so that a shell's "
-        "loop ends. 127 when there is no such command, 126 when it cannot be executed, 2 "
-        "for a wrong "
-        "option and 1 when wattmeter itself failed, also where the command gave 0 "
-        "and what -o, --json or --record asked for could not be written or a cap not put "
-        "back. A report "
-        "that is lost on standard error changes nothing.",
+    .details = "The command keeps its input and output, its terminal, signals and exit "
+               "status. When it ends, wattmeter prints a report on standard error: time, "
+               "CPU time, memory, GPU use and energy.\n"
+               "\n"
+               "wattmeter passes signals on to the command and prints the report all the "
+               "same. A signal to the whole process group reaches the command twice, "
+               "unless a terminal or the command sends it. If wattmeter is killed (kill "
+               "-9), the command continues in the background of its terminal without a "
+               "report. A recording then lacks half a second as a rule, and at most the "
+               "last second.\n"
+               "\n"
+               "With --cap the caps hold while the command runs. The previous caps are "
+               "restored when it ends, and within a second if wattmeter is killed; see "
+               "wattmeter-cap(1). If a cap cannot be set, wattmeter does not start the "
+               "command.\n"
+               "\n"
+               "With --repeat the command runs N times, in turns with the commands of "
+               "--vs. The results go to standard output: medians, their 95 % intervals, "
+               "and the differences that are more than chance. The commands get no input, "
+               "and their output is discarded unless --show-output is given. wattmeter "
+               "splits a command in one word as a shell would; only --shell starts a "
+               "shell. Commands that are too short for the energy sensor run several times "
+               "back to back. The first run that fails ends wattmeter with its status, "
+               "unless --ignore-failure is given.\n"
+               "\n"
+               "The exit status is the command's, or 128 plus the number of the signal "
+               "that ended it. If SIGINT (Ctrl-C), SIGTERM, SIGHUP or SIGQUIT ended it and "
+               "wattmeter received the signal too, wattmeter dies of it after the report, "
+               "so that a shell's loop ends. Status 127: no such command. 126: the command "
+               "cannot be executed. 2: a wrong option. 1: wattmeter failed. It is also 1 "
+               "if the command succeeded, but a file of -o, --json or --record could not "
+               "be written, or a cap could not be restored. A report that is lost on "
+               "standard error does not change the status.",
     .example = "wattmeter run --record run.sqlite -- python3 train.py --epochs 3",
     .operands = "[--] COMMAND [ARG...]",
     .operands_slot = offsetof(struct run_args, repeat.command),

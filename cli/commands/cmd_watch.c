@@ -41,7 +41,7 @@ static const struct cmd_option watch_options[] = {
       .type = CMD_DURATION,
       .slot = offsetof(struct watch_args, window_ns),
       .placeholder = "TIME",
-      .help = "what the chart shows at first (20s)",
+      .help = "the time range of the chart at first (20s)",
       .min = "1s",
       .max = "24h" },
     { 0 },
@@ -429,7 +429,7 @@ const struct cmd cmd_watch = {
         "is empty, for the keys are the view's. q ends the view alone: COMMAND goes on, "
         "and so does its measuring.\n"
         "\n"
-        "Samples are taken in a thread of their own: a slow terminal delays none. ncurses "
+        "A separate thread takes the samples, so that a slow terminal delays none. ncurses "
         "is needed (Debian's libncursesw6). 24-bit colour needs COLORTERM=truecolor and "
         "the terminal's '-direct' entry in terminfo (Debian's ncurses-term).",
     .example = "wattmeter watch --record run.sqlite -- python3 train.py",

@@ -253,7 +253,7 @@ static char *join(char *const words[], size_t count, bool quotes)
     return text;
 }
 
-/* The operands: one is a text as those of --vs are, several are words. */
+/* The operands: one is a text like the commands of --vs, several are words. */
 static int make_operands(struct maker *maker, struct repeat_command *command)
 {
     const struct cmd_list *words = &maker->args->command;

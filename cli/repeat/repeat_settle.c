@@ -7,7 +7,7 @@
 #include "repeat/repeat.h"
 #include "wattmeter/energy.h"
 
-/* Power is that of a window, of which a sensor of 100 ms shows five values. */
+/* Power is the mean of a window, in which a sensor of 100 ms shows five values. */
 static const struct timespec window = { .tv_nsec = 500000000 };
 
 enum { IDLE_WINDOWS = 4, LIMIT_WINDOWS = 60 };

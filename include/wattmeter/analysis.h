@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analysis.h - a session's timepoints, all of them and those inside the calls of each
- * block of code: what gpu_tracker calls sub-tracking analysis, for its files and for
- * recordings of ours alike.
+ * analysis.h - analyzes blocks of code: the samples of a session, all of them and those
+ * inside the calls of each block. gpu_tracker calls it sub-tracking analysis; it works for
+ * gpu_tracker's files and for recordings.
  *
  *     const char *files[] = { "sub-tracking.csv" };
  *     struct wm_analysis_input input = { .tracking = "tracking.csv", .run = WM_LAST_RUN,
@@ -33,40 +33,40 @@ extern "C" {
 #endif
 
 struct wm_analysis_input {
-    const char *tracking;            /* a tracking file of gpu_tracker's, a recording, or */
-                                     /* its JSON of an analysis, which has its calls */
+    const char *tracking;            /* a tracking file of gpu_tracker, a recording, or */
+                                     /* gpu_tracker's JSON of an analysis */
     size_t run;                      /* of a recording; WM_LAST_RUN */
-    const char *const *sub_tracking; /* sub-tracking files, read as one; none: the */
-    size_t sub_tracking_count;       /* regions of the recording */
+    const char *const *sub_tracking; /* sub-tracking files, read as one; if there */
+    size_t sub_tracking_count;       /* are none: the regions of the recording */
 };
 
-/* Reads a report that has the blocks of code as its regions, in the order of their names,
- * and what wm_report_print_blocks() prints. Of gpu_tracker's files its figures are missing,
- * and wm_report_print() refuses it. */
+/* Reads a report whose regions are the blocks of code, ordered by name;
+ * wm_report_print_blocks() prints them. The figures of gpu_tracker's files are missing, and
+ * wm_report_print() refuses such a report. */
 WM_API int wm_report_from_files(const struct wm_analysis_input *input,
                                 struct wm_report **ret_report, struct wm_error *err);
 
-/* Prints the blocks of such a report; docs/analysis.md has the structures. gpu_tracker's
- * own layouts come byte by byte, without the line end that it adds on the screen. WM_EIO
- * when `out` did not take all of it. */
+/* Prints the blocks of such a report; docs/analysis.md describes the structures.
+ * gpu_tracker's layouts are printed byte by byte, without the line end that it adds on the
+ * screen. Returns WM_EIO if `out` did not take all of it. */
 WM_API int wm_report_print_blocks(const struct wm_report *report,
                                   enum wm_report_format format, FILE *out,
                                   struct wm_error *err);
 
-/* What a person should know of the files, such as a last line that was cut off: the
- * index-th of it, from 0, or NULL past the last; borrowed. Text and JSON have them, too. */
+/* The index-th note on the files, such as a last line that was cut off, or NULL past the
+ * last. The string is borrowed. Text and JSON include the notes. */
 WM_API const char *wm_report_file_remark(const struct wm_report *report, size_t index);
 
-/* What makes no call: stops that nothing had started, and starts that nothing stopped.
- * gpu_tracker's layouts have no place for them. */
+/* Counts unpaired rows: stops without a start, and starts without a stop. gpu_tracker's
+ * layouts do not show them. */
 WM_API void wm_report_unpaired(const struct wm_report *report, uint64_t *ret_stray,
                                uint64_t *ret_unfinished);
 
 /* Joins sub-tracking files of one format (by their suffix, .csv or .sqlite) into the new
- * file `target`. A path that is a folder stands for the sub-tracking files of that format
- * in it. `tell` (may be NULL) gets a line for a person about whatever is left out. Once
- * `*stop` (`stop` may be NULL) is not 0, as a signal handler may set it, it ends with
- * WM_ECANCELED and leaves no file. */
+ * file `target`. A folder stands for its sub-tracking files of that format. `tell` (may be
+ * NULL) is called with a line for each part that is left out. If a signal handler sets
+ * `*stop` (`stop` may be NULL) to another value than 0, the function returns WM_ECANCELED
+ * and leaves no file. */
 WM_API int wm_sub_tracking_combine(const char *const *paths, size_t count,
                                    const char *target,
                                    void (*tell)(void *opaque, const char *remark),

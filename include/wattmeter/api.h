@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api.h - marks what the library exports; everything else in it is hidden. */
+/* api.h - marks the functions that the library exports; all others are hidden. */
 #ifndef WATTMETER_API_H
 #define WATTMETER_API_H
 

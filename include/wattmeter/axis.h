@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * axis.h - what the axes of every chart show, in the terminal, in figures, in films and in
- * Python alike.
+ * axis.h - the axes of all charts, in the terminal, in figures, in films and in Python.
  *
  *     struct wm_axis x = wm_axis_of_time(0.0, 20.0);
  *     struct wm_axis y = wm_axis_of_values(35.2, 41.7);
  *     double marks[8];
  *     size_t count = wm_axis_marks(&y, 8, marks);
  *
- * All are plain functions of their arguments; any thread may call them.
+ * The functions depend only on their arguments. Any thread may call them.
  */
 #ifndef WATTMETER_AXIS_H
 #define WATTMETER_AXIS_H
@@ -28,13 +27,13 @@ struct wm_axis {
 /* From the oldest sample to one second past the newest; in seconds. */
 WM_API struct wm_axis wm_axis_of_time(double oldest, double newest);
 
-/* From the least to the greatest value, with a tenth of the range between them and 0.1 of
- * the unit as margin on both sides. */
+/* From the least to the greatest value. Both sides get a margin: a tenth of the range, plus
+ * 0.1 of the unit. */
 WM_API struct wm_axis wm_axis_of_values(double least, double greatest);
 
-/* The places for marks, `most` of them at most: multiples of one, two or five times a power
- * of ten, in ascending order. The result is how many there are; 0 where that is not to be
- * had: `most` is too small, or the axis is too short for its distance from 0. */
+/* Computes at most `most` places for marks: multiples of 1, 2 or 5 times a power of ten, in
+ * ascending order. Returns how many; 0 if `most` is too small, or the axis too short for
+ * its distance from 0. */
 WM_API size_t wm_axis_marks(const struct wm_axis *axis, size_t most, double *ret_marks);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cap.h - power caps of GPUs and CPU packages, and the clocks of GPUs: what they are, and
- * setting them so that what was there before comes back.
+ * cap.h - reads and sets power caps of GPUs and CPU packages, and clocks of GPUs, and
+ * restores the previous ones.
  *
  *     struct wm_caps *caps;
  *     struct wm_cap_session *session;
@@ -15,10 +15,10 @@
  *     }
  *     wm_caps_close(caps);
  *
- * A session is kept by its guardian, a process of its own that makes the changes and knows
- * what was there before. It puts that back at wm_cap_session_end(), and within a second
- * when the process that began the session is gone, however it ended. A journal on the disk
- * outlives even the guardian: see wm_caps_restore().
+ * A session has a guardian: a separate process that changes the caps and remembers the
+ * previous ones. The guardian restores them at wm_cap_session_end(), or within a second
+ * after the process that began the session has ended, for whatever reason. A journal on the
+ * disk outlives even the guardian: see wm_caps_restore().
  *
  * For every function here:
  *   - zero or more is success, a negative `enum wm_status` is failure;
@@ -47,37 +47,37 @@ struct wm_caps;
 struct wm_cap_session;
 
 enum wm_cap_kind {
-    WM_CAP_GPU_POWER, /* W; all GPUs have one, settable or not, in the order of gpu.h */
-    WM_CAP_GPU_CLOCK, /* Hz: the highest graphics clock. Drivers do not say what it is set
-                         to: the value is what wattmeter has set, and it is put back
-                         to that, else to no limit */
+    WM_CAP_GPU_POWER, /* W; each GPU has one, settable or not, in the order of gpu.h */
+    WM_CAP_GPU_CLOCK, /* Hz: the highest graphics clock. Drivers do not report it:
+                         wattmeter restores the limit it set last, or removes it */
     WM_CAP_CPU_POWER, /* W, of a package, over seconds (RAPL's long term) */
 };
 
 /* "gpu_power", "gpu_clock", "cpu_power"; NULL past the last. */
 WM_API const char *wm_cap_kind_name(size_t kind);
 
-/* What can be set, and what it is. Texts are borrowed until the next refresh or close. */
+/* A cap or clock that can be set, and its values. The strings are borrowed until the next
+ * refresh or close. */
 struct wm_cap_setting {
     enum wm_cap_kind kind;
     const char *device;        /* "gpu0", "card1", "cpu_package0" */
-    const char *name;          /* of the product, "" where it is not known */
+    const char *name;          /* of the product, "" if unknown */
     const char *identity;      /* the same after a restart of the machine */
-    bool is_forgotten;         /* by the driver, once no program uses the GPU any more: its
-                                * persistence mode is off */
-    struct wm_gpu_value value; /* what was asked for last */
-    struct wm_gpu_value enforced;      /* what holds; others than we may limit, too */
+    bool is_forgotten;         /* the driver drops the cap when no program uses the GPU any
+                                * more: its persistence mode is off */
+    struct wm_gpu_value value; /* requested last */
+    struct wm_gpu_value enforced;      /* in force; other limits may be lower */
     struct wm_gpu_value default_value; /* after a reset */
     struct wm_gpu_value minimum, maximum;
-    struct wm_gpu_value drawn; /* W; may be above the cap, as some boards' is */
+    struct wm_gpu_value drawn; /* W; may be above the cap on some boards */
 };
 
-/* Finds what can be set; `config` may be NULL, and its `gpus` has no say. A machine
- * without any is no failure. */
+/* Finds the caps and clocks; `config` may be NULL, and its `gpus` is ignored. If the
+ * machine has none, the function succeeds with a count of 0. */
 WM_API int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
                         struct wm_error *err);
 
-/* Accepts NULL. What was set stays set. */
+/* Accepts NULL. Caps that were set stay set. */
 WM_API void wm_caps_close(struct wm_caps *caps);
 
 WM_API size_t wm_caps_count(const struct wm_caps *caps);
@@ -86,99 +86,100 @@ WM_API size_t wm_caps_count(const struct wm_caps *caps);
 WM_API void wm_caps_get(const struct wm_caps *caps, size_t index,
                         struct wm_cap_setting *ret_setting);
 
-/* Reads everything again. What CPU packages draw is the mean since the last reading. */
+/* Reads all values again. The power of a CPU package is the mean since the last reading. */
 WM_API int wm_caps_refresh(struct wm_caps *caps, struct wm_error *err);
 
 enum wm_caps_format { WM_CAPS_TEXT, WM_CAPS_JSON };
 
-/* All settings as they were read last. WM_EIO when `out` did not take all of it. */
+/* Prints all settings as last read. Returns WM_EIO if `out` did not take all of it. */
 WM_API int wm_caps_print(const struct wm_caps *caps, enum wm_caps_format format, FILE *out,
                          struct wm_error *err);
 
-/* One cap that somebody wants. */
+/* One requested cap. */
 struct wm_cap_wish {
     size_t index; /* of the setting */
     double value;
 };
 
-/* What words such as these mean; `ret_wishes` has room for wm_caps_count().
+/* Parses words such as these; `ret_wishes` has room for wm_caps_count().
  *
  *   "250W", "250"      watts, for all GPUs
  *   "80%", "0.8"       of the default; a bare number up to 1 is a fraction
  *   "default"          the default
- *   "0=200W,1=80%"     each GPU its own, by its number, identity, label or PCI address
+ *   "0=200W,1=80%"     one for each GPU, by its number, identity, label or PCI address
  *   "cpu=120W"         all CPU packages; "cpu_package0=120W" one of them
  *   "0=1200MHz"        the highest clock in place of a power cap; also GHz
  *
- * WM_EINVAL says which word is wrong and what there is, or that the value is outside what
- * can be set; WM_ENODEV: there is nothing to cap. Nothing is changed. */
+ * Returns WM_EINVAL for an unknown word, with a list of the known ones, and for a value
+ * outside of the settable range. Returns WM_ENODEV if the machine has nothing to cap.
+ * Changes nothing. */
 WM_API int wm_caps_parse(const struct wm_caps *caps, const char *words,
                          struct wm_cap_wish *ret_wishes, size_t *ret_count,
                          struct wm_error *err);
 
-/* The same for devices alone: "all" or NULL (all GPUs' power), "0,cpu"; sets `value` to
- * nothing in particular. */
+/* The same for devices without values: "all" or NULL (the power of all GPUs), "0,cpu".
+ * `value` of each is undefined. */
 WM_API int wm_caps_select(const struct wm_caps *caps, const char *words,
                           struct wm_cap_wish *ret_wishes, size_t *ret_count,
                           struct wm_error *err);
 
-/* Sets it until somebody sets something else. The journal keeps what was there before us.
- * WM_EINVAL: outside what can be set. WM_EACCES says what is missing and what gives it.
- * WM_EEXIST: somebody else holds the device, and who. WM_EIO: the driver refused, and
- * nothing has changed. */
+/* Sets a cap until it is set again. The journal keeps the value from before wattmeter's
+ * first change. Returns WM_EINVAL if the value is out of range; WM_EACCES, and which
+ * permission is missing and how to get it; WM_EEXIST, and which command holds the device;
+ * WM_EIO if the driver refused, and nothing has changed. */
 WM_API int wm_caps_set(struct wm_caps *caps, const struct wm_cap_wish *wish,
                        struct wm_error *err);
 
-/* Sets it to its default, likewise. */
+/* Sets a cap to its default; statuses as in wm_caps_set(). */
 WM_API int wm_caps_reset(struct wm_caps *caps, size_t index, struct wm_error *err);
 
-/* What became of a setting that the journal knows. */
+/* The result of restoring a setting. */
 enum wm_cap_restored {
-    WM_CAP_NOTHING,    /* the journal knows of no change of ours */
-    WM_CAP_PUT_BACK,   /* what was there before us is there again */
-    WM_CAP_BACK,       /* it was there already */
-    WM_CAP_BY_ANOTHER, /* somebody else has changed it since: it is left alone */
+    WM_CAP_NOTHING,    /* wattmeter has not changed it */
+    WM_CAP_PUT_BACK,   /* the previous value is restored */
+    WM_CAP_BACK,       /* it had the previous value already */
+    WM_CAP_BY_ANOTHER, /* another program has changed it since: left alone */
 };
 
-/* Puts back what was there before our changes, those of sessions whose guardian was killed
- * and those of wm_caps_set(). `ret_value` (may be NULL) is what is there now. */
+/* Restores the value from before wattmeter's changes, by wm_caps_set() or by a session
+ * whose guardian was killed. `ret_value` (may be NULL) is the present value. */
 WM_API int wm_caps_restore(struct wm_caps *caps, size_t index,
                            enum wm_cap_restored *ret_restored, double *ret_value,
                            struct wm_error *err);
 
-/* Whether a session of this user has ended without putting back what was there: 1, and
- * `text` says of which devices; 0. No driver is asked. */
+/* Returns 1 if a session of this user has ended without restoring the previous values, and
+ * writes the devices to `text`; else 0. Asks no driver. */
 WM_API int wm_caps_left_behind(char *text, size_t size);
 
-/* The same of root and of all other users: `text` also says who can put it back, since a
- * journal is believed by its own user alone. */
+/* The same for root and all other users. `text` also names who can restore the values,
+ * since wattmeter trusts a journal only for the user who wrote it. */
 WM_API int wm_caps_left_by_others(char *text, size_t size);
 
-/* Begins a session, in which nothing is changed yet, and starts its guardian; `caps` has
- * to live as long. `command` is who others are told holds the devices. `program` is the
- * command `wattmeter`, which the guardian runs; NULL: found beside the library or in PATH.
- * A thread of the session starts the guardian again should that be killed. */
+/* Begins a session, which changes nothing yet, and starts its guardian; `caps` has to live
+ * as long. Other users get `command` as the holder of the devices. The guardian runs
+ * `program`, the command `wattmeter`; NULL: the one beside the library or in PATH. A thread
+ * of the session restarts the guardian if it is killed. */
 WM_API int wm_cap_session_begin(struct wm_caps *caps, const char *command,
                                 const char *program, struct wm_cap_session **ret_session,
                                 struct wm_error *err);
 
-/* Sets a cap for the time of the session; as wm_caps_set() otherwise. What holds then is
- * in wm_caps_get(). */
+/* Sets a cap for the time of the session; statuses as in wm_caps_set(). wm_caps_get() has
+ * the value that is in force. */
 WM_API int wm_cap_session_set(struct wm_cap_session *session, size_t index, double value,
                               struct wm_error *err);
 
-/* Whether the caps of the session still hold: WM_OK; WM_EIO: the guardian was killed, and
- * could not be started again, and what was there before was put back. */
+/* Returns WM_OK if the caps of the session still hold. Returns WM_EIO if the guardian was
+ * killed and could not be restarted; the previous values are restored then. */
 WM_API int wm_cap_session_check(struct wm_cap_session *session, struct wm_error *err);
 
-/* Puts everything back and ends the guardian. The session is gone in any case; a failure
- * names what could not be put back and stays in the journal, or was changed by somebody
- * else and left alone (WM_ECANCELED). Accepts NULL. Does nothing in a process that was
- * forked from the session's. */
+/* Restores all values and ends the guardian. The session is freed in any case. A failure
+ * names the values that could not be restored; they stay in the journal. WM_ECANCELED:
+ * another program has changed a value, which is left alone. Accepts NULL. Does nothing in a
+ * process that was forked from the session's. */
 WM_API int wm_cap_session_end(struct wm_cap_session *session, struct wm_error *err);
 
-/* The guardian itself; the program `wattmeter` calls it when its first word is
- * WM_CAP_GUARDIAN. Returns the status of the process. */
+/* The guardian. The program `wattmeter` calls it if its first argument is WM_CAP_GUARDIAN.
+ * Returns the exit status of the process. */
 #define WM_CAP_GUARDIAN "--cap-guardian"
 WM_API int wm_cap_guardian(int argc, char *const argv[]);
 

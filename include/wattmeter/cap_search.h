@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cap_search.h - which power cap is best for a piece of work, by as few measurements as
- * that takes. It computes only: whoever uses it sets the caps and measures (cap.h).
+ * cap_search.h - finds the best power cap for a piece of work with few measurements. It
+ * only computes: the caller sets the caps and measures (cap.h).
  *
  *     struct wm_cap_plan plan = { .minimum = 100, .maximum = 300 };
  *     struct wm_cap_search *search;
@@ -19,8 +19,8 @@
  *                100 * answer.choice.saving.value);
  *     wm_cap_search_free(search);
  *
- * The same measurements give the same answer: nothing is drawn at random. An answer is
- * never outside of what can be set. "Cap" stands for a clock as well, in any unit.
+ * The same measurements give the same answer: the search uses no random numbers. An answer
+ * is always a cap that can be set. "Cap" stands for a clock as well, in any unit.
  *
  * The rules of source.h hold here too.
  */
@@ -41,7 +41,7 @@ extern "C" {
 
 struct wm_cap_search;
 
-/* What is to be least, of a unit of work that takes E joules and t seconds. */
+/* What to minimize for a unit of work that takes E joules and t seconds. */
 enum wm_cap_objective {
     WM_CAP_ENERGY, /* E */
     WM_CAP_EDP,    /* E t */
@@ -53,30 +53,30 @@ enum wm_cap_objective {
 /* "energy", "edp", "ed2p", "cost"; NULL past the last. */
 WM_API const char *wm_cap_objective_name(size_t objective);
 
-/* All zero is right for nearly everybody but for the first two. */
+/* Zero-initialize all but the first two for the defaults. */
 struct wm_cap_plan {
-    double minimum; /* what can be set, from here */
-    double maximum; /* to here: the default limit, which all is compared with */
+    double minimum; /* the lowest cap that can be set */
+    double maximum; /* the highest: the default limit, the base of all comparisons */
     enum wm_cap_objective objective;
 
-    double step; /* between two caps that can be set; 0: 1, of clocks 15 MHz */
+    double step; /* between two settable caps; 0: 1, or 15 MHz for clocks */
 
-    /* Only these, in any order, each tried once; NULL: any. They are copied. */
+    /* Try only these, in any order, each once; NULL: any. The numbers are copied. */
     const double *caps;
     size_t cap_count;
 
-    unsigned probes;  /* caps that are tried, the answer once more; 0: 8, or all `caps` */
+    unsigned probes;  /* caps to try, the answer once more; 0: 8, or all `caps` */
     unsigned windows; /* measurements of each; 0: 2 */
 
-    double max_slowdown; /* 0.05: a unit may take 5 % longer; 0: as long as it likes */
-    double time_watts;   /* of WM_CAP_COST: joules that a second is worth; 0: `maximum`, or
-                          * of clocks the power of the first measurement */
+    double max_slowdown; /* 0.05: a unit may take 5 % longer; 0: no limit */
+    double time_watts;   /* for WM_CAP_COST: joules that a second is worth; 0: `maximum`,
+                          * or for clocks the power of the first measurement */
 
-    bool is_clock; /* the caps are no watts, which the power drawn could be compared with */
+    bool is_clock; /* caps are clocks: they cannot be compared with the power drawn */
 };
 
 /* Limits of the plan. */
-#define WM_CAP_PROBES 8 /* where the plan has 0 */
+#define WM_CAP_PROBES 8 /* if the plan has 0 */
 #define WM_CAP_PROBES_MAX 64
 #define WM_CAP_WINDOWS_MAX 100
 
@@ -87,16 +87,17 @@ WM_API int wm_cap_search_new(const struct wm_cap_plan *plan,
 /* Accepts NULL. */
 WM_API void wm_cap_search_free(struct wm_cap_search *search);
 
-/* The cap to measure next: 1; or 0 when the answer will not get better. Without
- * wm_cap_search_add() in between it is the same again. A batch is measured in an order
- * such as A B C C B A, so that a drift (a card that gets warm) is the same for each. */
+/* Gives the cap to measure next and returns 1, or returns 0 if more measurements would not
+ * improve the answer. Gives the same cap again unless wm_cap_search_add() was called. A
+ * batch is measured in an order such as A B C C B A, so that a drift (a card that warms up)
+ * affects each cap alike. */
 WM_API int wm_cap_search_next(struct wm_cap_search *search, double *ret_cap);
 
-/* How many more measurements there will be at most, if they are no noisier than so far. */
+/* The largest number of further measurements, if their noise does not grow. */
 WM_API size_t wm_cap_search_left(const struct wm_cap_search *search);
 
-/* What a unit of work took at that cap, which may be any that the plan allows. WM_EINVAL:
- * it does not, or not a positive number. */
+/* Adds what a unit of work took at that cap, which may be any that the plan allows.
+ * WM_EINVAL: the plan does not allow it, or a number is not positive. */
 WM_API int wm_cap_search_add(struct wm_cap_search *search, double cap, double seconds,
                              double joules, struct wm_error *err);
 
@@ -109,31 +110,31 @@ struct wm_cap_estimate {
 struct wm_cap_point {
     double cap;
     struct wm_cap_estimate seconds, joules; /* of a unit of work */
-    struct wm_cap_estimate objective;       /* the value that is to be least */
-    size_t windows; /* in which it was measured; 0: it was not, and these two are 0 */
+    struct wm_cap_estimate objective;       /* the minimized value */
+    size_t windows; /* measurements of it; 0: none, and the next two are 0 */
     double measured_seconds, measured_joules; /* their mean */
 };
 
 struct wm_cap_choice {
     double cap;
-    size_t windows;                          /* in which it was measured; 0: predicted */
+    size_t windows;                          /* measurements of it; 0: predicted */
     struct wm_cap_estimate saving, slowdown; /* of energy and of time, as ratios */
     struct wm_cap_estimate gain;             /* of the objective, as a ratio */
 };
 
-/* Why the choice is what it is. */
+/* The reason for the choice. */
 enum wm_cap_reason {
     WM_CAP_FOUND,         /* the best by the model, and measured */
     WM_CAP_PREDICTED,     /* the same, but not measured */
     WM_CAP_BEST_MEASURED, /* the model is not sure of a better one that was not measured */
-    WM_CAP_NEVER_BINDS,   /* no cap has an effect: there is nothing to choose */
+    WM_CAP_NEVER_BINDS,   /* no cap has an effect */
     WM_CAP_NO_GAIN,       /* none is better than the default by more than the noise */
 };
 
 struct wm_cap_answer {
-    struct wm_cap_plan plan; /* with what stands for its zeros */
+    struct wm_cap_plan plan; /* with the defaults filled in */
     enum wm_cap_reason reason;
-    struct wm_cap_choice choice; /* the default limit where there is nothing to choose */
+    struct wm_cap_choice choice;                /* the default limit if no cap is better */
     struct wm_cap_choice of[WM_CAP_OBJECTIVES]; /* the choice by each objective */
     double noise;                               /* of one measurement, as a ratio */
     const struct wm_cap_point *curve; /* from the lowest cap to the highest; borrowed until
@@ -151,13 +152,13 @@ enum wm_cap_answer_format {
     WM_CAP_ANSWER_CSV,  /* the curve, a line for each cap */
 };
 
-/* Prints what was measured, the choice, and those by the other objectives. WM_EIO when
- * `out` did not take all of it. */
+/* Prints the measurements, the choice, and the choice by each other objective. Returns
+ * WM_EIO if `out` did not take all of it. */
 WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer,
                                enum wm_cap_answer_format format, FILE *out,
                                struct wm_error *err);
 
-/* A sweep that somebody else has measured. */
+/* A sweep that another tool has measured. */
 struct wm_cap_row {
     double cap, seconds, joules;
 };
@@ -170,22 +171,23 @@ struct wm_cap_table {
 
 #define WM_CAP_ROWS_MAX 10000
 
-/* Reads CSV with the columns cap_w (or cap_hz), seconds and joules, all above 0, whatever
- * others there are. Each row is one measurement; a cap may have several. A row without
- * seconds and joules is left out, so that WM_CAP_ANSWER_CSV can be read. Due after a
- * success: wm_cap_table_release(). */
+/* Reads CSV with the columns cap_w (or cap_hz), seconds and joules, all above 0; other
+ * columns are ignored. Each row is one measurement; a cap may have several. A row without
+ * seconds and joules is skipped, so the output of WM_CAP_ANSWER_CSV can be read. Release
+ * the table with wm_cap_table_release(). */
 WM_API int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
                              struct wm_error *err);
 WM_API void wm_cap_table_release(struct wm_cap_table *table);
 
-/* A search whose caps are those of the table, the highest of them the default limit, and
- * whose measurements are its rows: all of a cap when it is asked for. Limits, caps and
- * windows of the plan have no say. */
+/* A search over the caps of the table, the highest of which is the default limit. Its
+ * measurements are the rows of the table: all rows of a cap when that cap is measured.
+ * Limits, caps and windows of the plan are ignored. */
 WM_API int wm_cap_search_replay(const struct wm_cap_plan *plan,
                                 const struct wm_cap_table *table,
                                 struct wm_cap_search **ret_search, struct wm_error *err);
 
-/* A search that knows all of the table, and whose answer may be any cap in its range. */
+/* A search that has all rows of the table. Its answer may be any cap in the range of the
+ * table. */
 WM_API int wm_cap_search_fit(const struct wm_cap_plan *plan,
                              const struct wm_cap_table *table,
                              struct wm_cap_search **ret_search, struct wm_error *err);

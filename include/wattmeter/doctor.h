@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor.h - what can be measured on this machine, what not and why, and which
- * command changes that.
+ * doctor.h - checks which sensors work on this machine, why others do not, and which
+ * command fixes that.
  *
  *     struct wm_doctor *doctor;
  *     struct wm_error err;
@@ -10,11 +10,11 @@
  *     wm_doctor_print(doctor, WM_DOCTOR_TEXT, stdout, &err);
  *     wm_doctor_free(doctor);
  *
- * The examination reads every source again and again for some seconds and looks
- * how often each value changes. It changes nothing on the machine.
+ * The examination reads every source repeatedly for some seconds and measures how often
+ * each value changes. It changes nothing on the machine.
  *
- * Functions return zero or more on success and a negative `enum wm_status` on
- * failure; `err` may be NULL; what is returned as const belongs to the doctor.
+ * Functions return zero or more on success and a negative `enum wm_status` on failure;
+ * `err` may be NULL. Const results belong to the doctor.
  */
 #ifndef WATTMETER_DOCTOR_H
 #define WATTMETER_DOCTOR_H
@@ -34,57 +34,56 @@ extern "C" {
 
 struct wm_doctor;
 
-/* How a source is. */
+/* The state of a source. */
 enum wm_health {
-    WM_HEALTH_GOOD,   /* all that its devices have can be read */
-    WM_HEALTH_PARTLY, /* some of it cannot */
+    WM_HEALTH_GOOD,   /* all values of its devices can be read */
+    WM_HEALTH_PARTLY, /* some values cannot be read */
     WM_HEALTH_ABSENT, /* this machine lacks the hardware or its driver */
-    WM_HEALTH_DENIED, /* it is there, but not for this user */
-    WM_HEALTH_BROKEN, /* it is there and does not answer */
+    WM_HEALTH_DENIED, /* this user may not read it */
+    WM_HEALTH_BROKEN, /* it does not answer */
 };
 
 /* "good", "partly", "absent", "denied", "broken". */
 WM_API const char *wm_health_name(enum wm_health health);
 
-/* One channel of a source, as its readings went. */
+/* One channel of a source, and the results of reading it. */
 struct wm_doctor_channel {
     const struct wm_channel *channel;
     enum wm_reading_state state; /* of the last reading */
-    const char *why;             /* NULL where that is ok */
+    const char *why;             /* NULL if that is ok */
     double value;                /* meaningful in WM_READING_OK alone */
     size_t changes;              /* how often it had a new value */
     double period_s;             /* median time between two of them; 0: too few */
-    bool dead;                   /* a counter of energy that did not move at all */
+    bool dead;                   /* an energy counter that did not change */
 };
 
-/* What stands in the way, and what would clear it. */
+/* A problem and its fix. */
 struct wm_doctor_advice {
     const char *problem;
-    const char *command; /* to be typed as it is; NULL where there is none */
+    const char *command; /* fixes it; NULL if no command does */
 };
 
 struct wm_doctor_source {
     const char *name; /* of a source, or "tracker": CPU time of process trees */
     const char *summary;
     enum wm_health health;
-    const char *detail; /* what is read, or why nothing is */
+    const char *detail; /* the files or drivers that are read, or why none is */
     double read_s;      /* how long one reading takes, on average */
-    double look_s;      /* time between two readings: no period below is seen */
+    double look_s;      /* time between two readings: shorter periods are not seen */
     const struct wm_doctor_channel *channels;
     size_t channel_count;
-    const char *const *silent; /* labels of GPUs that are there and do not answer */
+    const char *const *silent; /* labels of GPUs that do not answer */
     size_t silent_count;
     const struct wm_doctor_advice *advice;
     size_t advice_count;
 };
 
-/* How long an examination takes where nobody says otherwise. */
+/* The default duration of an examination. */
 #define WM_DOCTOR_DURATION_NS INT64_C(3000000000)
 
-/* Opens every source and reads all of them for `duration_ns`; 0 is
- * WM_DOCTOR_DURATION_NS. A driver that hangs when it is opened is waited for four
- * seconds, one that hangs later a second. `config` may be NULL. Fails only for want of
- * memory. */
+/* Opens every source and reads all of them for `duration_ns`; 0 is WM_DOCTOR_DURATION_NS.
+ * Waits at most four seconds for a driver that hangs when it is opened, and one second for
+ * one that hangs later. `config` may be NULL. Fails only if memory runs out. */
 WM_API int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns,
                              struct wm_doctor **ret_doctor, struct wm_error *err);
 
@@ -96,7 +95,7 @@ WM_API void wm_doctor_free(struct wm_doctor *doctor);
 WM_API const struct wm_doctor_source *wm_doctor_source(const struct wm_doctor *doctor,
                                                        size_t index);
 
-/* Whether anything at all can be measured here. */
+/* Whether any sensor works on this machine. */
 WM_API bool wm_doctor_can_measure(const struct wm_doctor *doctor);
 
 enum wm_doctor_format {

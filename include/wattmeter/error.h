@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.h - how every call that can fail reports it.
+ * error.h - the status and the text of a failed call.
  *
  *     struct wm_error err;
  *     if (wm_source_open("nvml", NULL, &source, &err) < 0)
  *         fprintf(stderr, "%s\n", err.text);
  *
- * The return value is for programs, the text for people. The text names what
- * failed, where and why, and what to do about it where that is known.
+ * The return value is for programs, the text for people. The text says what failed, where,
+ * why, and how to fix it if known.
  */
 #ifndef WATTMETER_ERROR_H
 #define WATTMETER_ERROR_H
@@ -16,21 +16,21 @@
 extern "C" {
 #endif
 
-/* What a program can act on. Zero and above are success. */
+/* Results for programs. Zero and above are success. */
 enum wm_status {
     WM_OK = 0,
     WM_ENOMEM = -1,
     WM_EINVAL = -2,    /* the caller broke the contract */
-    WM_ENODEV = -3,    /* this machine does not have it */
-    WM_EACCES = -4,    /* it is there, but not for this user */
-    WM_EIO = -5,       /* it is there and would not answer */
-    WM_EFORMAT = -6,   /* it answered something we cannot read */
+    WM_ENODEV = -3,    /* this machine lacks it */
+    WM_EACCES = -4,    /* this user may not use it */
+    WM_EIO = -5,       /* it did not answer */
+    WM_EFORMAT = -6,   /* its answer could not be parsed */
     WM_ENOENT = -7,    /* no such file, command or process */
-    WM_EEXIST = -8,    /* it is there already and may not be overwritten */
-    WM_ECANCELED = -9, /* the caller has asked for an end */
+    WM_EEXIST = -8,    /* it exists and may not be overwritten */
+    WM_ECANCELED = -9, /* the caller has canceled it */
 };
 
-/* Of fixed size, so that reporting a lack of memory needs none. */
+/* Of fixed size, so that reporting a lack of memory needs no memory. */
 struct wm_error {
     int status;
     char text[256];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * experiment.h - runs that are kept under one name, and what they come to together:
- * totals, averages and curves of any metric, over all of them or a part.
+ * experiment.h - summarizes runs under one name: totals, averages and curves of any metric,
+ * over all runs or a time range.
  *
  *     struct wm_experiment *experiment;
  *     struct wm_series *energy;
@@ -15,9 +15,9 @@
  *     }
  *     wm_experiment_close(experiment);
  *
- * Where experiments are kept, a target: an SQLite recording, a folder that has one of
- * AIPowerMeter's folders for each name, or a PostgreSQL database by its URL. The rules
- * of source.h hold here too. docs/experiments.md has the rest.
+ * Experiments are stored in a target: an SQLite recording, a folder with an AIPowerMeter
+ * folder for each name, or a PostgreSQL database by its URL. The rules of source.h hold
+ * here too. docs/experiments.md has the rest.
  */
 #ifndef WATTMETER_EXPERIMENT_H
 #define WATTMETER_EXPERIMENT_H
@@ -39,7 +39,7 @@ extern "C" {
 struct wm_experiment;
 struct wm_series;
 
-/* What a run is part of. Texts are copied. */
+/* The experiment of a run. The strings are copied. */
 struct wm_experiment_setup {
     const char *target;
     const char *name;        /* 1 to 100 bytes, without '/' and not beginning with '.' */
@@ -47,48 +47,47 @@ struct wm_experiment_setup {
     const char *model_card;  /* path of a JSON file; may be NULL */
 };
 
-/* Has the tracker record its session as one more run of that experiment, before the
- * start. What is there stays. */
+/* Makes the tracker record its session as one more run of that experiment. Existing runs
+ * are kept. Call it before the start. */
 WM_API int wm_tracker_experiment(struct wm_tracker *tracker,
                                  const struct wm_experiment_setup *setup,
                                  struct wm_error *err);
 
-/* Prints which experiments there are at `target`, the oldest first. */
+/* Prints the experiments in `target`, the oldest first. */
 WM_API int wm_experiment_print_list(const char *target, enum wm_report_format format,
                                     FILE *out, struct wm_error *err);
 
-/* Opens all runs called `name`; "-" are those without a name. WM_ENOENT, and a list of
- * the names there are, when there is none. */
+/* Opens all runs called `name`; "-" are the runs without a name. Returns WM_ENOENT if there
+ * is no such run; the error lists the names. */
 WM_API int wm_experiment_open(const char *target, const char *name,
                               struct wm_experiment **ret_experiment, struct wm_error *err);
 
 /* Accepts NULL. */
 WM_API void wm_experiment_close(struct wm_experiment *experiment);
 
-/* How an experiment is printed; all zero is right for nearly everybody. */
+/* How an experiment is printed. Zero-initialize it for the defaults. */
 struct wm_experiment_style {
     struct wm_report_style report; /* units, money and CO2e */
-    double idle_watts; /* what all that the energy covers takes idle; 0: as measured */
-    const char *per;   /* a metric: energy from each of its values to the next */
+    double idle_watts;             /* idle power of the measured devices; 0: as measured */
+    const char *per; /* a metric: energy from each of its values to the next */
 };
 
-/* Prints the runs and what they cost, each and together. */
+/* Prints the runs and their cost, each and in total. */
 WM_API int wm_experiment_print(const struct wm_experiment *experiment,
                                enum wm_report_format format,
                                const struct wm_experiment_style *style, FILE *out,
                                struct wm_error *err);
 
-/* The moment that a person means, in nanoseconds since 1970: seconds since the start of
- * the first run ("12.5"), or RFC 3339. */
+/* Parses a time, in nanoseconds since 1970: seconds since the start of the first run
+ * ("12.5"), or RFC 3339. */
 WM_API int wm_experiment_time(const struct wm_experiment *experiment, const char *text,
                               int64_t *ret_unix_ns, struct wm_error *err);
 
-/* One metric over all runs; an energy has to be of the same kinds of device in each run
- * that knows it, or there is no value. `metric` is an energy ("energy", "cpu_energy",
- * "dram_energy", "gpu_energy", "package0_energy"), the power of the same
- * ("cpu_power"), a column of the recording, or what the measured program wrote
- * itself. WM_ENOENT, with a list of what there is; WM_ENODEV, with the reason, when
- * it has no value. The caller frees the series. */
+/* One metric over all runs. `metric` is an energy ("energy", "cpu_energy", "dram_energy",
+ * "gpu_energy", "package0_energy"), its power ("cpu_power"), a column of the recording, or
+ * a metric of the program. An energy has a value only if all runs that have it measured the
+ * same kinds of device. Returns WM_ENOENT, with a list of the metrics, or WM_ENODEV, with
+ * the reason, if it has no value. The caller frees the series. */
 WM_API int wm_experiment_series(const struct wm_experiment *experiment, const char *metric,
                                 struct wm_series **ret_series, struct wm_error *err);
 
@@ -101,46 +100,46 @@ struct wm_range {
 };
 
 enum wm_figure_kind {
-    /* Of an energy or another counter: how much it grew. Of anything else: the area
-     * under its curve, for power joules. */
+    /* Of an energy or another counter: its growth. Of any other metric: the area under its
+     * curve; for power these are joules. */
     WM_FIGURE_TOTAL,
 
-    /* That divided by the time that the metric is known for. */
+    /* The total divided by the time for which the metric is known. */
     WM_FIGURE_AVERAGE,
 
-    /* The highest value; of a counter the highest rate, over no less time than its
-     * sensor needs to tell it. */
+    /* The highest value. Of a counter: the highest rate, over at least the time that its
+     * sensor needs to resolve it. */
     WM_FIGURE_MAX,
 };
 
 struct wm_figure {
     double value;
-    double seconds; /* for which it is known in the range, without pauses */
+    double seconds; /* of the range in which it is known, without pauses */
     char unit[32];  /* "J", "W", "accuracy s" */
     bool is_short;  /* fewer than three updates of its sensor: a rough figure */
 
-    /* Of an energy or a power of it, over all of the time: the truth lies within this
+    /* Of an energy or its power, over all of the time: the true value lies within this
      * ratio with 95 % confidence. */
     bool has_uncertainty;
-    double uncertainty; /* 0 where it has none */
-    double missing_s;   /* of an energy: for so long a device of it was not known */
+    double uncertainty; /* 0 if it has none */
+    double missing_s;   /* of an energy: time in which one of its devices is unknown */
     size_t unfinished;  /* runs whose recording ends without a result */
 };
 
-/* Where the range begins or ends between two values a straight line joins them.
- * `range` may be NULL. WM_ENODEV: there is no value in it. */
+/* The figure of a series in a range. At the limits of the range values are interpolated
+ * linearly. `range` may be NULL. WM_ENODEV: the range has no value. */
 WM_API int wm_series_figure(const struct wm_series *series, enum wm_figure_kind kind,
                             const struct wm_range *range, struct wm_figure *ret_figure,
                             struct wm_error *err);
 
-/* A segment without pauses: times and values, `count` of each, borrowed. Of a power
- * that was made of an energy each value is the mean since the time before, so at the
- * first time none is known: `values[0]` is 0 then, and `first_known` is 1. */
+/* A segment without pauses: times and values, `count` of each, borrowed. If power was
+ * derived from energy, each value is the mean since the time before. The first is unknown
+ * then: `values[0]` is 0, and `first_known` is 1. */
 struct wm_series_segment {
     const int64_t *unix_ns;
     const double *values;
     size_t count;
-    size_t first_known; /* the place of the first value that is known */
+    size_t first_known; /* index of the first known value */
 };
 
 WM_API size_t wm_series_segment_count(const struct wm_series *series);
@@ -149,15 +148,15 @@ WM_API size_t wm_series_segment_count(const struct wm_series *series);
 WM_API struct wm_series_segment wm_series_segment(const struct wm_series *series,
                                                   size_t index);
 
-/* Prints that. */
+/* Prints the figure. */
 WM_API int wm_series_print_figure(const struct wm_series *series, enum wm_figure_kind kind,
                                   const struct wm_range *range,
                                   enum wm_report_format format, FILE *out,
                                   struct wm_error *err);
 
-/* Prints the values of one series, or of several on all their times together: between
- * two values of a segment by straight lines, outside of them nothing. As text it is
- * CSV. WM_EINVAL: `count` is 0. */
+/* Prints the values of one series, or of several at all their times. Values inside a
+ * segment are interpolated linearly; outside of segments they are empty. As text it is CSV.
+ * WM_EINVAL: `count` is 0. */
 WM_API int wm_series_print(const struct wm_series *const series[], size_t count,
                            const struct wm_range *range, enum wm_report_format format,
                            FILE *out, struct wm_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h - everything the GPUs of a machine say of themselves, of all vendors.
+ * gpu.h - properties and live values of all GPUs of a machine, of all vendors.
  *
  *     struct wm_gpus *gpus;
  *     struct wm_gpu_value power;
@@ -16,20 +16,19 @@
  *     }
  *     wm_gpus_close(gpus);
  *
- * This is for looking at GPUs: once, or again every second or so with
- * wm_gpus_refresh(). To measure with them, read a source (source.h) or run a
- * tracker (tracker.h).
+ * Use this to show GPUs: once, or every second or so with wm_gpus_refresh(). To measure
+ * with them, read a source (source.h) or run a tracker (tracker.h).
  *
  * For every function here:
  *   - zero or more is success, a negative `enum wm_status` is failure;
  *   - out-parameters (`ret_...`) are written on success and only then;
  *   - `err` may be NULL;
  *   - texts are borrowed and live until the next refresh or close;
- *   - a machine without a GPU is no failure: there are none then, and
- *     wm_gpus_looked() says where they were looked for;
- *   - a driver that hangs costs at most WM_GPU_PATIENCE_S seconds; what it did
- *     not tell by then is WM_READING_FAILED, and the rest is there;
- *   - one value that cannot be had costs that value and nothing else.
+ *   - a machine without a GPU is no failure: the count is 0, and
+ *     wm_gpus_looked() lists where wattmeter searched;
+ *   - a driver that hangs costs at most WM_GPU_PATIENCE_S seconds; values that it has
+ *     not given by then are WM_READING_FAILED, and all others are valid;
+ *   - a value that cannot be read does not affect the others.
  */
 #ifndef WATTMETER_GPU_H
 #define WATTMETER_GPU_H
@@ -51,9 +50,9 @@ struct wm_gpus;
 /* How long a refresh waits for all drivers together, in seconds. */
 #define WM_GPU_PATIENCE_S 5
 
-/* What is asked together. */
+/* Groups of values that are read together. */
 enum wm_gpu_group {
-    WM_GPU_GENERAL = 1 << 0, /* who it is and how it is set up */
+    WM_GPU_GENERAL = 1 << 0, /* identity and settings */
     WM_GPU_MEMORY = 1 << 1,
     WM_GPU_UTILIZATION = 1 << 2, /* with temperatures and fan */
     WM_GPU_PCI = 1 << 3,
@@ -66,16 +65,17 @@ enum wm_gpu_group {
     WM_GPU_EVERYTHING = (1 << 10) - 1,
 };
 
-/* What a GPU may say. Names, units and types are in wm_gpu_field_info(). New
- * ones are added at the end of their group; programs that store a number of
- * this list must be compiled again. */
+/* The values of a GPU. wm_gpu_field_info() has their names, units and types. New ones are
+ * added at the end of their group; programs that store these numbers must be compiled
+ * again. */
 enum wm_gpu_field {
     /* WM_GPU_GENERAL */
     WM_GPU_INDEX, /* its place among all GPUs of the machine; NVIDIA's come first, in
                      the order of nvidia-smi */
     WM_GPU_NAME,
     WM_GPU_SERIAL,
-    WM_GPU_UUID, /* the identity: "GPU-7c1f..."; for other vendors what the kernel has */
+    WM_GPU_UUID, /* the identity: "GPU-7c1f..."; for other vendors the identity in the
+                    kernel */
     WM_GPU_BIOS,
     WM_GPU_LABEL, /* as in recordings: "gpu0", "card1" */
     WM_GPU_VENDOR,
@@ -93,11 +93,11 @@ enum wm_gpu_field {
     WM_GPU_MIG_MODE,
     WM_GPU_MIG_MODE_PENDING,
     WM_GPU_DISPLAY_ACTIVE,
-    WM_GPU_SIMULATED, /* the driver says that it is not real */
+    WM_GPU_SIMULATED, /* the driver reports a simulated GPU */
 
     /* WM_GPU_MEMORY */
     WM_GPU_MEMORY_TOTAL,
-    WM_GPU_MEMORY_USED, /* without what the driver reserves, where that is known */
+    WM_GPU_MEMORY_USED, /* without what the driver reserves, if that is known */
     WM_GPU_MEMORY_FREE,
     WM_GPU_MEMORY_RESERVED,
     WM_GPU_MEMORY_BAR1_TOTAL,
@@ -177,7 +177,7 @@ enum wm_gpu_field {
     WM_GPU_FIELDS
 };
 
-/* What is known of a process on a GPU; all in WM_GPU_PROCESSES. */
+/* The values of a process on a GPU; all in WM_GPU_PROCESSES. */
 enum wm_gpu_process_field {
     WM_GPU_PROCESS_PID, /* in our pid namespace; else missing, with the reason */
     WM_GPU_PROCESS_NAME,
@@ -188,7 +188,7 @@ enum wm_gpu_process_field {
     WM_GPU_PROCESS_MEMORY,
     WM_GPU_PROCESS_TYPE,       /* "C" computes, "G" draws, "C+G", "M" through MPS */
     WM_GPU_PROCESS_DRIVER_PID, /* as the driver reports it */
-    WM_GPU_PROCESS_SM,         /* share of the GPU's time, of late */
+    WM_GPU_PROCESS_SM,         /* share of the GPU's time, in the last second */
     WM_GPU_PROCESS_MEMORY_UTILIZATION,
     WM_GPU_PROCESS_ENCODER,
     WM_GPU_PROCESS_DECODER,
@@ -199,8 +199,8 @@ enum wm_gpu_process_field {
     WM_GPU_PROCESS_FIELDS
 };
 
-/* What a part of a partitioned GPU (MIG) says; all in WM_GPU_GENERAL but the
- * memory in use. */
+/* The values of a part of a partitioned GPU (MIG); all in WM_GPU_GENERAL, but the used
+ * memory is in WM_GPU_MEMORY. */
 enum wm_gpu_mig_field {
     WM_GPU_MIG_INDEX, /* among the parts of its GPU */
     WM_GPU_MIG_UUID,
@@ -221,7 +221,7 @@ enum wm_gpu_type {
     WM_GPU_YES_NO, /* 1 and 0 */
 };
 
-/* What a field is. */
+/* The properties of a field. */
 struct wm_gpu_field_info {
     const char *group;   /* in JSON and in Python: "power"; "" at the top */
     const char *key;     /* within the group: "limit" */
@@ -231,10 +231,10 @@ struct wm_gpu_field_info {
     const char *summary; /* one line */
     enum wm_gpu_type type;
     unsigned asked_with; /* the enum wm_gpu_group */
-    bool fixed;          /* does not change while the driver runs: asked once */
+    bool fixed;          /* does not change while the driver runs: read once */
 };
 
-/* Of the field called so; NULL past the last one. Constants. */
+/* The properties of a field; NULL past the last one. Constants. */
 WM_API const struct wm_gpu_field_info *wm_gpu_field_info(enum wm_gpu_field field);
 WM_API const struct wm_gpu_field_info *
 wm_gpu_process_field_info(enum wm_gpu_process_field field);
@@ -243,38 +243,37 @@ WM_API const struct wm_gpu_field_info *wm_gpu_mig_field_info(enum wm_gpu_mig_fie
 struct wm_gpu_value {
     enum wm_reading_state state;
     double number;    /* of all types but WM_GPU_TEXT; meaningful in WM_READING_OK alone */
-    const char *text; /* of WM_GPU_TEXT; NULL else, and where the state is not ok */
-    const char *why;  /* NULL where the state is ok, never else */
+    const char *text; /* of WM_GPU_TEXT; else NULL, and if the state is not ok */
+    const char *why;  /* NULL only if the state is ok */
 };
 
-/* Finds the GPUs that config->gpus chooses (see wm_gpu_select()) and asks them
- * everything once, but for `WM_GPU_THROUGHPUT`. `config` may be NULL. Those that do
- * not answer are among them, with the reason in their values. Where the choice is a
- * list of numbers, the other GPUs are not asked and not waited for. WM_EINVAL: the
- * choice is wrong, and the text says what there is. */
+/* Finds the GPUs that config->gpus chooses (see wm_gpu_select()) and reads all their values
+ * once, except `WM_GPU_THROUGHPUT`. `config` may be NULL. GPUs that do not answer are
+ * included, with the reason in their values. If the choice is a list of numbers, wattmeter
+ * does not ask the other GPUs. WM_EINVAL: the choice is wrong; the error lists the GPUs. */
 WM_API int wm_gpus_open(const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                         struct wm_error *err);
 
-/* Accepts NULL. Waits for a driver that hangs no longer than a refresh does. */
+/* Accepts NULL. Waits for a hanging driver no longer than a refresh does. */
 WM_API void wm_gpus_close(struct wm_gpus *gpus);
 
-/* The chosen GPUs, and all there are. */
+/* The number of chosen GPUs, and of all GPUs of the machine. */
 WM_API size_t wm_gpus_count(const struct wm_gpus *gpus);
 WM_API size_t wm_gpus_present(const struct wm_gpus *gpus);
 
-/* Asks the chosen GPUs again for what may have changed; `groups` is of enum
- * wm_gpu_group. What is not asked stays as it was. A GPU that is gone, or does
- * not answer, says so in its values. Returns 1 when GPUs came or went since
- * they were found, so that it is time to open anew; else 0. */
+/* Reads the values of the chosen GPUs that may have changed; `groups` is of enum
+ * wm_gpu_group. Values of other groups stay as they are. If a GPU is gone or does not
+ * answer, its values have the reason. Returns 1 if GPUs came or went since they were found:
+ * open them again then. Otherwise 0. */
 WM_API int wm_gpus_refresh(struct wm_gpus *gpus, unsigned groups, struct wm_error *err);
 
-/* `gpu` is below wm_gpus_count() in all of these. WM_READING_NONE, with a
- * reason, is what nobody asked for yet. */
+/* `gpu` is below wm_gpus_count() in all of these. WM_READING_NONE, with a reason: not read
+ * yet. */
 WM_API void wm_gpu_get(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
                        struct wm_gpu_value *ret_value);
 
-/* The processes on a GPU, by the last refresh. Where `ret_list` (may be NULL)
- * is not ok the list is not known, or not known to be whole, and says why. */
+/* The processes on a GPU, by the last refresh. If `ret_list` (may be NULL) is not ok, the
+ * list is unknown or may be incomplete, and it has the reason. */
 WM_API size_t wm_gpu_process_count(const struct wm_gpus *gpus, size_t gpu,
                                    struct wm_gpu_value *ret_list);
 WM_API void wm_gpu_process_get(const struct wm_gpus *gpus, size_t gpu, size_t process,
@@ -285,58 +284,58 @@ WM_API size_t wm_gpu_mig_count(const struct wm_gpus *gpus, size_t gpu);
 WM_API void wm_gpu_mig_get(const struct wm_gpus *gpus, size_t gpu, size_t mig,
                            enum wm_gpu_mig_field field, struct wm_gpu_value *ret_value);
 
-/* Where GPUs were searched for: one entry for each source, present or not. */
+/* A place where GPUs were searched: one entry for each source, available or not. */
 struct wm_gpu_looked {
     const char *source; /* "nvml", "drm" */
     size_t present;
-    int status;         /* WM_OK, or why there are none: WM_ENODEV ... */
-    const char *detail; /* what was found, or why nothing was */
+    int status;         /* WM_OK, or why it found none: WM_ENODEV ... */
+    const char *detail; /* what it found, or why it found none */
 };
 
 /* NULL past the last. */
 WM_API const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, size_t index);
 
-/* As which device a program sees the GPU, CUDA's or its like's: a whole number where the
- * GPUs were chosen by "visible"; else, and where the driver's way to count is in doubt,
- * missing. */
+/* The number by which a program sees the GPU, such as CUDA's device number. It is a whole
+ * number if the GPUs were chosen by "visible". Otherwise, and if the driver's way to count
+ * is uncertain, it is missing. */
 WM_API void wm_gpu_seen_as(const struct wm_gpus *gpus, size_t gpu,
                            struct wm_gpu_value *ret_value);
 
-/* Which of all GPUs, chosen at open or not, `words` means: their WM_GPU_INDEX in
- * `ret_chosen` (room for wm_gpus_present()) and how many; in ascending order, but those of
- * "visible" as a program counts them, vendor by vendor. One
- * that does not answer is chosen like any other: its WM_GPU_UUID says why. Of what
- * wm_gpus_open() has not asked only the number and the label are known here.
+/* Chooses among all GPUs, chosen at open or not, by `words`. Writes their WM_GPU_INDEX to
+ * `ret_chosen` (room for wm_gpus_present()) and their number. They are in ascending order;
+ * for "visible" they are in the order of the program, vendor by vendor. A GPU that does not
+ * answer can be chosen too: its WM_GPU_UUID has the reason. For GPUs that wm_gpus_open()
+ * has not asked only the number and the label are known.
  *
  *   NULL, "all"      every GPU
  *   "none"           none
- *   "visible"        those that CUDA_VISIBLE_DEVICES and its relatives leave to
- *                    a program (docs/gpu-selection.md); `environment` has the
- *                    variables as "NAME=VALUE", ends with NULL, and is the
- *                    calling process's own where it is NULL
+ *   "visible"        the GPUs that CUDA_VISIBLE_DEVICES and similar variables leave
+ *                    to a program (docs/gpu-selection.md); `environment` has the
+ *                    variables as "NAME=VALUE" and ends with NULL; if it is NULL,
+ *                    the environment of the calling process counts
  *   "0,GPU-7c1f,card1,0000:3b:00.0"
- *                    indices, identities and beginnings of them that fit one
+ *                    indices, identities or their beginnings if these fit one
  *                    GPU, labels, PCI addresses; a MIG device means its GPU
  *
- * WM_EINVAL says which word is wrong and what there is. Other failures are no
- * fault of the words: a driver is in trouble (the status is its own), so that no GPU
- * fits, or nobody knows which one a number means.
+ * Returns WM_EINVAL for a wrong word, and lists the valid ones. Other failures are not
+ * caused by the words: a driver failed (with its status), so no GPU fits or a number is
+ * ambiguous.
  *
- * `ret_remark` (may be NULL) gets what a person should know of a choice that is not
- * wrong, such as a mask of which CUDA takes a part only; NULL where there is
- * nothing. It lives until the next choice. */
+ * `ret_remark` (may be NULL) gets a note on a choice that is valid but notable, such as a
+ * mask of which CUDA uses only a part; NULL if there is no note. It lives until the next
+ * choice. */
 WM_API int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
                          const char *const *environment, size_t *ret_chosen,
                          size_t *ret_count, const char **ret_remark, struct wm_error *err);
 
 enum wm_gpus_format {
-    WM_GPUS_TEXT,      /* blocks for a person, igpu's */
+    WM_GPUS_TEXT,      /* blocks for people, in the layout of igpu */
     WM_GPUS_BRIEF,     /* one line per GPU */
     WM_GPUS_JSON,      /* everything, for programs; described in docs/gpu-info.md */
     WM_GPUS_JSON_LINE, /* JSON in one line */
 };
 
-/* WM_EIO when `out` did not take all of it. */
+/* Returns WM_EIO if `out` did not take all of it. */
 WM_API int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *out,
                          struct wm_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plot.h - recordings as figures and films. What draws them is a library of its own,
- * because it needs cairo and pango: wattmeter-plot.so, which whoever wants one loads.
+ * plot.h - draws recordings as figures and films. The code is in a separate library,
+ * wattmeter-plot.so, because it needs cairo and pango. Load it as in this example.
  *
  *     void *library = dlopen("wattmeter-plot.so", RTLD_NOW);
  *     const struct wm_plot_module *module = dlsym(library, "wm_plot_module");
@@ -46,11 +46,11 @@ enum wm_plot_format {
 
 struct wm_plot_input {
     const char *path;
-    const char *name; /* what the figure calls it; NULL: after the file */
+    const char *name; /* its name in the figure; NULL: the name of the file */
     size_t run;       /* as in wm_recording_open() */
 };
 
-/* All zero is right for nearly everybody but for the inputs. */
+/* Zero-initialize all but the inputs for the defaults. */
 struct wm_plot_request {
     const struct wm_plot_input *inputs;
     size_t input_count; /* 1 at least */
@@ -58,26 +58,26 @@ struct wm_plot_request {
     enum wm_plot_format format;
 
     /* Panels ("power"), devices ("gpu0"), metrics ("memory_used"), columns of the recording
-     * ("gpu0_power_W") or metrics of the program ("accuracy"); none: all that there are
-     * panels of. A counter is drawn as its rate in a panel, and as its total, in joules or
-     * seconds, if its metric or column is named. */
+     * ("gpu0_power_W") or metrics of the program ("accuracy"). If there are none: all
+     * channels that have a panel. A panel shows a counter as its rate. If its metric or
+     * column is named, it is drawn as its total in joules or seconds. */
     const char *const *channels;
     size_t channel_count;
 
-    FILE *names; /* gets the names that there are, as text, if a word of `channels` or
-                  * `layout` is none of them; may be NULL */
+    FILE *names; /* gets a list of the known names, as text, if a word of `channels` or
+                  * `layout` is unknown; may be NULL */
 
-    /* Panels from top to bottom, "power,memory"; columns of panels are apart by '/',
+    /* Panels from top to bottom, "power,memory"; a '/' separates columns of panels,
      * "power/memory,clocks"; "power+temperature" is one panel with two axes. A panel may be
-     * any word that `channels` may have. NULL: all below each other. */
+     * any word that `channels` may have. NULL: all panels in one column. */
     const char *layout;
 
-    /* "12.5", seconds since the start of each run, or RFC 3339; NULL: all of it. */
+    /* "12.5", seconds since the start of each run, or RFC 3339; NULL: the whole run. */
     const char *from, *to;
 
     const char *title;    /* NULL: the command that was measured; "": none */
     bool without_regions; /* no bands */
-    bool by_time;         /* of regions and flames: time, also where energy is known */
+    bool by_time;         /* of regions and flames: time, even if energy is known */
     bool without_legend;
     bool is_dark;     /* light text and lines on a dark ground */
     const char *size; /* "960x720" in pixels at 96 dpi, of a film in its own; "89x60mm";
@@ -89,30 +89,30 @@ struct wm_plot_request {
     const volatile sig_atomic_t *stop; /* as in wm_recording_stop_on(); may be NULL */
 };
 
-/* A film of WM_PLOT_TIME: a window that follows the newest sample. All zero but for `path`
- * is right for nearly everybody. */
+/* A film of WM_PLOT_TIME: a window that follows the newest sample. Zero-initialize all but
+ * `path` for the defaults. */
 struct wm_plot_film {
-    const char *path; /* of a file, which is there at the end, whole, or not at all */
+    const char *path; /* of the file, which is written completely or not at all */
     bool overwrite;   /* a file that exists is replaced */
     double fps;       /* pictures in a second; 0: 30 */
     double speed;     /* seconds of the recording in one of the film; 0: 1 */
-    double window; /* seconds of the recording that are seen at once; 0: 20 times speed */
+    double window;    /* seconds of the recording in one picture; 0: 20 times speed */
 
-    /* Called after each picture by the thread that wants the film; what is not 0 ends it
-     * with WM_ECANCELED. NULL: nobody asks. */
+    /* Called after each picture by the thread that requested the film; a result other than
+     * 0 ends the film with WM_ECANCELED. NULL: no calls. */
     int (*progress)(void *context, size_t done, size_t total);
     void *context;
 };
 
-/* What wattmeter-plot.so has under the name wm_plot_module. */
+/* wattmeter-plot.so exports this under the name wm_plot_module. */
 struct wm_plot_module {
     const char *version; /* WM_VERSION of it */
 
-    /* Draws to `out`, and nothing unless all could be read and drawn. */
+    /* Draws to `out`. If a recording cannot be read or drawn, writes nothing. */
     int (*write)(const struct wm_plot_request *request, FILE *out, struct wm_error *err);
 
-    /* Makes a film, with ffmpeg, which is run as a program: WM_ENODEV where there is none.
-     * Both work at the lowest priority. */
+    /* Makes a film with the program ffmpeg, both at the lowest priority. WM_ENODEV: ffmpeg
+     * is not installed. */
     int (*film)(const struct wm_plot_request *request, const struct wm_plot_film *film,
                 struct wm_error *err);
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * region.h - named blocks of code, for whoever measures the program.
+ * region.h - marks named blocks of code, whose cost is measured.
  *
  *     wm_region_begin("epoch");
  *     for (int i = 0; i < 100; i++) {
@@ -9,17 +9,16 @@
  *     }
  *     wm_region_end();
  *
- * Under `wattmeter run` the report then has what each of them cost. Without a
- * measurement the calls do nothing, and with WATTMETER_REGIONS=FILE.csv (or .sqlite) in the
- * environment they write a sub-tracking file as gpu_tracker does. No call fails, prints,
- * takes a lock that others hold for long, or, in the common case, makes a system call;
- * but a row for an .sqlite file waits for the other threads and processes that write
- * theirs, ten seconds at most, after which it is lost. All of them may be called from any
- * thread; each thread has a stack of regions of its own. In a signal handler they must not
- * be called. After fork() the child begins with no region open.
+ * Under `wattmeter run` the report shows the cost of each. Without a measurement the calls
+ * do nothing. With WATTMETER_REGIONS=FILE.csv (or .sqlite) in the environment they write a
+ * sub-tracking file as gpu_tracker does. No call fails, prints, or takes a lock that others
+ * hold for long; in the common case it makes no system call. Only a row for an .sqlite file
+ * waits for other writers, at most ten seconds, after which it is lost. Any thread may call
+ * all of them; each thread has a separate stack of regions. Do not call them in a signal
+ * handler. After fork() the child begins with no region open.
  *
- * A name is copied at once; names longer than WM_REGION_NAME_MAX bytes are cut off there.
- * From Fortran the functions are called through bind(C); docs/regions.md has the lines.
+ * Names are copied, and cut after WM_REGION_NAME_MAX bytes. Fortran calls the functions
+ * through bind(C); docs/regions.md has the lines.
  */
 #ifndef WATTMETER_REGION_H
 #define WATTMETER_REGION_H
@@ -37,39 +36,40 @@ extern "C" {
 
 #define WM_REGION_NAME_MAX 8191
 
-/* Opens a region inside those that this thread has open. NULL is the empty name. */
+/* Opens a region inside the thread's innermost open one. NULL is the empty name. */
 WM_API void wm_region_begin(const char *name);
 
-/* Closes the one that this thread opened last. One too many is counted and reported. */
+/* Closes the region that this thread opened last. A call without an open region is counted
+ * and reported. */
 WM_API void wm_region_end(void);
 
-/* Closes the one that this thread opened last with this pointer, wherever on its stack it
- * is; those inside it stay open. If none is open, that is counted and reported. For
- * languages whose blocks may end in another order, as those of generators do. */
+/* Closes the region that this thread opened last with this pointer, anywhere on its stack;
+ * regions inside it stay open. If none is open, the call is counted and reported. For
+ * languages whose blocks may end in another order, such as generators. */
 WM_API void wm_region_end_of(const char *name);
 
-/* Opens a region that lies in no other and may be closed by any thread of this process, in
- * any order: a request that is under way, say. The number is never 0. */
+/* Opens a region outside of all others, such as a request. Any thread of this process may
+ * close it, in any order. The number is never 0. */
 WM_API uint64_t wm_region_start(const char *name);
 WM_API void wm_region_stop(uint64_t region);
 
 /* As `parent`: the innermost region that this thread has open by wm_region_begin(). */
 #define WM_REGION_INNERMOST UINT64_MAX
 
-/* As wm_region_start(), inside the region of that number, which this process has started.
- * If that is over, or `parent` is 0, it lies in no other. */
+/* As wm_region_start(), but inside the region `parent`, which this process has started. If
+ * that has ended, or `parent` is 0, the region is outside of all others. */
 WM_API uint64_t wm_region_start_in(const char *name, uint64_t parent);
 
-/* Whether anybody listens. For programs that would have to compute a name. */
+/* Whether regions are measured. For programs that would have to compute a name. */
 WM_API bool wm_region_is_on(void);
 
-/* Whether these calls may wait for others, as rows for a file do. For languages that hold a
- * lock around all of their threads. */
+/* Whether these calls may wait for other processes, as rows for a file do. For languages
+ * that hold a lock around all of their threads. */
 WM_API bool wm_region_may_wait(void);
 
 /* A sub-tracking file of gpu_tracker: rows of process_id, code_block_name, position (0
  * start, 1 stop) and timestamp (seconds since 1970). Several processes and threads may
- * write to one file; a row is there when the call returns. */
+ * write to one file; a row is in the file when the call returns. */
 struct wm_region_file;
 
 /* The suffix is .csv or .sqlite. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * repeat.h - commands that are run again and again, and how they compare.
+ * repeat.h - compares commands that are run repeatedly.
  *
  *     const struct wm_repeat_options options = { .seed = 1 };
  *     const struct wm_repeat_command commands[] = { { .command = "old" },
@@ -26,9 +26,9 @@
  *     wm_repeat_print(repeat, WM_REPEAT_TEXT, 0, stdout, &err);
  *     wm_repeat_free(repeat);
  *
- * The runs of one round are a pair. Commands change places from one round to the next
- * (A B B A), so that a machine that becomes warmer or slower does so for all of them alike.
- * The texts are copied. The rules of source.h hold here too.
+ * The runs of one round are a pair. Commands change places from one round to the next (A B
+ * B A), so that a machine that becomes warmer or slower affects all of them alike. The
+ * strings are copied. The rules of source.h hold here too.
  */
 #ifndef WATTMETER_REPEAT_H
 #define WATTMETER_REPEAT_H
@@ -68,7 +68,7 @@ struct wm_repeat_command {
     const char *const *parameters; /* name, value, name, value, ..., NULL; may be NULL */
 };
 
-/* Adds the next command; its number is how many there were. Before the first run. */
+/* Adds the next command; commands are numbered from 0. Call it before the first run. */
 WM_API int wm_repeat_add_command(struct wm_repeat *repeat,
                                  const struct wm_repeat_command *command,
                                  struct wm_error *err);
@@ -81,18 +81,18 @@ struct wm_repeat_run {
     const struct wm_report *report;
     int exit_code;
 
-    /* By wm_tracker_batch_run(); NULL: not known. The figures of the report are divided by
-     * their number. */
+    /* From wm_tracker_batch_run(); NULL: not known. The figures of the report are divided
+     * by the number of runs. */
     const struct wm_tracker_run *batch;
     size_t batch_count;
 };
 
-/* How many runs of a command a batch needs so that it lasts ten periods of the slowest
- * sensor of energy, after `run`; 1 where one run does, or nothing measures energy. */
+/* The number of runs that a batch needs to last ten periods of the slowest energy sensor,
+ * computed from `run`. 1 if one run is long enough, or no sensor measures energy. */
 WM_API size_t wm_repeat_batch_size(const struct wm_repeat_run *run);
 
-/* In place of a command's number: a run of the shell that starts them all. Its figures are
- * subtracted from those of the runs that are added later. */
+/* In place of a command's number: a run of the shell that starts the commands. Its figures
+ * are subtracted from the figures of runs that are added later. */
 #define WM_REPEAT_SHELL ((size_t)-1)
 
 /* Adds the next run of a command. */
@@ -102,13 +102,12 @@ WM_API int wm_repeat_add_run(struct wm_repeat *repeat, size_t command,
 /* Adds a note to the results. */
 WM_API int wm_repeat_note(struct wm_repeat *repeat, const char *note, struct wm_error *err);
 
-/* The rounds after which wm_repeat_is_narrow() may be asked: the first such number above
- * `rounds`; 0: there is no more. */
+/* The next number of rounds above `rounds` after which wm_repeat_is_narrow() may be called;
+ * 0: none. */
 WM_API size_t wm_repeat_next_look(size_t rounds);
 
-/* Whether the interval of each command's time, and of its energy where that is known, is no
- * wider than the median plus or minus `ratio`. With a confidence that leaves 95 % for all
- * looks together. */
+/* Whether each command's intervals of time and of energy, if known, lie within the median
+ * plus or minus `ratio`. All these tests together have a confidence of 95 %. */
 WM_API bool wm_repeat_is_narrow(const struct wm_repeat *repeat, double ratio);
 
 enum wm_repeat_format {
@@ -118,7 +117,7 @@ enum wm_repeat_format {
     WM_REPEAT_CSV,      /* a row for each command */
 };
 
-/* Text has more with a `verbosity` of 1. WM_EIO when `out` did not take all of it. */
+/* With a `verbosity` of 1 text has more. Returns WM_EIO if `out` did not take all of it. */
 WM_API int wm_repeat_print(const struct wm_repeat *repeat, enum wm_repeat_format format,
                            int verbosity, FILE *out, struct wm_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracker.h - a session of ticks over a process tree.
+ * tracker.h - measures a process tree, sample by sample.
  *
  *     struct wm_tracker *tracker;
  *     struct wm_report *report;
@@ -16,17 +16,16 @@
  *     }
  *     wm_tracker_free(tracker);
  *
- * A tracker is new, then started on one target (a command, a process that runs
- * already, or the calling process), then stopped; wm_tracker_renew() makes it new again.
- * Its ticks come from wm_tracker_poll() in the caller's loop, or from a thread of its own
- * after wm_tracker_run_thread().
+ * A tracker is new, then started on one target, then stopped; wm_tracker_renew() makes it
+ * new again. The target is a command, a running process, or the calling process. The ticks
+ * are taken by wm_tracker_poll() in the caller's loop, or by a separate thread after
+ * wm_tracker_run_thread().
  *
- * After a fork() a tracker belongs to the parent; in the child all that may be
- * done with it is wm_tracker_free(), which then does nothing.
+ * After a fork() a tracker belongs to the parent. The child may only call
+ * wm_tracker_free(), which does nothing there.
  *
- * The rules of source.h hold here too. A tracker changes neither signals nor
- * limits nor the set of children of its process, but for one child of its own
- * that holds the command.
+ * The rules of source.h hold here too. A tracker changes neither signals nor limits of its
+ * process. It adds one child, which holds the command.
  */
 #ifndef WATTMETER_TRACKER_H
 #define WATTMETER_TRACKER_H
@@ -49,42 +48,39 @@ extern "C" {
 
 struct wm_tracker;
 
-/* All zero is right for nearly everybody. */
+/* Zero-initialize it for the defaults. */
 struct wm_tracker_options {
     int64_t interval_ns;   /* between ticks, 1 ms to 1 h; 0: 100 ms */
-    double expected_cores; /* what "hardware percent" divides by; 0: all cores */
+    double expected_cores; /* divisor of "hardware percent"; 0: all cores */
 
-    /* Which GPUs of all vendors, as wm_gpu_select() in gpu.h has it: "visible",
+    /* GPUs of all vendors, by the words of wm_gpu_select() in gpu.h: "visible",
      * "0,GPU-7c1f,card1" and so on. NULL: all. */
     const char *gpus;
 
-    /* The process whose environment decides what "visible" means, such as the one
-     * that wm_tracker_start_pid() will get; 0, or where that may not be read: the
-     * calling process, whose environment a command inherits. */
+    /* The environment of this process decides what "visible" means, such as the process for
+     * wm_tracker_start_pid(). If it is 0 or may not be read: the environment of the calling
+     * process, which a command inherits. */
     pid_t visible_to;
 
-    /* What the CPUs take idle and at full load, "IDLE:MAX" in watts, for the estimate
-     * of their energy where nothing measures it. NULL: from what is published of
-     * machines like this one. */
+    /* Power of the CPUs idle and at full load, "IDLE:MAX" in watts, for the estimate of
+     * their energy if no sensor measures it. NULL: published values of similar machines. */
     const char *cpu_watts;
 
-    /* How long the machine is measured with nothing to do before a command is started,
-     * so that its idle power is known; 0: not at all. Of no use with what runs already. */
+    /* How long to measure the idle machine before a command is started; 0: not at all.
+     * Ignored for running processes. */
     int64_t baseline_ns;
 
-    /* The baseline counts even if the CPUs, or the GPU, were busy for more than 5 % of it.
-     */
+    /* Use the baseline even if the CPUs, or the GPU, were busy for more than 5 % of it. */
     bool baseline_anyway;
 
-    /* The calling process does nothing but tracking, so that all it uses is
-     * the tracker's own cost. What wm_tracker_add_all() adds is opened by the start
-     * function then, while the processes of a command are made. Otherwise the cost
-     * is what the tracker's functions use, and its memory is not told apart from the
-     * program's. */
+    /* The calling process only tracks, so all its use is the tracker's cost. The start
+     * function then opens what wm_tracker_add_all() adds, while the processes of a command
+     * are made. Otherwise the cost is the use of the tracker's functions, and its memory
+     * cannot be separated from the program's. */
     bool own_process;
 
-    /* A command's session ends with the last of the processes that it leaves behind, not
-     * with the command. wm_tracker_exit_code() is known when the command has ended, and
+    /* The session of a command ends with the last process that the command leaves behind,
+     * not with the command. wm_tracker_exit_code() is known when the command has ended, and
      * wm_tracker_stop() ends the waiting. */
     bool wait_all;
 
@@ -94,8 +90,8 @@ struct wm_tracker_options {
     /* wm_tracker_add_all() waits for slow drivers, as before the first of many runs. */
     bool wait_for_drivers;
 
-    /* What perf is to count of a command and of all that it starts: "cycles,instructions".
-     * A report has a note on what the machine does not count. NULL: nothing. */
+    /* Events that perf counts for a command and all its processes: "cycles,instructions".
+     * The report has a note on unsupported events. NULL: none. */
     const char *events;
 };
 
@@ -109,7 +105,7 @@ struct wm_tracker_options {
 enum wm_tracker_state {
     WM_TRACKER_NEW,
     WM_TRACKER_RUNNING,
-    WM_TRACKER_ENDED, /* the target is gone; wm_tracker_stop() is due */
+    WM_TRACKER_ENDED, /* the target has ended; call wm_tracker_stop() */
     WM_TRACKER_STOPPED,
 };
 
@@ -117,52 +113,50 @@ enum wm_tracker_state {
 WM_API int wm_tracker_new(const struct wm_tracker_options *options,
                           struct wm_tracker **ret_tracker, struct wm_error *err);
 
-/* A tracker of the machine and its GPUs as gpu_tracker chooses them, sources added: those
- * that options->gpus names, of `brand` ("nvidia", "amd") where that is not NULL; else all
- * of that brand; else NVIDIA's, or where there is none AMD's, or where there is none all
- * that the kernel knows. `said` gets what its user has to be told, a line each; of a
- * failure that is the reason. WM_EINVAL: the choice is wrong; WM_ENODEV: no GPU of the
- * brand. `ret_without_gpus`: it is known that there is no GPU. */
+/* Creates a tracker with the sources and GPUs that gpu_tracker would choose. These are the
+ * GPUs that options->gpus names, of `brand` ("nvidia", "amd") if it is not NULL, else all
+ * of that brand. Without a brand: NVIDIA's, else AMD's, else all GPUs that the kernel
+ * knows. `said` gets messages for the user, a line each, including the reason of a failure.
+ * WM_EINVAL: the choice is wrong; WM_ENODEV: no GPU of the brand. `ret_without_gpus`: set
+ * if the machine has no GPU. */
 WM_API int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
                                          const char *brand, FILE *said,
                                          struct wm_tracker **ret_tracker,
                                          bool *ret_without_gpus);
 
-/* Accepts NULL. Stops a tracker that still runs; a command goes on without it. */
+/* Accepts NULL. Stops a running tracker; a command continues without it. */
 WM_API void wm_tracker_free(struct wm_tracker *tracker);
 
-/* Adds the source called `name`, before the start; WM_EEXIST if it is there
- * already, WM_EINVAL with an `err` that lists what there is when the choice of GPUs
- * is wrong. A source that is not here, or none of whose GPUs was chosen, is noted
- * for the report, and its status returned, which may well be ignored. The process
- * tree is always there and needs no adding. */
+/* Adds the source called `name`, before the start. WM_EEXIST: it was added already.
+ * WM_EINVAL: the choice of GPUs is wrong; the error lists the GPUs. If the source is
+ * unavailable, or none of its GPUs was chosen, the report has a note and its status is
+ * returned; most callers ignore it. The process tree is always measured. */
 WM_API int wm_tracker_add(struct wm_tracker *tracker, const char *name,
                           struct wm_error *err);
 
-/* Adds every source this build knows; the estimate of CPU energy only where no other
- * source has it, or where cpu_watts asks for it. WM_OK, or WM_EINVAL with an `err` that
- * lists what there is when the choice of GPUs is wrong. A GPU's driver that takes longer
- * than a second is not waited for, but with baseline_ns: its GPUs join the session when it
- * has answered, unless that takes 10 s. wm_tracker_add() waits for it. */
+/* Adds every source of this build. The estimate of CPU energy is added only if no other
+ * source measures it, or if cpu_watts is set. Returns WM_OK, or WM_EINVAL if the choice of
+ * GPUs is wrong; the error lists the GPUs. Without baseline_ns it waits at most a second
+ * for a GPU's driver. The GPUs of a slower one join the session when it answers, within 10
+ * s. wm_tracker_add() waits for it. */
 WM_API int wm_tracker_add_all(struct wm_tracker *tracker, struct wm_error *err);
 
-/* Keeps a note with the session: shown in reports, kept in the recording. */
+/* Adds a tag to the session, which reports show and the recording keeps. */
 WM_API int wm_tracker_note(struct wm_tracker *tracker, const char *key, const char *value,
                            struct wm_error *err);
 
-/* Records the session to `target` (a file, whose suffix names the format, or the
- * URL of a PostgreSQL database: postgresql://...). "gpu-tracker:RAM,GPU_RAM,TIME:FILE",
- * with three of gpu_tracker's units and a FILE that ends in .csv or .sqlite, is a tracking
- * file as gpu_tracker itself writes it. The target is
- * opened by the start function, which fails when that cannot be done; or, for a file, when
- * all drivers have answered: should it fail then, wm_tracker_stop() tells. */
+/* Records the session to `target`: a file, whose suffix names the format, or a PostgreSQL
+ * database by its URL (postgresql://...). "gpu-tracker:RAM,GPU_RAM,TIME:FILE" writes a
+ * tracking file of gpu_tracker, with three of its units and a FILE that ends in .csv or
+ * .sqlite. The start function opens the target and fails if it cannot. If drivers answer
+ * late, a file is opened after them; wm_tracker_stop() reports a failure then. */
 WM_API int wm_tracker_record(struct wm_tracker *tracker, const char *target,
                              enum wm_record_mode mode, struct wm_error *err);
 
-/* Reads the file at `path` when the tracker is stopped, in which the target writes
- * numbers of its own, a JSON object per line with "time" (seconds since 1970, or RFC
- * 3339) and numbers of any name; they are kept with the recording. A note in the report
- * says what of it cannot be used, or that it is missing. */
+/* When the tracker is stopped, reads the file at `path`, in which the target writes
+ * metrics. It has a JSON object per line, with "time" (seconds since 1970, or RFC 3339) and
+ * numbers of any name. The recording keeps them. If the file is missing, or a line is
+ * invalid, the report has a note. */
 WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
                               struct wm_error *err);
 
@@ -175,25 +169,25 @@ WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
 WM_API int wm_tracker_log(struct wm_tracker *tracker, const char *name, double value,
                           int64_t when_ns, struct wm_error *err);
 
-/* Starts `argv` (ends with NULL; argv[0] is looked up in PATH) and the ticks.
- * WM_ENOENT: there is no such command; WM_EACCES: it cannot be executed. On any
- * failure the command has not run, not even begun. Its regions (region.h) are measured
- * too: WATTMETER_REGIONS is set for it, unless that names a file already. */
+/* Starts `argv` (ends with NULL; argv[0] is searched in PATH) and the ticks. WM_ENOENT: no
+ * such command; WM_EACCES: it cannot be executed. After a failure no instruction of the
+ * command has run. Its regions (region.h) are measured too: WATTMETER_REGIONS is set for
+ * it, unless that names a file already. */
 WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
                                     struct wm_error *err);
 
-/* The same in another working directory and with another environment, "NAME=value" texts
- * ended by NULL, whose PATH it is looked up in; NULL: the caller's. Both are borrowed for
- * the call. WM_ENOENT or WM_EACCES where the folder cannot be entered. */
+/* The same in another working directory and with another environment, "NAME=value" strings
+ * ended by NULL, in whose PATH it is searched; NULL: the caller's. Both are borrowed for
+ * the call. WM_ENOENT or WM_EACCES: the folder cannot be entered. */
 WM_API int wm_tracker_start_command_in(struct wm_tracker *tracker, char *const argv[],
                                        const char *folder, char *const environment[],
                                        struct wm_error *err);
 
-/* Most runs of a batch. */
+/* The largest number of runs in a batch. */
 #define WM_TRACKER_BATCH_MAX 100000
 
-/* The same with `count` runs of the command back to back, for one that is shorter than a
- * sensor can see: what all of them took is measured. The first run that fails is the last,
+/* The same with `count` runs of the command back to back, for a command that is too short
+ * for a sensor. The measurement covers all of them. The first run that fails is the last,
  * unless `goes_on`. */
 WM_API int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[],
                                   size_t count, bool goes_on, struct wm_error *err);
@@ -201,66 +195,64 @@ WM_API int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[]
 /* A run of a batch. */
 struct wm_tracker_run {
     double time_s;
-    double user_s, system_s; /* these and the counts with children that it waited for */
-    double max_memory_bytes; /* of its largest process; 0: it cannot be told */
+    double user_s, system_s; /* these and the counts include children it waited for */
+    double max_memory_bytes; /* of its largest process; 0: unknown */
     int exit_code;           /* exit status, or 128 plus the signal that killed it */
     double voluntary_switches, involuntary_switches; /* of context */
     double minor_faults, major_faults;               /* of pages: without a disk, with it */
 };
 
-/* The runs that have ended, from 0; a command that is not run in a batch is the only one.
+/* Gives the runs that have ended, from 0; a command without a batch is the only one.
  * WM_ENOENT past the last. */
 WM_API int wm_tracker_batch_run(const struct wm_tracker *tracker, size_t index,
                                 struct wm_tracker_run *ret_run);
 
-/* Starts on a process that runs already, and on its descendants; without regions. */
+/* Starts on a running process and its descendants, without regions. */
 WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid,
                                 struct wm_error *err);
 
-/* Starts on several of them together, each with its descendants; the first is the one
- * that wm_tracker_pid() and "main" mean. The target ends with the last of all these. */
+/* Starts on several running processes, each with its descendants. The first is the main
+ * process ("main", wm_tracker_pid()). The target ends with the last of all these. */
 WM_API int wm_tracker_start_pids(struct wm_tracker *tracker, const pid_t *pids,
                                  size_t count, struct wm_error *err);
 
-/* Starts on the calling process; what the tracker itself uses is taken out. Its regions
- * are measured from here on. */
+/* Starts on the calling process, without the use of the tracker. Its regions are measured
+ * from now on. */
 WM_API int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err);
 
-/* The process the tracker was started on; 0 before the start. */
+/* The process on which the tracker was started; 0 before the start. */
 WM_API pid_t wm_tracker_pid(const struct wm_tracker *tracker);
 
-/* What programs that the target starts need in their environment as WATTMETER_REGIONS, for
- * their regions to be measured with those of the target; a command has it already. NULL
- * where no regions are measured. Between a start and wm_tracker_run_thread(); the text
- * lives until the tracker is stopped. */
+/* The value of WATTMETER_REGIONS for programs that the target starts, so that their regions
+ * are measured with the target's. A command has it already. NULL: no regions are measured.
+ * Call it between a start and wm_tracker_run_thread(); the string lives until the tracker
+ * is stopped. */
 WM_API const char *wm_tracker_regions(const struct wm_tracker *tracker);
 
-/* Sends a signal to the target while it certainly is the target. May be called
- * from a signal handler. WM_ENOENT when it is gone. */
+/* Sends a signal to the target, never to another process that has reused its PID. May be
+ * called from a signal handler. WM_ENOENT: the target has ended. */
 WM_API int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number);
 
-/* Waits for the next tick that is due, the end of the target, `timeout_ms`
- * milliseconds (-1: no limit) or a signal, whichever is first; takes the tick;
- * returns an enum wm_tracker_state, or a negative status when it cannot wait any
- * more, with the target running on. */
+/* Waits for the next tick, the end of the target, `timeout_ms` milliseconds (-1: no limit)
+ * or a signal, whichever is first, and takes the tick if it is due. Returns an enum
+ * wm_tracker_state, or a negative status if it cannot wait any more; the target goes on
+ * then. */
 WM_API int wm_tracker_poll(struct wm_tracker *tracker, int timeout_ms,
                            struct wm_error *err);
 
-/* Takes the ticks in a thread of the tracker's own until wm_tracker_stop().
- * No other function but wm_tracker_stop(), wm_tracker_signal(), wm_tracker_report(),
- * wm_tracker_live(), wm_tracker_processes() and wm_tracker_pid() may be called meanwhile.
- */
+/* Takes the ticks in a separate thread until wm_tracker_stop(). Meanwhile only these
+ * functions may be called: wm_tracker_stop(), wm_tracker_signal(), wm_tracker_report(),
+ * wm_tracker_live(), wm_tracker_processes() and wm_tracker_pid(). */
 WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *err);
 
-/* Takes the last tick, ends the recording, and lets a command that is still
- * there go on by itself; its launcher then stays a child of this process until
- * that ends. WM_EIO when the recording lacks something; the report is whole, and
- * says so. */
+/* Takes the last tick and ends the recording. A command that still runs continues without
+ * the tracker; its launcher stays a child of this process until the command ends. WM_EIO:
+ * the recording is incomplete. The report is complete and has a note on it. */
 WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
 
-/* Makes a stopped tracker a new one for the next run, which saves opening the sources once
- * more. Its options, its sources and the baseline stay; tags, recording and metrics are to
- * be given again, also those of one that is new still. */
+/* Makes a stopped tracker new again for the next run, which saves opening the sources. It
+ * keeps its options, its sources and the baseline. Set tags, recording and metrics again,
+ * also if the tracker was never started. */
 WM_API int wm_tracker_renew(struct wm_tracker *tracker, struct wm_error *err);
 
 /* How the command ended: its exit status, or 128 plus the signal that killed
@@ -270,11 +262,11 @@ WM_API int wm_tracker_exit_code(const struct wm_tracker *tracker);
 /* The signal that killed the command; 0: none did, or that is unknown. */
 WM_API int wm_tracker_exit_signal(const struct wm_tracker *tracker);
 
-/* The samples from now on, for a view of them while they are taken: wm_recording_next()
- * gives those that have been taken since, then 0 until there are more. It is the tracker's
- * own and ends with it; a second call gives the same one. About 1 MB is kept of what is not
- * read, the oldest goes first. WM_EINVAL before the start, and before late drivers of GPUs
- * have answered. Any thread may ask for it, and one reads it. */
+/* Gives the samples from now on, to show them while they are taken: wm_recording_next()
+ * gives new samples, then 0 until there are more. The recording belongs to the tracker and
+ * ends with it; a second call gives the same one. It keeps about 1 MB of unread samples and
+ * drops the oldest first. WM_EINVAL before the start, and until late GPU drivers have
+ * answered. Any thread may call it; only one may read. */
 WM_API int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret_live,
                            struct wm_error *err);
 
@@ -299,16 +291,16 @@ struct wm_tracker_process {
     double power_w;          /* of the same, since it was asked for before */
 };
 
-/* Those that are there, if `room` is enough for them; `ret_count` gets how many there are.
- * `report` is that of now, whose energy of the target is divided among them: of the CPUs by
- * CPU time, of a GPU by the use of it; NULL: joules and watts are NAN. Any thread may ask,
- * one at a time, between a start and wm_tracker_stop(). */
+/* Gives the processes of the target, if `room` is enough for them; `ret_count` is the
+ * number of all. `report` is the report up to now. The energy of the target is divided
+ * among them: of the CPUs by CPU time, of a GPU by its use. With NULL joules and watts are
+ * NAN. Any thread may ask, one at a time, between a start and wm_tracker_stop(). */
 WM_API void wm_tracker_processes(struct wm_tracker *tracker, const struct wm_report *report,
                                  struct wm_tracker_process *ret_processes, size_t room,
                                  size_t *ret_count);
 
-/* The report of a stopped tracker; or of one that runs, as of its last tick, which is that
- * of a recording without a result. Any thread may ask for it. */
+/* Gives the report of a stopped tracker. While the tracker runs, it is the report up to the
+ * last tick, as from an incomplete recording. Any thread may call it. */
 WM_API int wm_tracker_report(const struct wm_tracker *tracker,
                              struct wm_report **ret_report, struct wm_error *err);
 

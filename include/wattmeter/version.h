@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* version.h - which wattmeter this is. The build checks it against its own. */
+/* version.h - the version of wattmeter. The build checks that it matches meson.build. */
 #ifndef WATTMETER_VERSION_H
 #define WATTMETER_VERSION_H
 
@@ -11,8 +11,8 @@ extern "C" {
 
 #define WM_VERSION "0.1.0"
 
-/* The version of the library that is loaded, which a program built against
- * another header may want to compare with WM_VERSION. */
+/* The version of the loaded library. A program may compare it with the WM_VERSION that it
+ * was compiled with. */
 WM_API const char *wm_version(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h - a session in the terminal while it goes on. What draws it is a library of its
- * own, because it needs ncurses: wattmeter-watch.so, which `wattmeter watch` loads.
+ * watch.h - shows a running session in the terminal. The code is in a separate library,
+ * wattmeter-watch.so, because it needs ncurses. `wattmeter watch` loads it.
  *
  *     void *library = dlopen("wattmeter-watch.so", RTLD_NOW);
  *     const struct wm_watch_module *module = dlsym(library, "wm_watch_module");
@@ -18,8 +18,8 @@
  *             ;
  *     module->close(watch);
  *
- * All are called from one thread, which need not be the tracker's. The rules of source.h
- * hold here too.
+ * Call all functions from one thread, which need not be the tracker's. The rules of
+ * source.h hold here too.
  */
 #ifndef WATTMETER_WATCH_H
 #define WATTMETER_WATCH_H
@@ -42,16 +42,16 @@ extern "C" {
 struct wm_watch;
 
 struct wm_watch_request {
-    int terminal;        /* the descriptor of one, which is read from, too */
-    int wake;            /* turn() returns when this can be read from; -1: none */
+    int terminal;        /* a file descriptor, for reading and writing */
+    int wake;            /* turn() returns when this descriptor is readable; -1: none */
     const char *title;   /* what is measured */
-    const char *where;   /* the recording; NULL: there is none */
+    const char *where;   /* the recording; NULL: none */
     int64_t refresh_ns;  /* between two pictures */
     int64_t window_ns;   /* of time that the chart shows */
     bool without_colour; /* NO_COLOR */
 };
 
-/* What is not in the samples. */
+/* Values that the samples do not have. */
 struct wm_watch_news {
     struct wm_report_figure energy;
     const struct wm_tracker_process *processes;
@@ -60,27 +60,27 @@ struct wm_watch_news {
     int64_t when_ns;            /* CLOCK_MONOTONIC */
 };
 
-/* What wattmeter-watch.so has under the name wm_watch_module. */
+/* wattmeter-watch.so exports this under the name wm_watch_module. */
 struct wm_watch_module {
     const char *version; /* WM_VERSION of it */
 
-    /* Whether that terminal can show it, with nothing written to it yet. */
+    /* Checks whether the terminal can show the view. Writes nothing to it. */
     int (*check)(int terminal, struct wm_error *err);
 
-    /* Takes the terminal until close(). The texts of the request are copied. */
+    /* Takes over the terminal until close(). The strings of the request are copied. */
     int (*open)(const struct wm_watch_request *request, struct wm_watch **ret_watch,
                 struct wm_error *err);
 
-    /* From here on turn() takes the samples of `live`, which lives until close(). */
+    /* From here on turn() reads the samples of `live`, which lives until close(). */
     int (*begin)(struct wm_watch *watch, struct wm_recording *live, struct wm_error *err);
 
     void (*tell)(struct wm_watch *watch, const struct wm_watch_news *news);
 
-    /* Draws, and obeys the keys until the next picture is due; false: the user has had
-     * enough, or the terminal is gone. */
+    /* Draws, and handles keys until the next picture is due. False: the user has quit, or
+     * the terminal is gone. */
     bool (*turn)(struct wm_watch *watch);
 
-    /* Gives the terminal back as it was. Accepts NULL. */
+    /* Restores the terminal. Accepts NULL. */
     void (*close)(struct wm_watch *watch);
 };
 

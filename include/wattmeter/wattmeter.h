@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wattmeter.h - everything the library offers; each header explains its part. */
+/* wattmeter.h - includes all headers of the library; each explains its part. */
 #ifndef WATTMETER_WATTMETER_H
 #define WATTMETER_WATTMETER_H
 

@@ -213,7 +213,7 @@ static PyObject *caps_reset(PyObject *self, PyObject *args)
 PyDoc_STRVAR(
     restore_doc,
     "restore($self, index, /)\n--\n\n"
-    "Puts back what was there before wattmeter's changes, if the journal knows:\n"
+    "Restores the value from before wattmeter's changes, if the journal has it:\n"
     "\"nothing\", \"put back\", \"back\" (it was there already) or \"by another\".");
 
 static PyObject *caps_restore(PyObject *self, PyObject *args)
@@ -290,9 +290,10 @@ static PyObject *caps_check(PyObject *self, PyObject *unused)
     return core_object_return(self, status, &err);
 }
 
-PyDoc_STRVAR(end_doc, "end($self, /)\n--\n\n"
-                      "Puts back what was there before everything that is held. An Error\n"
-                      "\"ECANCELED\" names what somebody else has changed meanwhile.");
+PyDoc_STRVAR(end_doc,
+             "end($self, /)\n--\n\n"
+             "Restores the previous values of all that is held. An Error\n"
+             "\"ECANCELED\" names devices that another program has changed meanwhile.");
 
 static PyObject *caps_end(PyObject *self, PyObject *unused)
 {

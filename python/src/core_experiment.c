@@ -15,7 +15,7 @@ static PyStructSequence_Field total_fields[] = {
       "the truth lies within this ratio with 95 % confidence; None: that is\n"
       "not known" },
     { "is_short", "fewer than three updates of its sensor: a rough figure" },
-    { "missing_s", "for so many seconds a device of it was not known" },
+    { "missing_s", "seconds in which a device of it was unknown" },
     { "unfinished", "how many runs end without a result" },
     { NULL, NULL },
 };
@@ -131,7 +131,7 @@ PyDoc_STRVAR(
     "series($self, metric, /)\n--\n\n"
     "One metric over all runs, as a Series: \"energy\", \"cpu_energy\", \"gpu_power\",\n"
     "a column of the recording, or what the measured program wrote itself.\n\n"
-    "Raises Error, \"ENOENT\" with a list of what there is, or \"ENODEV\" with the\n"
+    "Raises Error, \"ENOENT\" with a list of the metrics, or \"ENODEV\" with the\n"
     "reason why it has no value.");
 
 static PyObject *experiment_series(PyObject *self, PyObject *args)

@@ -388,8 +388,8 @@ static PyObject *select_gpus(struct wm_gpus *gpus, const char *words,
 PyDoc_STRVAR(select_doc,
              "select($self, words, environment=None)\n--\n\n"
              "Which of all GPUs `words` means, as (their indices, a remark or None).\n"
-             "environment: \"NAME=VALUE\" for \"visible\"; None: that of this process.\n\n"
-             "Raises ValueError that says which word is wrong, and what there is.");
+             "environment: \"NAME=VALUE\" for \"visible\"; None: this process's.\n\n"
+             "Raises ValueError with the wrong word and a list of the GPUs.");
 
 static PyObject *gpus_select(PyObject *self, PyObject *args, PyObject *keywords)
 {
@@ -561,7 +561,7 @@ PyDoc_STRVAR(gpus_doc,
              "Gpus(words=None)\n--\n\n"
              "The GPUs that `words` chooses (\"visible\", \"0,GPU-7c1f\"; None: all),\n"
              "asked for everything once. A machine without one has none.\n\n"
-             "Raises ValueError for a wrong choice, with a list of what there is.");
+             "Raises ValueError for a wrong choice, with a list of the GPUs.");
 
 static PyType_Slot slots[] = {
     { Py_tp_new, gpus_new },         { Py_tp_dealloc, core_object_dealloc },

@@ -56,7 +56,7 @@ static PyStructSequence_Field device_fields[] = {
 
 static PyStructSequence_Desc device_desc = {
     .name = "wattmeter._core.MeterDevice",
-    .doc = "A device with figures of its own.",
+    .doc = "A device that is measured.",
     .fields = device_fields,
     .n_in_sequence = 6,
 };
@@ -344,18 +344,19 @@ static PyGetSetDef members[] = {
     { NULL, NULL, NULL, NULL, NULL },
 };
 
-PyDoc_STRVAR(meter_doc,
-             "Meter(*, gpus=None, estimate=False, cpu_watts=None, interval=0.0, "
-             "snippets=None, mode='new', seed_format=False)\n--\n\n"
-             "What pieces of a program cost: joules of CPUs, memory and GPUs.\n\n"
-             "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"
-             "estimate: what nothing measures of CPUs and memory is estimated.\n"
-             "cpu_watts: \"IDLE:MAX\" of all CPUs for that.\n"
-             "interval: reads all devices so often, in seconds; 0: as they need.\n"
-             "snippets: a CSV file that gets a row at each stop().\n"
-             "mode: of that file and those of run(): \"new\", \"overwrite\", \"append\".\n"
-             "seed_format: the files have the columns of energy-measurement.\n\n"
-             "A machine where nothing knows energy is no failure: the figures say why.");
+PyDoc_STRVAR(
+    meter_doc,
+    "Meter(*, gpus=None, estimate=False, cpu_watts=None, interval=0.0, "
+    "snippets=None, mode='new', seed_format=False)\n--\n\n"
+    "What pieces of a program cost: joules of CPUs, memory and GPUs.\n\n"
+    "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"
+    "estimate: estimates CPUs and memory without a sensor.\n"
+    "cpu_watts: \"IDLE:MAX\" of all CPUs for that.\n"
+    "interval: reads all devices so often, in seconds; 0: as they need.\n"
+    "snippets: a CSV file that gets a row at each stop().\n"
+    "mode: of that file and the files of run(): \"new\", \"overwrite\", \"append\".\n"
+    "seed_format: the files have the columns of energy-measurement.\n\n"
+    "A machine where nothing knows energy is no failure: the figures say why.");
 
 static PyType_Slot slots[] = {
     { Py_tp_new, meter_new },         { Py_tp_dealloc, core_object_dealloc },

@@ -14,7 +14,7 @@ static PyStructSequence_Field figure_fields[] = {
     { "high", "and this with 95 % confidence; None: that is not known" },
     { "state", "\"known\", \"missing\", or \"at least\": it may have been higher" },
     { "origin", "\"measured\", \"estimated\" or \"simulated\"" },
-    { "why", "why it is missing, or what there is to say of it; None: nothing" },
+    { "why", "why it is missing, or another reason; None: no reason" },
     { NULL, NULL },
 };
 
@@ -588,7 +588,7 @@ static PyMethodDef methods[] = {
     { "find", report_find, METH_VARARGS,
       "find($self, kind, name, /)\n--\n\nThe place of the first part of that name: of a "
       "GPU\n"
-      "its UUID or label. KeyError where there is none." },
+      "its UUID or label. KeyError: no such part." },
     { "run", report_run, METH_NOARGS,
       "run($self, /)\n--\n\nWhat is known of the run besides its figures, as a dict; times "
       "in\n"
@@ -596,7 +596,8 @@ static PyMethodDef methods[] = {
     { "region", report_region, METH_VARARGS,
       "region($self, kind, index, /)\n--\n\nA \"region\" or a \"path\" as a dict: calls, "
       "times\n"
-      "in seconds, `histogram` as pairs of (up to so many seconds, calls), and `usage`:\n"
+      "in seconds, `histogram` as pairs of (largest duration in seconds, calls), and "
+      "`usage`:\n"
       "what the samples inside say, in bytes and percent. IndexError past the last." },
     { "device", report_device, METH_VARARGS,
       "device($self, kind, index, /)\n--\n\nA \"gpu\" or a \"device\" as a dict; "

@@ -66,7 +66,7 @@ PyDoc_STRVAR(
     as_gpu_tracker_doc,
     "as_gpu_tracker(interval, cores, gpus, brand, /)\n--\n\n"
     "A tracker of the machine and of the GPUs that gpu_tracker would choose, whether\n"
-    "it is known that there is none, and what its user has to be told, a line each.\n\n"
+    "the machine has none, and the messages for its user, a line each.\n\n"
     "Raises ValueError for a wrong choice, and Error with the status \"ENODEV\" where\n"
     "there is no GPU of the brand.");
 
@@ -133,8 +133,7 @@ static struct wm_tracker *enter(PyObject *self)
         PyErr_SetString(PyExc_ValueError,
                         state == STOPPING
                             ? "this tracker is being stopped"
-                            : "this tracker is at work in a thread of its own: stop it "
-                              "first");
+                            : "this tracker works in a separate thread: stop it first");
         return NULL;
     }
     return tracker;
@@ -164,11 +163,10 @@ static PyObject *tracker_add(PyObject *self, PyObject *args)
     return core_object_return(self, status, &err);
 }
 
-PyDoc_STRVAR(
-    add_all_doc,
-    "add_all($self, /)\n--\n\n"
-    "Adds every source there is. What this machine lacks is said in the report.\n\n"
-    "Raises ValueError for a wrong choice of GPUs, with a list of what there is.");
+PyDoc_STRVAR(add_all_doc,
+             "add_all($self, /)\n--\n\n"
+             "Adds every source of this build. The report lists missing ones.\n\n"
+             "Raises ValueError for a wrong choice of GPUs, with a list of the GPUs.");
 
 static PyObject *tracker_add_all(PyObject *self, PyObject *unused)
 {
@@ -348,7 +346,7 @@ PyDoc_STRVAR(
     "start_pid($self, pid, /, *more)\n--\n\n"
     "Starts on a process that runs already, and on its descendants; or on several\n"
     "such together.\n\n"
-    "Raises Error with the status \"ENOENT\" where there is none.");
+    "Raises Error with the status \"ENOENT\" if there is no such process.");
 
 /* The numbers of `args`, which the caller frees; NULL and an exception: they are none. */
 static pid_t *parse_pids(PyObject *args, size_t *ret_count)
@@ -693,7 +691,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyGetSetDef members[] = {
-    { "channels", tracker_channels, NULL, "Those of samples().", NULL },
+    { "channels", tracker_channels, NULL, "The channels of samples().", NULL },
     { "pid", tracker_pid, NULL, "The process it was started on; 0 before the start.",
       NULL },
     { "exit_code", tracker_exit_code, NULL,

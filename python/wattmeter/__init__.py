@@ -13,7 +13,7 @@ measure     the joules of a snippet
 cap         power caps for a block of a program
 power_cap_profiler   the power cap that is best for a step of a program
 run         runs a command and gives its report
-gpus        what the GPUs say of themselves
+gpus        GPU properties and live values
 doctor      what can be measured on this machine, and why not
 read        a recording as columns
 compare     what differs between runs

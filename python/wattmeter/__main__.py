@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _places() -> Iterator[str]:
-    """Where an installation puts its commands: that of this package first."""
+    """The folders where an installation puts its commands: this package's first."""
     package = os.path.dirname(os.path.abspath(__file__))
     yield os.path.join(os.path.dirname(package), "bin")
     yield sysconfig.get_path("scripts")

@@ -71,7 +71,7 @@ class measure:
     `async with` does as `with`.
 
     gpus        which GPUs, "visible", "0,GPU-7c1f", [0, 1] and so on; None: all
-    estimate    what nothing measures of CPUs and memory is estimated, and says so
+    estimate    estimates CPUs and memory without a sensor, and marks the estimate
     cpu_watts   "IDLE:MAX" of all CPUs for that
 
     seconds     from start to stop; None before

@@ -25,7 +25,7 @@ def as_html(text: str) -> str:
 
 
 def _parser() -> Any:
-    """That of %%wattmeter, which raises where argparse would end the program."""
+    """The parser of %%wattmeter, which raises where argparse would end the program."""
     import argparse
 
     from IPython.core.error import UsageError

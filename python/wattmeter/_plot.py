@@ -38,7 +38,7 @@ def inputs_of(recordings: Recordings, run: int | None) -> list[_PlotInput]:
 
 
 def listed(channels: Iterable[str] | None) -> list[str] | None:
-    """A text is an iterable as well, which nobody means here."""
+    """A list of words. A single text is refused, although it is iterable."""
     if isinstance(channels, str):
         raise TypeError("channels must be a list, not one text")
     return None if channels is None else list(channels)

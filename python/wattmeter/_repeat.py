@@ -138,10 +138,10 @@ def repeat(
                 mode, as track() has it
     interval, gpus, cpu_watts   as track() has them
 
-    The result is that of compare(): each figure is the median of the runs, in seconds,
+    The result is as from compare(): each figure is the median of the runs, in seconds,
     joules and bytes, and differences are tested pair by pair. A function is called several
     times in each run where it is shorter than 0.25 s or ten periods of the energy sensor;
-    the figures are those of one call. What a command prints is not shown.
+    the figures are per call. The output of a command is not shown.
 
     Raises ValueError for wrong arguments, Error where a run cannot be measured,
     subprocess.CalledProcessError where a command fails, and what a function raises; the

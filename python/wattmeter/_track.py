@@ -63,7 +63,7 @@ class track:
         def train(): ...
 
     It is a decorator as well, each call being a session, and `async with` does as `with`.
-    `report` is that of the last call that has ended.
+    `report` is the report of the last call that has ended.
 
     record      a file (.sqlite, .csv) or postgresql://... that gets the samples
     mode        of a file that is there: "new" (Error "EEXIST"), "overwrite", "append"
@@ -202,7 +202,7 @@ class track:
         self.__exit__(*exception)
 
     def __call__(self, function: Function) -> Function:
-        """The function, with a session of its own around each call."""
+        """The function, with a separate session around each call."""
         from contextlib import contextmanager
 
         from wattmeter._decorate import measured
@@ -246,8 +246,8 @@ class _Environment:
             self._set.append(self)
 
     def restore(self) -> None:
-        """Unless somebody else has set it since: a tracker that was started later puts
-        back what was there before this one."""
+        """Unless another tracker has set it since: a tracker that was started later restores the
+        value from before this one."""
         if self not in self._set:
             return
         self._set.remove(self)

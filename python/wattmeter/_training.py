@@ -45,7 +45,7 @@ class Training:
         return self._tracking.report
 
     def begin(self, rank: int = 0, ranks: int = 1) -> None:
-        """As one of so many ranks. A second training is a run of its own, which needs
+        """As one of several ranks. A second training is a separate run, which needs
         mode="append" for a record."""
         self.end()
         record, options = self._record, self._options

@@ -26,8 +26,8 @@ _TrainerCallback: Any = import_module("transformers").TrainerCallback
 
 def _go_ahead(callback: Any, caller: Any) -> None:
     """Before the reporters, which are called in the order of the handler's list, and behind
-    the one that decides what comes after a step. The handler, which nobody gives to a
-    callback, is what calls."""
+    the one that decides what comes after a step. The caller is the handler, which
+    callbacks do not get."""
     callbacks = getattr(caller, "callbacks", None)
     if isinstance(callbacks, list) and callback in callbacks[1:]:
         callbacks.remove(callback)

@@ -60,8 +60,8 @@ class _Series:
 
 
 def _choose(channels: list[_core.Channel], metric: str) -> list[_Series]:
-    """Those of that metric, of GPUs and CPUs first of all. A device has its power by itself
-    or by its energy."""
+    """The channels of that metric, GPUs and CPUs first. The power of a device comes from its
+    power channel or from its energy."""
     of_metric = [_Series(i, c) for i, c in enumerate(channels) if c.metric == metric]
     if metric != "power":
         return of_metric
@@ -150,7 +150,7 @@ class Plot:
         return True
 
     def _follow(self) -> None:
-        """Lines and axes show what there is."""
+        """Lines and axes show the samples so far."""
         for series, line in zip(self._series, self._lines):
             line.set_data(list(series.times), list(series.values))
         drawn = [series for series in self._series if series.times]
@@ -316,7 +316,7 @@ def plot(
     refresh   seconds between two pictures
     window    how many seconds are shown: from the oldest sample to a second past the
               newest, values with a tenth of their range and 0.1 as margin
-    seconds   ends by itself after so many; None: when the window is closed, or at Ctrl-C.
+    seconds   ends after this time; None: when the window is closed, or at Ctrl-C.
               In a notebook the block or stop() ends it.
     gpus      which GPUs, as track() has it
     pid       of another process, of which metrics of processes are then

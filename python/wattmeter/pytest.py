@@ -13,11 +13,11 @@
         print(cost.time, cost.energy)
 
 `@pytest.mark.energy(max_joules=None, max_seconds=None, repeats=6)` calls the test again and
-again with the same fixtures, and takes the median of so many runs; those of short tests are
-many calls. The test fails only where the whole 95 % interval of a median lies above its
+again with the same fixtures, and takes the median of the runs; a run of a short test has many
+calls. The test fails only where the whole 95 % interval of a median lies above its
 limit. The fixture does so with a function instead of the test. `pytest --wattmeter` also
-measures the tests that have neither, in one run each. Joules are those of the machine, so
-tests that run side by side (pytest-xdist) pay for each other.
+measures the tests that have neither, in one run each. Joules are the machine's, so tests that
+run side by side (pytest-xdist) pay for each other.
 
 The plugin is there where wattmeter was installed by pip; elsewhere `-p wattmeter.pytest`.
 """
@@ -43,7 +43,7 @@ LIMITS = {"max_seconds": "time", "max_joules": "energy"}
 
 
 class Cost:
-    """What a call costs: Figures `time` and `energy`, of so many `runs`."""
+    """What a call costs: Figures `time` and `energy`, of `runs` runs."""
 
     def __init__(self, figures: dict[str, Figure], runs: int) -> None:
         self.time, self.energy = figures["time"], figures["energy"]

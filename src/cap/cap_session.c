@@ -448,8 +448,8 @@ int wm_cap_session_begin(struct wm_caps *caps, const char *command, const char *
     session->program = program ? strdup(program) : find_program();
     if (!session->program)
         status = wm_fail(err, WM_ENOENT,
-                         "a cap needs the program wattmeter, which keeps what was there "
-                         "before; it is not in PATH");
+                         "a cap needs the program wattmeter, which restores the previous "
+                         "value; it is not in PATH");
     else if (!session->command)
         status = wm_fail_memory(err, "caps");
     if (status == WM_OK)
@@ -490,7 +490,7 @@ int wm_cap_session_set(struct wm_cap_session *session, size_t index, double valu
     struct wm_cap_setting setting;
 
     if (session->owner != getpid())
-        return wm_fail(err, WM_EINVAL, "the session of caps is that of process %ld",
+        return wm_fail(err, WM_EINVAL, "the session of caps belongs to process %ld",
                        (long)session->owner);
     int status = wm_caps_check(session->caps, index, value, err);
     if (status < 0)

@@ -178,7 +178,7 @@ static int add_devices(struct wishes *wishes, const char *word, const struct amo
     int status = find_devices(wishes->caps, word, &devices, err);
 
     if (status == WM_OK && devices.are_packages && amount->unit == HERTZ)
-        return wm_fail(err, WM_EINVAL, "%s: clocks are those of GPUs", word);
+        return wm_fail(err, WM_EINVAL, "%s: only GPUs have clocks to set", word);
     for (size_t i = 0; status == WM_OK && i < devices.count; i++) {
         enum wm_cap_kind kind = devices.are_packages    ? WM_CAP_CPU_POWER
                                 : amount->unit == HERTZ ? WM_CAP_GPU_CLOCK

@@ -462,7 +462,7 @@ def _(folder):
     fails(machine.run("cap", "set", "cpu=80%"), 2, "default is not known")
     fails(machine.run("cap", "reset", "cpu"), 1, "default is not known")
     fails(machine.run("cap", "set", "cpu=166W"), 2, "above 165 W")
-    fails(machine.run("cap", "set", "cpu=1GHz"), 2, "clocks are those of GPUs")
+    fails(machine.run("cap", "set", "cpu=1GHz"), 2, "only GPUs have clocks to set")
     fails(machine.run("cap", "set", "cpu7=90W"), 2, "no such CPU package")
     fails(machine.run("cap", "set", "90W"), 1, "no GPU here")
 

@@ -47,7 +47,7 @@ def _result(core: _core.Caps, index: int, asked: float) -> str:
 
 
 class cap:
-    """Power caps for a block of a program, and then what was there before:
+    """Power caps for a block of a program; then the previous caps are restored:
 
         with wattmeter.cap(200):
             train()
@@ -56,7 +56,7 @@ class cap:
             has it: "250W", "80%", "0=200W,1=80%", "cpu=90W", "0=1200MHz"
     gpu     which one, a number, identity or label; None: all
 
-    What was there before comes back whatever ends the program, kill -9 included. Raises
+    The previous caps are restored however the program ends, even after kill -9. Raises
     ValueError for a cap that cannot be, and Error: "EACCES" where this user may not set it,
     "EEXIST" where another program holds the GPU, "ENODEV" where it cannot be capped;
     nothing has changed then. It warns if the driver enforces another cap. Reports of what is
@@ -117,7 +117,7 @@ class cap:
 
 
 def set_power_cap(gpu_num: int | str, cap: str | float) -> None:
-    """Caps one GPU until somebody sets something else; `cap` is as that of cap(). Raises
+    """Caps one GPU until somebody sets something else; `cap` is as in cap(). Raises
     and warns as cap() does.
     """
     core = _core.Caps()
@@ -127,8 +127,8 @@ def set_power_cap(gpu_num: int | str, cap: str | float) -> None:
 
 
 def reset_power_cap(gpu_num: int | str) -> None:
-    """Sets the GPU's cap to its default. `wattmeter cap restore` goes to what was there
-    before set_power_cap() instead.
+    """Sets the GPU's cap to its default. `wattmeter cap restore` instead restores the value
+    from before set_power_cap().
     """
     core = _core.Caps()
     for index, _ in core.parse(f"{gpu_num}=default"):

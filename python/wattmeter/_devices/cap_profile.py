@@ -136,7 +136,7 @@ def power_cap_profiler(
 
     step          does one unit of work; is called for some minutes
     gpu           which one, a number, identity or label
-    objective     what is to be least of a unit: "energy", "edp" (energy x time), "ed2p"
+    objective     what to minimize for a unit: "energy", "edp" (energy x time), "ed2p"
                   (energy x time squared), "cost" (energy, and the time at the default limit)
     max_slowdown  0.05: a unit may take 5 % longer; None: as long as it likes
     probes        caps that are tried at most
@@ -144,8 +144,8 @@ def power_cap_profiler(
     synchronize   waits until the GPU has done what step() has queued
     progress      is called with a line of text before each measurement; print, say
 
-    What was there before comes back whatever ends the program. Raises as cap() does, and
-    Error "ENODEV" where the energy of the GPU is not known.
+    The previous cap is restored however the program ends. Raises as cap() does, and
+    Error "ENODEV" if the energy of the GPU is unknown.
     """
     if not window > 0:
         raise ValueError(f"a window takes more than 0 s, not {window!r}")

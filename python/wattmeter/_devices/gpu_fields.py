@@ -164,7 +164,7 @@ _GROUPS: dict[str, type[Fields]] = {
 
 
 class GpuFields(Fields):
-    """Those of a GPU."""
+    """The values of a GPU."""
 
     index: int
     name: str | None
@@ -198,7 +198,7 @@ class GpuFields(Fields):
 
 
 class ProcessFields(Fields):
-    """Those of a process on a GPU."""
+    """The values of a process on a GPU."""
 
     pid: int
     name: str | None
@@ -219,7 +219,7 @@ class ProcessFields(Fields):
 
 
 class MigFields(Fields):
-    """Those of a part of a partitioned GPU."""
+    """The values of a part of a partitioned GPU."""
 
     index: int
     uuid: str | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpus(): what the GPUs of the machine say of themselves."""
+"""gpus(): properties and live values of the GPUs of the machine."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Gpus:
         def __getitem__(self, which: slice) -> list[Gpu]: ...
 
     def __getitem__(self, which: int | str | slice) -> Any:
-        """By place, by UUID or by label ("gpu0"), as those of a report."""
+        """By index, by UUID or by label ("gpu0"), like the GPUs of a report."""
         if not isinstance(which, str):
             return self._list[which]
         for gpu in self._list:
@@ -130,6 +130,6 @@ def gpus(gpus: Choice = None) -> Gpus:
     """The GPUs that are chosen: "visible", "0,GPU-7c1f", [0, 1] and so on; None: all. A
     machine without one has none, and `.why` says where they were looked for.
 
-    Raises ValueError for a wrong choice, with a list of what there is.
+    Raises ValueError for a wrong choice, with a list of the GPUs.
     """
     return Gpus(gpus)

@@ -69,7 +69,7 @@ class Comparison:
 
 
 def _worst_of(core: _core.Comparison) -> Figure:
-    """Missing if a session is untested: a limit would pass though nobody compared it."""
+    """Missing if a session is untested: a limit would pass without a comparison."""
     if core.untested is None:
         return Figure("worst", core.worst, "ratio")
     why = f"{core.untested} could not be tested: both sessions need 6 runs or more"

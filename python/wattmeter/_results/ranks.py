@@ -61,7 +61,7 @@ def _gpus(report: Report) -> dict[str, Figure]:
 
 
 def _energy(longest: Report, reports: list[Report]) -> Figure:
-    """Where ranks measured different GPUs, those of all of them."""
+    """The GPUs of all ranks, if ranks measured different GPUs."""
     known = _gpus(longest)
     more: dict[str, Figure] = {}
     for report in sorted(reports, key=lambda report: -(report.time.value or 0.0)):
@@ -82,7 +82,7 @@ def _rank_of(recording: Recording) -> int | None:
 
 
 class Ranks:
-    """The recordings of a job, by rank: those of one node are counted once.
+    """The recordings of a job, by rank: recordings of one node are counted once.
 
         ranks = wattmeter.read(["run-rank0.sqlite", "run-rank1.sqlite"])
         print(ranks.energy, ranks[1].report)
@@ -94,7 +94,7 @@ class Ranks:
     nodes       a Node for each machine
     energy      Figure: the joules of all nodes
     time        Figure: of the longest recording
-    cpu_time    Figure: of all ranks, each of its own processes
+    cpu_time    Figure: of all ranks, each with its processes
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:

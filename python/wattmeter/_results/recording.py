@@ -62,7 +62,7 @@ class Column:
         def __getitem__(self, place: slice) -> memoryview: ...
 
     def __getitem__(self, place: int | slice) -> Any:
-        """A value, or a memoryview of those of a slice."""
+        """A value, or a memoryview of a slice."""
         return self.values[place]
 
     def __iter__(self) -> Iterator[float]:
@@ -96,7 +96,7 @@ class Metric:
 
 
 class Metrics:
-    """Those of a recording, by name."""
+    """The metrics of a recording, by name."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
         self._by_name = {metric.name: metric for metric in metrics}
@@ -341,8 +341,8 @@ def read(
     meter: Path | None = None,
     meter_offset: float | str = 0,
 ) -> Any:
-    """A recording of whatever format, or the database postgresql://..., with all its
-    samples; or those of a job's ranks, as a list.
+    """A recording of any format, or the database postgresql://..., with all its samples; or a
+    list of the recordings of a job's ranks.
 
     run     its number, from 0; None: the newest
     meter   the CSV file of an external power meter, whose columns are added

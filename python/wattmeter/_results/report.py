@@ -73,7 +73,7 @@ class Figure:
     low, high  the truth lies between them with 95 % confidence; None: not known
     state   "known", "missing", or "at least": it may have been higher
     origin  "measured", "estimated" or "simulated"
-    why     why it is missing, or what there is to say of it; None: nothing
+    why     why it is missing, or another reason; None: no reason
 
     A figure that is missing is false, every other one is true, also 0. float() and comparing
     raise ValueError with the reason where it is missing. Figures of one unit are compared by
@@ -355,7 +355,7 @@ class Device(_Part):
     kind    "gpu", "cpu", "dram", ...
     origin  "measured", "estimated" or "simulated"
 
-    label, name, uuid and index are those of gpus().
+    label, name, uuid and index are as in gpus().
     """
 
     label: str
@@ -399,9 +399,10 @@ class GpuDevice(Device):
 class Region(Spending):
     """All calls of a name, or (in `paths`) those at one place of the tree of calls.
 
-    name, calls, unfinished; clocked_calls (whose cpu_time is that of their thread's own
-    clock; that of the others is attributed by time); total_s, min_s, max_s, mean_s, std_s   in seconds
-    histogram  pairs of (up to so many seconds, calls)
+    name, calls, unfinished; clocked_calls (with the CPU time of their thread's clock; the
+    CPU time of the others is attributed by time)
+    total_s, min_s, max_s, mean_s, std_s   in seconds
+    histogram  pairs of (largest duration in seconds, calls)
     usage      what the samples inside say of memory, threads and utilization
     Figures are inclusive; `.exclusive` has those without the regions inside.
     """

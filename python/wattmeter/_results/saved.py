@@ -69,7 +69,7 @@ def is_saved(path: Path) -> bool:
 
 
 def state_in(path: Path) -> dict[str, Any] | None:
-    """That of a file; None if save() has not written it."""
+    """The report in a file; None if save() has not written it."""
     import json
 
     with open(path, encoding="utf-8") as file:
@@ -87,7 +87,7 @@ def _figure(values: Any) -> _core.Figure:
 
 
 class Saved:
-    """By such a state; the methods are those of _core.Report."""
+    """Made of such a state; the methods are the same as of _core.Report."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self.state = state

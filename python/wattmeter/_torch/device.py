@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long layers keep a GPU busy: by CUDA events at their begin and end, which the GPU
 stamps when it gets there. Nothing waits for it but the begin and the end of the
-measurement. Their joules are those of the GPU between the two, as its samples have them.
+measurement. Their joules are the GPU's between the two, by its samples.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BETWEEN_LOOKS = 32
 
 class Times:
     """Seconds of a layer on the GPU, forward and backward, and of the layers inside it; and
-    the joules of both, without those of the layers inside.
+    the joules of both, without the layers inside.
 
     is_captured  some of its work was, and is not in these
     """

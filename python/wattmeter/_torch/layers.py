@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each layer of a PyTorch network is a region while it runs.
 
-A module that is measured has a class derived from its own for so long, whose `forward` is
-a call into C: no hook, which would put each call on PyTorch's slow path, and nothing in the
-module, so that copies, pickles and replicas of it are as if nobody measured. Modules that
-have a `forward` of their own, and scripted ones, have that wrapped instead.
+While it is measured, a module has a derived class, whose `forward` is a call into C. A hook
+would put each call on PyTorch's slow path. The module gets no attribute, so that copies,
+pickles and replicas of it are plain. If an instance has a `forward`, or is scripted, that is
+wrapped instead.
 
-The backward pass of a layer lasts from the moment in which the gradient of its output is
-there to that in which the gradient of its input is, or in which that of a layer before it
-begins: the engine works off the operations of a layer one after the other.
+The backward pass of a layer begins when the gradient of its output is available. It ends when
+the gradient of its input is, or when the backward pass of a layer before it begins: the engine
+works off the operations of a layer one after the other.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _start(opened: list[_Call], call: _Call) -> None:
 
 
 def _close(opened: list[_Call], depth: int) -> None:
-    """Down to so many. What lies on a thread's stack only that thread can close."""
+    """Down to this number. Only its thread can close a region on a stack."""
     while len(opened) > depth:
         call = opened[-1]
         if call.number:
@@ -232,9 +232,9 @@ def _hook(tensor: Any, function: Any) -> None:
 
 
 def _mark(call: _Call, last: Any, given: list[Any], output: Any) -> None:
-    """Where the gradient of what it gave and was given is there, the call is told. `last`
-    is what was given by the layer before: its end is that one's begin. A layer that passes
-    on what one inside it gave is opened by that one."""
+    """Calls the call when the gradients of its outputs and inputs are available. `last` is the
+    output of the layer before: its end is that one's begin. A layer that passes on the output
+    of one inside it is opened by that one."""
     thread = call.thread
     marked, inner = thread.output(), thread.marked
     for tensor in tensors(output):
@@ -249,7 +249,7 @@ def _mark(call: _Call, last: Any, given: list[Any], output: Any) -> None:
 
 
 def _is_among(tensor: Any, others: list[Any]) -> bool:
-    """By identity: == of tensors is that of their elements."""
+    """By identity: == of tensors compares their elements."""
     for other in others:
         if other is tensor:
             return True
@@ -374,19 +374,18 @@ class layers:
             train(model)
         print(m)
 
-    Forward and backward passes are told apart; what is called while no gradients are
-    recorded (torch.no_grad()) is inference and has no backward pass. Layers of which others
-    consist have their own part told apart, so that all of them and the rest add up to the
-    whole run. Nothing in the model changes: afterwards it is as it was, and copies that
-    were made meanwhile are plain ones.
+    Forward and backward passes are separate; a call without gradients (torch.no_grad()) is
+    inference and has no backward pass. Layers that contain others have a separate own part,
+    so that all of them and the rest add up to the whole run. Nothing in the
+    model changes: afterwards it is as it was, and copies that were made meanwhile are plain.
 
     A layer whose parameters are on a GPU has the time that it kept the GPU busy, by CUDA
     events, which nothing waits for but begin and end, and the joules of that time.
 
     m.table     a Table: rows by layer, sums, `to_csv`, `to_json`, `to_pandas`
     m.report    the wattmeter.Report of the run
-    While it runs both are as of the last sample. The arguments are those of wattmeter.track(). Models
-    that are measured at the same time share a run, that of the first.
+    While it runs both are as of the last sample. The arguments are the same as of
+    wattmeter.track(). Models that are measured at the same time share the run of the first.
 
     Raises TypeError for what is no torch.nn.Module, ValueError for a model without
     parameters, and for one that is measured already.

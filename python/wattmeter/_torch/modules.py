@@ -43,7 +43,7 @@ class Layer:
     parent  the layer that it lies in; None: it is the model
     is_leaf whether no other layer lies in it
     is_whole    whether what lies in it is not told apart
-    note    what there is to say of it; None: nothing
+    note    a note on it; None: no note
     """
 
     def __init__(self, path: str, module: Any, parent: Layer | None) -> None:
@@ -64,7 +64,7 @@ class Layer:
 
 
 def why_whole(module: Any) -> str | None:
-    """Why what lies in a module cannot be told apart; None: it can."""
+    """Why the layers in a module cannot be separated; None: they can."""
     if isinstance(module, torch.jit.ScriptModule):
         return "scripted: measured as one"
     if type(module).__name__ == "OptimizedModule":

@@ -287,7 +287,7 @@ class Row:
     time        seconds, of all calls together
     energy      joules, likewise
     share       of the network's energy; where that is not known, of its time
-    note        what there is to say of it, or why it has no figures; None: nothing
+    note        a note on it, or why it has no figures; None: no note
     """
 
     def __init__(self, layer: Layer, calls: int) -> None:
@@ -309,7 +309,7 @@ class Row:
 
 
 def _difference(whole: Figure, parts: list[Figure]) -> Figure:
-    """Each is measured by itself; what is missing is in the rest."""
+    """Each is measured alone; what is missing is in the rest."""
     known = [part for part in parts if part.value is not None]
     return total(whole.key, whole.unit, [whole], known, independent=True)
 
@@ -317,7 +317,7 @@ def _difference(whole: Figure, parts: list[Figure]) -> Figure:
 class Profile(Records):
     """Rows of layers, and how they compare to the whole network.
 
-    rows        a Row for each layer that does something by itself
+    rows        a Row for each layer that does work itself
     network     the Row of the whole network
     time_between, energy_between    Figures: what the network takes beyond the sum of its
                 layers; less than 0 where layers by themselves take longer
@@ -472,8 +472,7 @@ def _given(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _leaves(layers: list[Layer], calls: dict[Layer, list[_Call]]) -> list[Layer]:
-    """Those that are called and have no other called layer in them, and those of which
-    nothing was called at all."""
+    """Called layers without another called layer inside, and layers without any call."""
 
     def is_inside(layer: Layer) -> bool:
         parent = layer.parent

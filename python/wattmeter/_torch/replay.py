@@ -101,7 +101,7 @@ class Piece:
 class Replays:
     """Measures pieces of work by replaying them.
 
-    run(piece, count)   does piece number `piece` so many times; what it raises ends that
+    run(piece, count)   runs piece number `piece` `count` times; an exception ends that
                 piece alone
     clock       seconds
     energy      joules since it was called last, None where not known, and of how many
@@ -131,8 +131,8 @@ class Replays:
         self._random = random
 
     def measure(self, uncertainty: float, seconds: float) -> None:
-        """Until the interval of each piece is at most so wide on either side, relative to
-        its mean, or for so many seconds."""
+        """Until the interval of each piece is within this ratio of its mean on either side, or
+        the given seconds are over."""
         self._end = self._clock() + seconds
         for number in range(len(self.pieces)):
             self._guard(number, self._calibrate)

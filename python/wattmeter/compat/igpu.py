@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""igpu's names: what the NVIDIA GPUs of this machine say of themselves.
+"""igpu's names: properties and live values of the NVIDIA GPUs of this machine.
 
     import wattmeter.compat.igpu as igpu
 
     for gpu in igpu.devices():
         print(gpu.name, gpu.memory.used, gpu.memory.unit)
 
-Functions, classes, units and printed forms are those of igpu 0.1.2. As there, a number
+Functions, classes, units and printed forms are the same as in igpu 0.1.2. As there, a number
 that is not known is NaN and a text "N/A"; GPUInfo.why has the reasons. Where igpu fails
 or is wrong, this is right: each function and class says so. GPUs of other vendors are in
 wattmeter.gpus().
@@ -322,7 +322,7 @@ class GPUInfo:
     """A GPU as it was when it was asked last: `index` (as nvidia-smi has it), `name`,
     `serial`, `uuid`, `bios`, and what else belongs together.
 
-    `processes` is empty where there are none, and None where the driver does not tell;
+    `processes` is empty without processes, and None if the driver does not list them;
     igpu has None for both. `why` has the reason for each value that is missing:
     {"power.draw": "Not Supported"}.
     """

@@ -118,10 +118,10 @@ class AsynchronousMeasurementTool(_Tool):
     energy (kWh), GPU utilization (%), GPU temperature (degrees Celsius), GPU power (W).
     Energies are since start(). gpu_num: which GPU, by its number in nvidia-smi.
 
-    The rows are made by a thread of the library, which needs no process of its own and
-    ends with the program if stop() is not called; the original keeps the program from
+    A thread of the library makes the rows. It needs no other process and ends with the
+    program if stop() is not called; the original keeps the program from
     ending then. GPU energy is in kWh, as the original's documentation says; the original
-    writes millijoules. The temperature is that of the hottest CPU package, not of
+    writes millijoules. The temperature is the hottest CPU package's, not of
     thermal_zone3, which is something else on most machines.
     """
 
@@ -150,8 +150,8 @@ class LayerwiseMeasurementTool:
     and backward. gpu_num: which GPU, by its number in nvidia-smi.
 
     Layers are those that PyTorch defines, but for Sequential. One in which others lie, such
-    as MultiheadAttention, has the energy that it takes itself; the original counts that of
-    the inner ones twice. The energy is that of all sensors while the layer runs, where the
+    as MultiheadAttention, has the energy that it takes itself; the original counts the energy
+    of the inner ones twice. The energy comes from all sensors while the layer runs; the
     original takes the run's mean power. A layer that is not called has no energy, and an
     empty cell is not known. The model is as before after stop(), and training may be mixed
     with inference.

@@ -8,8 +8,8 @@
     set_power_cap(gpu_num=0, cap=cap)
 
 What is different: it minimises energy x time squared, as its name says; it answers with a
-cap that can be set; model, optimiser and random state are afterwards as they were; and the
-cap that was there before is back whatever happens.
+cap that can be set; it restores model, optimiser and random state, and the previous cap even
+after kill -9.
 """
 
 from __future__ import annotations

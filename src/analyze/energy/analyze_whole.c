@@ -298,8 +298,7 @@ static void build_power(struct wm_report_builder *builder, bool is_same)
     if (report->power.max.known && report->power.max.number > report->power.mean.number)
         report->power_max_s = wm_devices_power_window_s(builder->analysis);
     if (report->power.mean.known && !is_same)
-        report->power.max = wm_value_missing(
-            "the sensors that were watched for it are not those of its energy");
+        report->power.max = wm_value_missing("the energy comes from other sensors");
 }
 
 static void build_processes(struct wm_report_builder *builder)

@@ -30,7 +30,8 @@ static struct wm_region_value value_of(const struct maker *maker,
     if (value.value.number <= 0)
         value.uncertainty = wm_value_missing("no use of it was seen");
     else if (!use->has_uncertainty)
-        value.uncertainty = wm_value_missing("that of the run's energy is not known");
+        value.uncertainty =
+            wm_value_missing("the uncertainty of the run's energy is unknown");
     else
         value.uncertainty = wm_value_known(hypot(use->systematic, use->random) / used);
     return value;
@@ -60,7 +61,7 @@ static struct wm_region_value energy_of(const struct maker *maker,
         return (struct wm_region_value) { report->energy.energy, report->energy.energy };
     if (report->cover.meter != WM_CONTAINS_DEVICE) {
         const struct wm_value missing = wm_value_missing(
-            "the energy is that of a meter, which is not divided by regions");
+            "the energy comes from a meter, which is not divided by regions");
         return (struct wm_region_value) { missing, missing };
     }
     if (report->cover.has[WM_COST_CPU])

@@ -142,7 +142,7 @@ static int add_row(const struct wm_report *report, const struct wm_tariff *tarif
     char *text = NULL;
 
     if (rows->end > 0 && !wm_codecarbon_is_header(rows->header, rows->header_length))
-        return wm_fail(err, WM_EINVAL, "%s: its columns are not those of CodeCarbon",
+        return wm_fail(err, WM_EINVAL, "%s: its columns are not CodeCarbon's",
                        wm_text_path(rows->path));
     int status = build_text(report, tariff, rows, &text, &length, err);
     if (status == WM_OK)

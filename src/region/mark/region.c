@@ -346,7 +346,7 @@ int wm_region_listen(const char *path, struct wm_error *err)
         pthread_mutex_unlock(&lock);
         if (other)
             wm_region_target_drop(other);
-        return wm_fail(err, WM_ENOMEM, "no room for what a thread has of its own");
+        return wm_fail(err, WM_ENOMEM, "no thread-specific storage is left");
     }
     struct wm_region_target *before = set_target(other, other ? MODE_RING : MODE_UNKNOWN);
     if (before)

@@ -226,7 +226,7 @@ int wm_account_check(const char **ret_method)
 
     struct wm_cgroup *cgroup = wm_cgroup_new();
     *ret_method =
-        cgroup ? by_cgroup : "wait4 and sampling; children nobody waits for may be missing";
+        cgroup ? by_cgroup : "wait4 and sampling; children without a wait may be missing";
     wm_cgroup_free(cgroup);
     return -probe;
 }

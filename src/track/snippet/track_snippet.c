@@ -36,8 +36,8 @@ int wm_meter_check_owner(const struct wm_meter *meter, struct wm_error *err)
     if (meter->owner == getpid())
         return WM_OK;
     return wm_fail(err, WM_EINVAL,
-                   "this meter belongs to the process before the fork(); the child needs "
-                   "one of its own");
+                   "this meter belongs to the process before the fork(); the child has "
+                   "to open another");
 }
 
 static int check_options(const struct wm_meter_options *options, struct wm_error *err)

@@ -100,7 +100,7 @@ void wm_snippet_add(struct wm_snippet *snippet, bool is_last)
 _Static_assert((int)WM_METER_COUNTER == WM_ENERGY_COUNTER &&
                    (int)WM_METER_FILLED == WM_ENERGY_COUNTER_FILLED &&
                    (int)WM_METER_INTEGRAL == WM_ENERGY_INTEGRAL,
-               "what is told of one device is what its joules rest on");
+               "the method of a device is the method of its joules");
 
 static void miss(struct wm_meter_energy *energy, enum wm_reading_state state,
                  const struct wm_meter_input *input, const char *why)

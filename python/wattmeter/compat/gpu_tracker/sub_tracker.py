@@ -3,7 +3,7 @@
 call began and ended, `SubTrackingAnalyzer` puts that together with a tracking file, and
 `TrackingComparison` compares the results of several sessions.
 
-Tables and series are those of pandas where it is installed: a `DataFrame` with a row per
+Tables and series are pandas objects where it is installed: a `DataFrame` with a row per
 measurement, and a `Series`. Otherwise they are dictionaries: of rows, which are
 dictionaries, and of values. What is not known is NaN in the former and None in the
 latter.
@@ -253,7 +253,7 @@ class CodeBlockResults:
 class SubTrackingResults:
     """What a session came to, overall and block by block.
 
-    The standard deviations are those of a sample (n - 1), as gpu_tracker's documents
+    The standard deviations are the sample's (n - 1), as gpu_tracker's documents
     print them; its program 5.0.1 divides by n. Pickles hold no pandas objects, so they
     are read with any version of it, and without.
 
@@ -329,7 +329,7 @@ class SubTrackingAnalyzer:
     ) -> None:
         """
         :param tracking_file: its path; None where files are to be combined only
-        :param sub_tracking_file: its path, or that of the combined file to be
+        :param sub_tracking_file: its path, or the path of the combined file to be
         :raises ValueError: a file ends neither in .csv nor in .sqlite
         """
         if tracking_file is not None:

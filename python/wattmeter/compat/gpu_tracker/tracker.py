@@ -351,7 +351,7 @@ class Tracker:
         :param tracking_file: keeps every sample in this file, .csv or .sqlite. It is
             there from the start on, not from the constructor on.
         :param overwrite: whether a tracking file that exists may be replaced
-        :raises ValueError: an argument is wrong; the text lists what there is
+        :raises ValueError: an argument is wrong; the text lists the valid ones
         :raises FileNotFoundError: there is no GPU of that brand
         :raises FileExistsError: the tracking file exists
         """

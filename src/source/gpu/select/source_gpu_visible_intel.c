@@ -42,7 +42,7 @@ static size_t find_flat(const struct wm_visible *visible, struct wm_mask_word wo
         return wm_mask_nowhere(ret_why, "is not a number");
     if (after_dot(word))
         return wm_mask_nowhere(ret_why,
-                               "names a tile where each tile is a device of its own");
+                               "names a tile where each tile is a separate device");
     return wm_mask_find_number(visible, device, ret_why);
 }
 

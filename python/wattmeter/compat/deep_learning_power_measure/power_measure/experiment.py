@@ -224,9 +224,9 @@ class Experiment:
     """Measures this process, or others, and has `driver` keep what was measured.
 
     driver: of `parsers`. model and input_size: a PyTorch model, whose number of
-    parameters is kept and, where the size of an input is given, that of the FLOPs of a
-    forward pass (PyTorch 2.1) and of multiply-adds (torchinfo); or a dictionary that
-    says it, see docs/experiments.md. cont: adds to what is there; otherwise
+    parameters is kept and, if the size of an input is given, the number of FLOPs of a
+    forward pass (PyTorch 2.1) and of multiply-adds (torchinfo); or a dictionary with
+    them, see docs/experiments.md. cont: adds to existing data; otherwise
     `driver.erase()` deletes it now, unless wattmeter did not make it (wattmeter.Error).
     passes: how many forward passes a run makes, for the joules of a FLOP.
     """
@@ -268,8 +268,8 @@ class Experiment:
         STOP_MESSAGE is put on the queue, or the interpreter ends.
 
         period: seconds between two samples, 0.001 to 3600. All of the time between
-        start and stop is in a window between two samples; in the original that of its
-        own work is in none. `measurement_period` has no effect, as in the original's
+        start and stop is in a window between two samples; in the original the time of
+        its work is in none. `measurement_period` has no effect, as in the original's
         latest version: each sample is kept. model, input_size: as for the experiment,
         where the original's first version has them.
         """
@@ -338,8 +338,8 @@ class ExpResults:
     """What an experiment came to.
 
     Names of metrics are AIPowerMeter's, of all its generations; `list_metrics()` has
-    those of this recording, and GPUs are those of all vendors. Any other name is taken
-    for one of wattmeter's ("energy", "host_cpu_time_s"). Values are in W, bytes,
+    the names of this recording, and GPUs may be of any vendor. Any other name is one
+    of wattmeter's ("energy", "host_cpu_time_s"). Values are in W, bytes,
     seconds, shares from 0 to 1, and 0 to 100 for `nvidia_use_rate`. `start` and `end`
     are seconds since 1970, as in a curve's "date"; where they fall between two samples
     a straight line joins these. Of a metric per GPU there is a dictionary, by the
@@ -367,8 +367,7 @@ class ExpResults:
 
     @property
     def description(self) -> Optional[str]:
-        """What the driver was told of the experiment: this one, or the one that recorded
-        it."""
+        """The driver's description of the experiment: this one, or the one that recorded it."""
         recorded: Optional[str] = self._shown["description"]
         return self.db_driver.description or recorded
 
@@ -406,8 +405,7 @@ class ExpResults:
         return next((origin for origin in known if origin in origins), None)
 
     def _find(self, name: str) -> Optional[Dict[str, _metrics.Curve]]:
-        """The curves of a metric by GPU, or under "" that of all; None: there are
-        none."""
+        """The curves of a metric by GPU, or under "" the curve of all; None: no curve."""
         kind, devices = _metrics.find(name, self._channels)
         if kind is None:
             series = self._series(name, [""])
@@ -468,8 +466,8 @@ class ExpResults:
         return self._figure("total", metric_name, start, end)
 
     def average_(self, metric_name: str, start: Time = None, end: Time = None) -> Any:
-        """Its mean over the time for which it is known; the original divides by that of
-        another metric, and has the last GPU only."""
+        """Its mean over the time for which it is known; the original divides by the
+        time of another metric, and has only the last GPU."""
         return self._figure("average", metric_name, start, end)
 
     def max_(self, metric_name: str, start: Time = None, end: Time = None) -> Any:
@@ -498,8 +496,7 @@ class ExpResults:
     def get_exp_duration(
         self, start: Time = None, end: Time = None
     ) -> Optional[Tuple[float, float, float]]:
-        """That of the first metric there is: how long was recorded, from when to
-        when."""
+        """The duration of the first metric: how long was recorded, from when to when."""
         for names in self.list_metrics().values():
             for name in names:
                 duration = self.get_duration_metric(name, start, end)

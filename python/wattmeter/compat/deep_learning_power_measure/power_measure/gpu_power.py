@@ -93,8 +93,8 @@ def _nvidia(gpus: _core.Gpus) -> List[int]:
 
 
 def _of_each(gpus: _core.Gpus, number: int, key: str) -> _Values:
-    """What the driver says of each process. One that has no number here has that of the
-    driver as text, and what is missing of the list is the process ""."""
+    """What the driver says of each process. One without a number here has the driver's
+    number as text, and what is missing of the list is the process ""."""
     processes, listed = gpus.processes(number)
     values: _Values = {}
     for process in processes:

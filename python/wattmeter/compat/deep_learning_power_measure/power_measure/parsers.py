@@ -106,14 +106,14 @@ class JsonParser:
         return [{"end_training_epoch": r["date"], **r["metrics"]} for r in told]
 
     def save_model_card(self, model_card: Mapping[str, Any]) -> None:
-        """Keeps what is known of the model: torchinfo's names, or those of
+        """Keeps the description of the model: torchinfo's names, or the names in
         docs/experiments.md."""
         os.makedirs(self.folder, exist_ok=True)
         with open(self.model_card_file, "w", encoding="utf-8") as out:
             json.dump(model_card, out)
 
     def get_model_card(self) -> Optional[Dict[str, Any]]:
-        """That again; None where there is none."""
+        """Reads that; None if it does not exist."""
         if not os.path.exists(self.model_card_file):
             return None
         with open(self.model_card_file, encoding="utf-8") as card:

@@ -173,8 +173,8 @@ def _cpu_times(pids: Iterable[int]) -> Dict[int, int]:
 
 
 def _busy_time() -> int:
-    """Of all CPUs, in ticks: what is not idle or waiting for a disk. The time of guests
-    is in that of users."""
+    """Of all CPUs, in ticks: what is not idle or waiting for a disk. The time of guests is
+    included in the time of users."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(
         int, _read("stat").split("\n", 1)[0].split()[1:9]
     )
