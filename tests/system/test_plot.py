@@ -383,6 +383,16 @@ def _(folder):
                 assert abs(y - other_y) > 12 or not other_x - 1 < x < other_x + width, places
         # The intervals of time and energy.
         assert len(re.findall(r'stroke-width[:=]"?1\.2\b', svg)) == 2 * len(labels), svg
+        # Each lies around its own point, and the figure says what it is.
+        crosses = [[tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", path)]
+                   for path in re.findall(r'stroke-width[:=]"?1\.2[^>]* d="([^"]*)"', svg)]
+        for (time_low, time_high), (energy_low, energy_high) in zip(crosses[::2], crosses[1::2]):
+            assert time_low[0] < energy_low[0] < time_high[0], crosses
+            assert energy_high[1] < time_low[1] < energy_low[1], crosses
+        assert "95 % intervals" in svg
+        bold = [label.text for label in labels if label.get("font-weight") == "bold"]
+        assert bold == {"compute-bound": ["100 W: least energy", "125 W: least edp"],
+                        "memory-bound": ["100 W: least energy"]}[name], bold
         curves[name] = [[tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", path)]
                         for path in re.findall(r'stroke-width[:=]"?1\.6[^>]* d="([^"]*)"', svg)]
     assert curves["compute-bound"] == [] # measured points that no smooth curve fits

@@ -189,6 +189,10 @@ void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box
 #define WM_PLOT_TITLE_HEIGHT 36.0
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
 
+/* A note below it, what marks mean, in as many lines as it takes; "": none. */
+struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
+                                const struct wm_plot_box *box, const char *text);
+
 /* A place in a vector figure to a quarter of a pixel, else as it is. */
 double wm_plot_short(const struct wm_plot_canvas *canvas, double place);
 

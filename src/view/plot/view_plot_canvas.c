@@ -12,7 +12,16 @@
 static const struct wm_plot_theme light = { 0xffffff, 0x222222, 0x6b6b6b, 0xe4e4e4 };
 static const struct wm_plot_theme dark = { 0x16181d, 0xe8e8e8, 0xa3a3a3, 0x363a42 };
 
-enum { AXIS_TEXT = 11, LABEL_TEXT = 12, TITLE_TEXT = 15, LABEL_SIZE = 128 };
+enum {
+    AXIS_TEXT = 11,
+    LABEL_TEXT = 12,
+    TITLE_TEXT = 15,
+    LABEL_SIZE = 128,
+    NOTE_SIZE = 512
+};
+
+#define NOTE_LINE 15.0
+#define NOTE_MARGIN 16.0
 
 /* How much longer than its axis a label may be. */
 #define LABEL_OVER 10.0
@@ -377,5 +386,41 @@ struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char
         wm_plot_text(canvas, canvas->width / 2, 20, &style, title);
         left.top = WM_PLOT_TITLE_HEIGHT;
     }
+    return left;
+}
+
+static void put_note(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
+                     const char *line)
+{
+    const struct wm_plot_style style = { .size = AXIS_TEXT,
+                                         .colour = canvas->theme->faint,
+                                         .align = WM_PLOT_CENTRE,
+                                         .room = canvas->width };
+
+    wm_plot_text(canvas, canvas->width / 2, box->top + NOTE_LINE / 2, &style, line);
+    box->top += NOTE_LINE;
+}
+
+struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
+                                const struct wm_plot_box *box, const char *text)
+{
+    struct wm_plot_box left = *box;
+    char line[NOTE_SIZE] = "", longer[NOTE_SIZE];
+
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        snprintf(longer, sizeof(longer), "%s%s%.*s", line, line[0] ? " " : "", (int)word,
+                 text);
+        if (line[0] && wm_plot_text_width(canvas, AXIS_TEXT, longer) >
+                           canvas->width - 2 * NOTE_MARGIN) {
+            put_note(canvas, &left, line);
+            line[0] = '\0';
+            continue;
+        }
+        memcpy(line, longer, sizeof(line));
+        text += word + (text[word] == ' ');
+    }
+    if (line[0])
+        put_note(canvas, &left, line);
     return left;
 }
