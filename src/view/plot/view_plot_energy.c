@@ -186,8 +186,11 @@ static void draw_all(const struct wm_plot_request *request,
     }
     for (size_t i = 0; i < request->input_count; i++)
         draw_point(&labels, &joules, &points[i], i);
-    for (size_t i = 0; i < request->input_count; i++)
-        label_point(&labels, &points[i], wm_plot_input_name(&request->inputs[i]));
+    for (size_t i = 0; i < request->input_count; i++) {
+        char name[WM_PLOT_NAME_SIZE];
+        wm_plot_input_name(&request->inputs[i], name);
+        label_point(&labels, &points[i], name);
+    }
     for (size_t i = 1; i < request->input_count; i++)
         label_arrow(&labels, &points[i - 1], &points[i]);
 }

@@ -29,9 +29,18 @@ static bool is_same(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-const char *wm_plot_input_name(const struct wm_plot_input *input)
+void wm_plot_input_name(const struct wm_plot_input *input, char ret_name[WM_PLOT_NAME_SIZE])
 {
-    return input->name ? input->name : input->path + wm_file_folder_length(input->path);
+    static const char suffix[] = ".sqlite";
+    const char *file = input->path + wm_file_folder_length(input->path);
+    size_t length = strlen(file), cut = strlen(suffix);
+
+    if (length > cut && strcmp(file + length - cut, suffix) == 0)
+        length -= cut;
+    if (input->name)
+        snprintf(ret_name, WM_PLOT_NAME_SIZE, "%s", input->name);
+    else
+        snprintf(ret_name, WM_PLOT_NAME_SIZE, "%.*s", (int)length, file);
 }
 
 static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret_copy,

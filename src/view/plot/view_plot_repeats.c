@@ -189,8 +189,9 @@ static int read_runs(const struct wm_plot_request *request,
                                                 .run = input->run == WM_LAST_RUN
                                                            ? WM_ALL_RUNS
                                                            : input->run };
-        status =
-            wm_comparison_add_session(comparison, wm_plot_input_name(input), &runs, err);
+        char name[WM_PLOT_NAME_SIZE];
+        wm_plot_input_name(input, name);
+        status = wm_comparison_add_session(comparison, name, &runs, err);
     }
     return status == WM_OK ? wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, err)
                            : status;
