@@ -297,16 +297,42 @@ def _(folder):
         rows = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
                 if element.tag.endswith("}text") and element.get("font-size") == "12"]
         assert whiskers and joules, (whiskers, table)
+        known = 0
         for name, number in zip(rows, rows[1:]):
             if name.text.split(" (")[0] not in joules or number.get("text-anchor"):
                 continue
             counts.append(number.text != "-")
+            known += number.text != "-"
             assert number.text.removesuffix(" sim").removesuffix(" est") == \
                 joules[name.text.split(" (")[0]], (name.text, number.text, joules)
             y = float(number.get("y"))
             assert all(float(number.get("x")) > high for _, middle, high in whiskers
                        if y - 12 < middle < y + 6), (name.text, whiskers)
+        # What is not known has no bar, and the figure says what lines are.
+        bars = re.findall(r'fill[:=]"?rgb\(0%, ?44\.7[^>]* d="M', svg)
+        assert len(bars) == known, (bars, known)
+        assert any("95 % intervals" in text for text in texts(svg)), texts(svg)
     assert True in counts and False in counts, counts
+
+
+@case("figures of whole runs name the command, the number of runs, and what is no measurement")
+def _(folder):
+    tree, runs = TREE, RECORDINGS / "v1-eight-runs.sqlite"
+    for kind, recordings, title, heading in [
+            ("regions", [tree], "Energy by region, 1 run: bash tree.sh", None),
+            ("flame", [tree], "Energy by region, 1 run: bash tree.sh",
+             "Energy (simulated) (kJ)"),
+            ("energy", [tree, tree], "Energy and time, 2 runs: bash tree.sh", None),
+            ("repeats", [tree], "Repeated runs, 1 run: bash tree.sh", "Energy (simulated) (kJ)"),
+            ("repeats", [runs], "Repeated runs, 8 runs: ./burn 0.15 0.2 20", None)]:
+        found = texts(drawn(*recordings, "-o", "-", "--format", "svg", "--kind", kind).stdout)
+        assert title in found and (heading is None or heading in found), (kind, found)
+    # A part of a flame that the report does not know is hatched, and the note says so.
+    energy = drawn(tree, "-o", "-", "--format", "svg", "--kind", "flame").stdout
+    times = drawn(tree, "-o", "-", "--format", "svg", "--kind", "flame", "--by", "time").stdout
+    for svg, is_hatched in (energy, True), (times, False):
+        assert (re.search(r'stroke-width[:=]"?2\b', svg) is not None) == is_hatched, svg
+        assert any(text.startswith("Hatched: ") for text in texts(svg)) == is_hatched, texts(svg)
 
 
 @case("a flame graph: regions above those around them, with figures under the mouse")

@@ -100,7 +100,7 @@ void wm_plot_input_name(const struct wm_plot_input *input,
                         char ret_name[WM_PLOT_NAME_SIZE]);
 
 /* " (estimated)", or "". */
-const char *wm_plot_origin(const struct wm_plot_series *series);
+const char *wm_plot_origin(enum wm_origin origin);
 
 /* Once it is known which lines are folded. */
 void wm_plot_set_colours(struct wm_plot_data *data);

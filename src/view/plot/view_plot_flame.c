@@ -18,9 +18,13 @@
 #define PADDING 5.0
 #define NARROWEST 0.25 /* pixels of a box that is drawn */
 #define NARROWEST_TEXT 34.0
+#define HATCH 6.0
+#define NOTE_HEIGHT 16.0
 #define STRENGTH 0.5 /* of the colours, on which text is read */
 
-enum { TITLE_SIZE = 800, PATH_SIZE = 400, NAME_SIZE = 64 };
+#define NOTE "Hatched: most of it is not known, the uncertainty is larger than the energy."
+
+enum { TITLE_SIZE = 800, PATH_SIZE = 400, NAME_SIZE = 64, HEADING_SIZE = 64 };
 
 /* A box: a path, the run at the bottom, or what no region has. */
 struct flame_box {
@@ -30,17 +34,24 @@ struct flame_box {
     size_t row;    /* 0: the run */
     size_t colour;
     double own, width; /* without the boxes above it, and with them */
+    double unknown;    /* of the width: what the report calls "-" */
     double left, used; /* where it begins, and how much of it boxes above have taken */
 };
 
-static double own_of(const struct wm_plot_flame *flame, const struct wm_report_part *part)
+static void set_own(const struct wm_plot_flame *flame, struct flame_box *box)
 {
     struct wm_report_figure figure;
 
-    if (wm_report_figure(flame->report, part, flame->measure->key, &figure) < 0 ||
+    if (wm_report_figure(flame->report, &box->part, flame->measure->key, &figure) < 0 ||
         figure.state == WM_REPORT_MISSING)
-        return 0;
-    return fmax(figure.value, 0);
+        return;
+    box->own = fmax(figure.value, 0);
+    box->unknown = wm_plot_is_known(&figure) ? 0 : box->own;
+}
+
+static bool is_unknown(const struct flame_box *box)
+{
+    return box->unknown > box->width / 2;
 }
 
 /* The first box of that name has the colour of all of them. */
@@ -69,13 +80,13 @@ static void add_paths(struct wm_plot_flame *flame, size_t paths)
         bool is_outer = box.region.parent == WM_REPORT_NO_PARENT;
         box.parent = is_outer ? 0 : box.region.parent + 1;
         box.row = box.region.depth + 1;
-        box.own = own_of(flame, &box.part);
+        set_own(flame, &box);
         box.colour = colour_of(flame, box.region.name, &next);
         flame->boxes[flame->count++] = box;
         flame->rows = box.row + 1 > flame->rows ? box.row + 1 : flame->rows;
     }
     struct flame_box rest = { .part = { .kind = WM_REPORT_REST }, .row = 1 };
-    rest.own = own_of(flame, &rest.part);
+    set_own(flame, &rest);
     if (rest.own > 0)
         flame->boxes[flame->count++] = rest;
 }
@@ -83,9 +94,12 @@ static void add_paths(struct wm_plot_flame *flame, size_t paths)
 static void place_boxes(struct wm_plot_flame *flame)
 {
     for (size_t i = flame->count; i-- > 0;) {
-        flame->boxes[i].width += flame->boxes[i].own;
-        if (i > 0)
-            flame->boxes[flame->boxes[i].parent].width += flame->boxes[i].width;
+        struct flame_box *box = &flame->boxes[i], *parent = &flame->boxes[box->parent];
+        box->width += box->own;
+        if (i == 0)
+            continue;
+        parent->width += box->width;
+        parent->unknown += box->unknown;
     }
     for (size_t i = 1; i < flame->count; i++) {
         struct flame_box *box = &flame->boxes[i], *parent = &flame->boxes[box->parent];
@@ -129,7 +143,7 @@ void wm_plot_flame_release(struct wm_plot_flame *flame)
 
 double wm_plot_flame_height(const struct wm_plot_flame *flame)
 {
-    return WM_PLOT_TITLE_HEIGHT + TOP + ROW * (double)flame->rows + BOTTOM;
+    return WM_PLOT_TITLE_HEIGHT + NOTE_HEIGHT + TOP + ROW * (double)flame->rows + BOTTOM;
 }
 
 static const char *name_of(const struct flame_box *box)
@@ -188,6 +202,25 @@ static void write_title(const struct wm_plot_flame *flame, const struct flame_bo
                  (unsigned long long)(box->region.calls + box->region.unfinished));
 }
 
+/* Diagonal lines over what is not known. */
+static void hatch(const struct wm_plot_canvas *canvas, const struct wm_plot_box *place)
+{
+    double height = place->bottom - place->top;
+
+    cairo_save(canvas->cairo);
+    cairo_rectangle(canvas->cairo, place->left, place->top, place->right - place->left,
+                    height);
+    cairo_clip(canvas->cairo);
+    for (double x = place->left - height; x < place->right; x += HATCH) {
+        cairo_move_to(canvas->cairo, x, place->bottom);
+        cairo_line_to(canvas->cairo, x + height, place->top);
+    }
+    wm_plot_colour(canvas, canvas->theme->paper, 1);
+    cairo_set_line_width(canvas->cairo, HATCH / 3);
+    cairo_stroke(canvas->cairo);
+    cairo_restore(canvas->cairo);
+}
+
 static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_canvas *canvas,
                      const struct wm_plot_box *place, const struct flame_box *box)
 {
@@ -206,6 +239,8 @@ static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_can
     wm_plot_colour(canvas, canvas->theme->paper, 1);
     cairo_set_line_width(canvas->cairo, fmin(1, width / 4));
     cairo_stroke(canvas->cairo);
+    if (is_unknown(box))
+        hatch(canvas, place);
     if (width > NARROWEST_TEXT)
         wm_plot_text(canvas, place->left + PADDING, (place->top + place->bottom) / 2,
                      &style, name_of(box));
@@ -216,8 +251,20 @@ static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_can
 int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                   const struct wm_plot_flame *flame, struct wm_error *err)
 {
-    const char *title = request->title ? request->title : flame->measure->flame_title;
-    struct wm_plot_box box = wm_plot_title(canvas, title);
+    const struct wm_report *report = flame->report;
+    char title[WM_PLOT_TITLE_SIZE], heading[HEADING_SIZE];
+    struct wm_report_figure whole = { .origin = WM_MEASURED };
+    bool all_known = true;
+
+    wm_plot_title_of(flame->measure->title, &report, 1, 1, title);
+    wm_report_figure(report, NULL, flame->measure->key, &whole);
+    snprintf(heading, sizeof(heading), "%s%s", flame->measure->heading,
+             wm_plot_origin(whole.origin));
+    struct wm_plot_box box = wm_plot_title(canvas, request->title ? request->title : title);
+    for (size_t i = 0; i < flame->count; i++)
+        all_known = all_known && !is_unknown(&flame->boxes[i]);
+    if (!all_known)
+        box = wm_plot_note(canvas, &box, NOTE);
     const struct wm_axis axis = { 0, flame->boxes[0].width };
 
     box.left += MARGIN;
@@ -229,8 +276,7 @@ int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *
         return wm_fail(err, WM_EINVAL,
                        "the figure is too small for its regions; --size makes it larger");
     box.top = box.bottom - row * (double)flame->rows;
-    wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, flame->measure->unit,
-                 flame->measure->heading);
+    wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, flame->measure->unit, heading);
     for (size_t i = 0; i < flame->count; i++) {
         const struct flame_box *of = &flame->boxes[i];
         double bottom = box.bottom - row * (double)of->row;

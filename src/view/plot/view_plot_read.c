@@ -56,11 +56,11 @@ static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret
     return copy.label && copy.metric && copy.unit ? WM_OK : wm_fail_memory(err, "figure");
 }
 
-const char *wm_plot_origin(const struct wm_plot_series *series)
+const char *wm_plot_origin(enum wm_origin origin)
 {
-    return series->channel.origin == WM_ESTIMATED   ? " (estimated)"
-           : series->channel.origin == WM_SIMULATED ? " (simulated)"
-                                                    : "";
+    return origin == WM_ESTIMATED   ? " (estimated)"
+           : origin == WM_SIMULATED ? " (simulated)"
+                                    : "";
 }
 
 /* Adds a line of a channel, also one that is not drawn: it is what can be asked for. */
@@ -82,7 +82,7 @@ static int add_line(struct wm_plot_data *data, size_t input, size_t place,
     snprintf(series->column, sizeof(series->column), "%s", column);
     series->is_chosen = wm_plot_is_chosen(data, series);
     snprintf(series->name, sizeof(series->name), "%.60s%s", channel->label,
-             wm_plot_origin(series));
+             wm_plot_origin(series->channel.origin));
     return series->is_chosen
                ? wm_chart_line_init(&series->line, data->fine_columns, FINEST_NS, err)
                : WM_OK;
