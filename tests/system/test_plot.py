@@ -251,13 +251,21 @@ def _(folder):
     assert len(marks) >= 8, marks
 
 
-@case("calls of one region that follow each other have a border")
+@case("calls of one region that follow each other have borders, unless they are too short")
 def _(folder):
-    path = RECORDINGS / "v1-regions.sqlite"
-    with_bands = drawn(path, "-o", "-", "--format", "svg").stdout
-    without = drawn(path, "-o", "-", "--format", "svg", "--no-regions").stdout
-    borders = len(re.findall(r'stroke-width[:=]"?0\.7\b', with_bands))
-    assert borders > len(re.findall(r'stroke-width[:=]"?0\.7\b', without)), with_bands
+    for count, bands in (4, 4), (5000, 1):
+        path = change(folder, f"calls{count}.sqlite", ["DELETE FROM region_call"], TREE)
+        database = sqlite3.connect(path)
+        run, first, last = database.execute("SELECT min(run), min(time_ns), max(time_ns) "
+                                            "FROM sample").fetchone()
+        ends = [first + (last - first) * number // count for number in range(count + 1)]
+        database.executemany("INSERT INTO region_call VALUES (?, 0, 0, ?, ?, 0)",
+                             [(run, *call) for call in zip(ends, ends[1:])])
+        database.commit()
+        database.close()
+        svg = drawn(path, "-o", "-", "--format", "svg", "--channels", "power").stdout
+        borders = re.findall(r'stroke-width[:=]"?0\.7\b[^>]* d="([^"]*)"', svg)
+        assert len(borders) == bands, (count, borders)
 
 
 @case("several recordings: each has a colour, each device a dash; no entry is left out")

@@ -17,7 +17,7 @@
 #define FINEST_NS WM_NS_PER_MS
 
 /* Regions with a colour of their own, and how short one may be, of the whole time. */
-enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000 };
+enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000, BORDERS_PER_NAME = 200 };
 
 /* The part that is drawn, from the first sample of a recording on. */
 struct window {
@@ -266,17 +266,21 @@ static size_t name_number(struct wm_plot_data *data, const char *name)
     return data->name_count++;
 }
 
-/* Calls that come so soon after each other that nobody could see it are one. */
+/* Calls that overlap are one band, and short ones so soon after each other that the figure
+ * cannot show the border. */
 static int add_band(struct wm_plot_data *data, size_t *last_of, const char *name,
                     int64_t from_ns, int64_t to_ns)
 {
     int64_t apart_ns = (data->to_ns - data->from_ns) / BANDS_PER_NAME;
+    int64_t short_ns = (data->to_ns - data->from_ns) / BORDERS_PER_NAME;
     size_t number = name_number(data, name);
 
     if (number == SIZE_MAX)
         return WM_ENOMEM;
     struct wm_plot_band *last = last_of[number] ? &data->bands[last_of[number] - 1] : NULL;
-    if (last && from_ns - last->to_ns <= apart_ns) {
+    bool is_same = last && (from_ns < last->to_ns || (from_ns - last->to_ns <= apart_ns &&
+                                                      to_ns - from_ns <= short_ns));
+    if (is_same) {
         last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
         return WM_OK;
     }
