@@ -18,7 +18,7 @@ struct plot_args {
     struct cmd_count run;
     double dpi, fps, speed;
     int64_t window_ns;
-    bool without_regions, without_title, without_legend;
+    bool fits, without_regions, without_title, without_legend;
     struct cmd_list recordings;
 };
 
@@ -75,6 +75,9 @@ static const struct cmd_option plot_options[] = {
       .help = "start at TIME: seconds after the start, or 2026-11-21T08:48:21Z" },
     { .name = "to", .slot = PLOT(to), .placeholder = "TIME", .help = "end at TIME" },
     OUTPUT_RUN_OPTION(PLOT(run)),
+    { .name = "fit",
+      .slot = PLOT(fits),
+      .help = "fit the axes of power, use and memory to their values, not from 0" },
     { .name = "no-regions",
       .slot = PLOT(without_regions),
       .help = "draw no bands of regions" },
@@ -151,10 +154,10 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
         return output_misused("plot", io, "--kind: '%s' is none of " KINDS,
                               cmd_shown(args->kind));
     if (kind != WM_PLOT_TIME && (args->layout || args->channels.count > 0 || args->from ||
-                                 args->to || args->without_regions))
+                                 args->to || args->fits || args->without_regions))
         return output_misused("plot", io,
                               "--kind %s is of whole runs: without --channels, --layout, "
-                              "--from, --to and --no-regions",
+                              "--from, --to, --fit and --no-regions",
                               args->kind);
     if (kind == WM_PLOT_CAPS && args->run.given)
         return output_misused("plot", io, "--run: a table of caps has no runs");
@@ -371,6 +374,7 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
         .from = args->from,
         .to = args->to,
         .title = args->without_title ? "" : args->title,
+        .fits = args->fits,
         .without_regions = args->without_regions,
         .without_legend = args->without_legend,
         .size = args->size,

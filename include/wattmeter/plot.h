@@ -77,7 +77,8 @@ struct wm_plot_request {
 
     const char *title;    /* NULL: the command that was measured; "": none */
     bool without_regions; /* no bands */
-    bool by_time;         /* of regions and flames: time, even if energy is known */
+    bool fits;    /* axes of power, use and memory begin at the least value, not 0 */
+    bool by_time; /* of regions and flames: time, even if energy is known */
     bool without_legend;
     bool is_dark;     /* light text and lines on a dark ground */
     const char *size; /* "960x720" in pixels at 96 dpi, of a film in its own; "89x60mm";

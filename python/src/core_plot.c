@@ -146,7 +146,7 @@ static int fill_inputs(struct asked *asked, PyObject *inputs)
 struct words {
     PyObject *inputs, *channels;
     const char *format, *kind, *style, *by;
-    int without_regions, without_legend;
+    int without_regions, without_legend, fits;
 };
 
 /* -1 and an exception, with nothing to release, where they mean nothing. */
@@ -162,6 +162,7 @@ static int fill(struct asked *asked, const struct words *words)
     if (measure < 0)
         return -1;
     asked->request.by_time = measure == 1;
+    asked->request.fits = words->fits != 0;
     asked->request.is_dark = style == 1;
     asked->request.without_legend = words->without_legend != 0;
     asked->request.kind = (enum wm_plot_kind)kind;
@@ -196,6 +197,7 @@ static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
                              "style",
                              "dpi",
                              "by",
+                             "fits",
                              NULL };
     struct asked asked = { 0 };
     struct wm_plot_request *request = &asked.request;
@@ -210,10 +212,10 @@ static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
 
     (void)self;
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "O|$ssOzzzzppzzsds:plot", names, &words.inputs, &words.format,
+            args, keywords, "O|$ssOzzzzppzzsdsp:plot", names, &words.inputs, &words.format,
             &words.kind, &words.channels, &request->layout, &request->from, &request->to,
             &request->title, &words.without_regions, &words.without_legend, &request->size,
-            &request->font, &words.style, &request->dpi, &words.by))
+            &request->font, &words.style, &request->dpi, &words.by, &words.fits))
         return NULL;
     const struct wm_plot_module *module = load();
     if (!module || fill(&asked, &words) < 0)
@@ -328,7 +330,8 @@ PyDoc_STRVAR(
     plot_doc,
     "plot(inputs, *, format='svg', kind='time', channels=None, layout=None, "
     "start=None, end=None, title=None, without_regions=False, without_legend=False, "
-    "size=None, font=None, style='light', dpi=0.0, by='energy')\n--\n\n"
+    "size=None, font=None, style='light', dpi=0.0, by='energy', "
+    "fits=False)\n--\n\n"
     "The bytes of a figure of recordings: of [(name, path, run), ...], name and run\n"
     "of which may be None. `format` is \"svg\", \"png\" or \"pdf\", `kind` \"time\",\n"
     "\"energy\" or \"regions\"; the rest are options of `wattmeter plot`, and 0 is\n"

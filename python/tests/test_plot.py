@@ -65,6 +65,7 @@ def test_it_is_that_of_the_command(tree, build):
         (["--layout", "power,memory/utilization"], {"layout": "power,memory/utilization"}),
         (["--from", "0.3", "--to", "0.8"], {"start": 0.3, "end": "0.8"}),
         (["--title", "T", "--no-regions"], {"title": "T", "regions": False}),
+        (["--fit"], {"fit": True}),
         (["--size", "column", "--no-legend", "--no-title"],
          {"size": "column", "legend": False, "title": ""}),
         (["--font", ",8", "--style", "dark"], {"font": ",8", "style": "dark"}),

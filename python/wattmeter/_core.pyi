@@ -60,6 +60,7 @@ def plot(
     style: str = "light",
     dpi: float = 0.0,
     by: str = "energy",
+    fits: bool = False,
 ) -> bytes: ...
 def film(
     inputs: Sequence[_PlotInput],

@@ -80,6 +80,7 @@ class Picture:
         end: str | None,
         title: str | None,
         regions: bool,
+        fit: bool,
         legend: bool,
         size: str | None,
         font: str | None,
@@ -94,6 +95,7 @@ class Picture:
         self._end = end
         self._title = title
         self._regions = regions
+        self._fit = fit
         self._legend = legend
         self._size = size
         self._font = font
@@ -112,6 +114,7 @@ class Picture:
             end=self._end,
             title=self._title,
             without_regions=not self._regions,
+            fits=self._fit,
             without_legend=not self._legend,
             size=self._size,
             font=self._font,
@@ -158,6 +161,7 @@ def plot(
     run: int | None = None,
     title: str | None = None,
     regions: bool = True,
+    fit: bool = False,
     legend: bool = True,
     size: Size | None = None,
     font: str | None = None,
@@ -184,6 +188,7 @@ def plot(
     run         of a recording with several: its number, the last unless given
     title       instead of the command that was measured; "": none
     regions     False: without the bands of regions
+    fit         True: axes of power, use and memory fit their values; False: from 0
     legend      False: without a legend
     size        (960, 720) in pixels at 96 dpi, "column" or "page" of a journal, "89x60mm"
     font        "NAME,POINTS", or one of them; None: DejaVu Sans of 9 points, of 7 if the
@@ -203,6 +208,7 @@ def plot(
         time_of(end),
         title,
         regions,
+        fit,
         legend,
         size_of(size),
         font,

@@ -188,12 +188,12 @@ def _(folder):
         xml.etree.ElementTree.parse(target)
 
 
-def eight_gpus(folder):
-    """A recording of eight simulated GPUs, of which one is at a third of the power."""
+def many_gpus(folder, count):
+    """A recording of simulated GPUs, of which the last is at a third of the power."""
     scenario = folder / "gpus.json"
-    scenario.write_text('{"gpus": [{"count": 7, "power": 300, "utilization": 0.9}, '
+    scenario.write_text(f'{{"gpus": [{{"count": {count - 1}, "power": 300, "utilization": 0.9}}, '
                         '{"power": 100, "utilization": 0.9}]}')
-    path = folder / "eight.sqlite"
+    path = folder / f"gpus{count}.sqlite"
     subprocess.run([tap.WATTMETER, "run", "-q", "--record", path, "--", "sleep", "0.3"],
                    check=True, timeout=300, env=plain_environment(
                        FAKE_NVML_SCENARIO=str(scenario),
@@ -201,16 +201,15 @@ def eight_gpus(folder):
     return path
 
 
-@case("more than eight lines are folded, and the device far away from the others is named")
+@case("more than eight devices of a kind are folded, and one far away from the others is named")
 def _(folder):
-    path = eight_gpus(folder)
-    names = [f"gpu{number} (simulated)" for number in range(8)]
-    few = texts(drawn(path, "-o", "-", "--format", "svg", "--channels",
-                      ",".join(f"gpu{number}_power" for number in range(8))).stdout)
-    assert set(names) <= set(few), few
+    names = [f"gpu{number} (simulated)" for number in range(9)]
+    few = texts(drawn(many_gpus(folder, 8), "-o", "-", "--format", "svg").stdout)
+    assert set(names[:8]) <= set(few) and not any("mean" in text for text in few), few
+    path = many_gpus(folder, 9)
     many = texts(drawn(path, "-o", "-", "--format", "svg").stdout)
-    assert "gpu0–gpu7 (simulated): mean, range, outliers" in many, many
-    assert not set(names) & set(many) and many.count("gpu7") == 1, many
+    assert "gpu0–gpu8 (simulated): mean, range" in many, many
+    assert not set(names) & set(many) and many.count("gpu8") == 1, many
     one = change(folder, "one.sqlite", ["DELETE FROM sample WHERE time_ns > "
                                         "(SELECT min(time_ns) FROM sample)"], path)
     drawn(one, "--channels", "memory", "-o", folder / "one.png")
@@ -218,16 +217,67 @@ def _(folder):
     assert any(is_blue(pixel) for row in rows[80:] for pixel in row), "no mean of one sample"
 
 
+def axes_of(svg):
+    """The numbers at the left of each panel, from top to bottom, and the names of axes."""
+    elements = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
+                if element.tag.endswith("}text")]
+    marks = [(float(element.get("y")), element.text) for element in elements
+             if element.get("font-size") == "11" and element.get("text-anchor") == "end"]
+    names = [element for element in elements if "rotate" in element.get("transform", "")]
+    return sorted(marks), names
+
+
+@case("every axis has two marks at every size, names that are read, and amounts begin at 0")
+def _(folder):
+    level = record(folder, 100, lambda i: 7)
+    for path, metric, low in [(level, "gpu0_power_W", 0), (TREE, "memory", 0),
+                              (TREE, "utilization", 0), (TREE, "temperature", None)]:
+        for size in "column", "page", "960x720", "400x150":
+            svg = drawn(path, "-o", "-", "--format", "svg", "--size", size, "--channels",
+                        metric, "--no-legend").stdout
+            marks, names = axes_of(svg)
+            numbers = [float(text) for _, text in marks]
+            assert len(numbers) > 1 and (low is None or numbers[-1] == low), (size, numbers)
+    fitted, _ = axes_of(drawn(level, "-o", "-", "--format", "svg", "--fit", "--channels",
+                              "gpu0_power_W").stdout)
+    assert fitted and all(float(text) > 6 for _, text in fitted), fitted
+    # Four panels in a column: higher, and no name is cut or tiny.
+    svg = drawn(TREE, "-o", "-", "--format", "svg", "--size", "column").stdout
+    marks, names = axes_of(svg)
+    assert {name.text for name in names} == {
+        "Power", "(W)", "Utilisation", "(%; CPU: all cores)", "Memory", "(GB)", "Temperature",
+        "(°C)"}, names
+    assert all(float(name.get("font-size")) >= 9 for name in names), names
+    assert len(marks) >= 8, marks
+
+
+@case("calls of one region that follow each other have borders, unless they are too short")
+def _(folder):
+    for count, bands in (4, 4), (5000, 1):
+        path = change(folder, f"calls{count}.sqlite", ["DELETE FROM region_call"], TREE)
+        database = sqlite3.connect(path)
+        run, first, last = database.execute("SELECT min(run), min(time_ns), max(time_ns) "
+                                            "FROM sample").fetchone()
+        ends = [first + (last - first) * number // count for number in range(count + 1)]
+        database.executemany("INSERT INTO region_call VALUES (?, 0, 0, ?, ?, 0)",
+                             [(run, *call) for call in zip(ends, ends[1:])])
+        database.commit()
+        database.close()
+        svg = drawn(path, "-o", "-", "--format", "svg", "--channels", "power").stdout
+        borders = re.findall(r'stroke-width[:=]"?0\.7\b[^>]* d="([^"]*)"', svg)
+        assert len(borders) == bands, (count, borders)
+
+
 @case("several recordings: each has a colour, each device a dash; no entry is left out")
 def _(folder):
-    path = eight_gpus(folder)
-    words = [f"name_{number}={TREE}" for number in range(20)] + [f"eight={path}"]
+    path = many_gpus(folder, 9)
+    words = [f"name_{number}={TREE}" for number in range(20)] + [f"many={path}"]
     names = [word.split("=")[0] for word in words]
     for size in "960x720", "column":
         found = texts(drawn(*words, "-o", "-", "--format", "svg", "--size", size, "--layout",
                             "power").stdout)
         for name in [*names, "gpu0 (simulated)", "gpu1 (simulated)",
-                     "gpu0–gpu7 (simulated): mean, range, outliers"]:
+                     "gpu0–gpu8 (simulated): mean, range"]:
             assert found.count(name) == 1, (size, name, found)
         assert not any("..." in text or "…" in text for text in found), found
     # One colour of each of two recordings, and two lines of each, of which one has dashes.
@@ -255,16 +305,42 @@ def _(folder):
         rows = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
                 if element.tag.endswith("}text") and element.get("font-size") == "12"]
         assert whiskers and joules, (whiskers, table)
+        known = 0
         for name, number in zip(rows, rows[1:]):
             if name.text.split(" (")[0] not in joules or number.get("text-anchor"):
                 continue
             counts.append(number.text != "-")
+            known += number.text != "-"
             assert number.text.removesuffix(" sim").removesuffix(" est") == \
                 joules[name.text.split(" (")[0]], (name.text, number.text, joules)
             y = float(number.get("y"))
             assert all(float(number.get("x")) > high for _, middle, high in whiskers
                        if y - 12 < middle < y + 6), (name.text, whiskers)
+        # What is not known has no bar, and the figure says what lines are.
+        bars = re.findall(r'fill[:=]"?rgb\(0%, ?44\.7[^>]* d="M', svg)
+        assert len(bars) == known, (bars, known)
+        assert any("95 % intervals" in text for text in texts(svg)), texts(svg)
     assert True in counts and False in counts, counts
+
+
+@case("figures of whole runs name the command, the number of runs, and what is no measurement")
+def _(folder):
+    tree, runs = TREE, RECORDINGS / "v1-eight-runs.sqlite"
+    for kind, recordings, title, heading in [
+            ("regions", [tree], "Energy by region, 1 run: bash tree.sh", None),
+            ("flame", [tree], "Energy by region, 1 run: bash tree.sh",
+             "Energy (simulated) (kJ)"),
+            ("energy", [tree, tree], "Energy and time, 2 runs: bash tree.sh", None),
+            ("repeats", [tree], "Repeated runs, 1 run: bash tree.sh", "Energy (simulated) (kJ)"),
+            ("repeats", [runs], "Repeated runs, 8 runs: ./burn 0.15 0.2 20", None)]:
+        found = texts(drawn(*recordings, "-o", "-", "--format", "svg", "--kind", kind).stdout)
+        assert title in found and (heading is None or heading in found), (kind, found)
+    # A part of a flame that the report does not know is hatched, and the note says so.
+    energy = drawn(tree, "-o", "-", "--format", "svg", "--kind", "flame").stdout
+    times = drawn(tree, "-o", "-", "--format", "svg", "--kind", "flame", "--by", "time").stdout
+    for svg, is_hatched in (energy, True), (times, False):
+        assert (re.search(r'stroke-width[:=]"?2\b', svg) is not None) == is_hatched, svg
+        assert any(text.startswith("Hatched: ") for text in texts(svg)) == is_hatched, texts(svg)
 
 
 @case("a flame graph: regions above those around them, with figures under the mouse")
@@ -305,12 +381,12 @@ def _(folder):
     odd = 'a < b & "c"'
     svg = drawn(TREE, "-o", "-", "--format", "svg", "--title", odd).stdout
     found = texts(svg)
-    assert {odd, "Power (W)", "Time (s)", "gpu0 (simulated)"} <= set(found), found
+    assert {odd, "Power", "(W)", "Time (s)", "gpu0 (simulated)"} <= set(found), found
     assert "<symbol" not in svg and "glyph" not in svg
     bare = texts(drawn(TREE, "-o", "-", "--format", "svg", "--title", odd, "--no-title").stdout)
     assert set(found) - set(bare) == {odd}, bare
     found = texts(drawn(TREE, "-o", "-", "--format", "svg", "--no-legend").stdout)
-    assert "Power (W)" in found and "gpu0 (simulated)" not in found, found
+    assert "Power" in found and "gpu0 (simulated)" not in found, found
     svg = drawn(TREE, "-o", "-", "--format", "svg", "--font", "DejaVu Sans Mono,12").stdout
     assert 'font-family="DejaVu Sans Mono" transform="scale(1.333)"' in svg, svg[:3000]
     drawn(TREE, "-o", folder / "a.pdf")
@@ -326,7 +402,8 @@ def _(folder):
 @case("sizes of journals, and a dark style")
 def _(folder):
     for size, width, height in [("column", 89, 67), ("page", 183, 122), ("90.5x80mm", 90.5, 80)]:
-        svg = drawn(TREE, "-o", "-", "--format", "svg", "--size", size).stdout
+        svg = drawn(TREE, "-o", "-", "--format", "svg", "--size", size, "--channels",
+                    "power,temperature").stdout
         root = xml.etree.ElementTree.fromstring(svg)
         for name, length in ("width", width), ("height", height):
             assert abs(float(root.get(name)[:-2]) - length * 96 / 25.4) < 0.01, root.attrib
@@ -335,7 +412,7 @@ def _(folder):
         sizes = {element.get("font-size") for element in root.iter()
                  if "rotate" in element.get("transform", "")}
         assert len(sizes) == 1, sizes
-    drawn(TREE, "-o", folder / "a.png", "--size", "column")
+    drawn(TREE, "-o", folder / "a.png", "--size", "column", "--channels", "power")
     assert struct.unpack(">II", (folder / "a.png").read_bytes()[16:24]) == (1052, 792)
     # The frame is drawn over the grid.
     svg = drawn(TREE, "-o", "-", "--format", "svg", "--channels", "gpu0_power_W").stdout
@@ -383,6 +460,16 @@ def _(folder):
                 assert abs(y - other_y) > 12 or not other_x - 1 < x < other_x + width, places
         # The intervals of time and energy.
         assert len(re.findall(r'stroke-width[:=]"?1\.2\b', svg)) == 2 * len(labels), svg
+        # Each lies around its own point, and the figure says what it is.
+        crosses = [[tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", path)]
+                   for path in re.findall(r'stroke-width[:=]"?1\.2[^>]* d="([^"]*)"', svg)]
+        for (time_low, time_high), (energy_low, energy_high) in zip(crosses[::2], crosses[1::2]):
+            assert time_low[0] < energy_low[0] < time_high[0], crosses
+            assert energy_high[1] < time_low[1] < energy_low[1], crosses
+        assert "95 % intervals" in svg
+        bold = [label.text for label in labels if label.get("font-weight") == "bold"]
+        assert bold == {"compute-bound": ["100 W: least energy", "125 W: least edp"],
+                        "memory-bound": ["100 W: least energy"]}[name], bold
         curves[name] = [[tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", path)]
                         for path in re.findall(r'stroke-width[:=]"?1\.6[^>]* d="([^"]*)"', svg)]
     assert curves["compute-bound"] == [] # measured points that no smooth curve fits

@@ -80,6 +80,34 @@ struct wm_axis wm_chart_axis(double least, double greatest, const char *unit)
     return (struct wm_axis) { axis.low * size, axis.high * size };
 }
 
+/* How a panel has the values of a unit. */
+static const struct panel_rule {
+    const char *unit;
+    bool begins_at_0;
+    double least; /* that it shows: sensors report whole degrees mostly */
+} panel_rules[] = {
+    { "W", true, 0 },        { "ratio", true, 0 },  { "B", true, 0 },
+    { "celsius", false, 4 }, { "count", false, 2 },
+};
+
+struct wm_axis wm_chart_panel_axis(double least, double greatest, const char *unit,
+                                   bool fits)
+{
+    struct wm_axis axis = wm_chart_axis(least, greatest, unit);
+
+    for (size_t i = 0; i < COUNT(panel_rules); i++) {
+        const struct panel_rule *rule = &panel_rules[i];
+        double lack = rule->least - (axis.high - axis.low);
+        if (strcmp(rule->unit, unit) != 0)
+            continue;
+        if (rule->begins_at_0 && least >= 0 && !fits)
+            return (struct wm_axis) { 0, wm_chart_axis(0, greatest, unit).high };
+        if (lack > 0)
+            return (struct wm_axis) { axis.low - lack / 2, axis.high + lack / 2 };
+    }
+    return axis;
+}
+
 /* How many decimals tell marks apart that are so far from each other. */
 static int decimals_of(double step)
 {

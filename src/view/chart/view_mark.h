@@ -4,6 +4,7 @@
 #ifndef WM_VIEW_MARK_H
 #define WM_VIEW_MARK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,11 @@ struct wm_chart_marks {
  * unit that people read: the margin of memory is 0.1 GB, not 0.1 B. That of power is 0.1 W
  * of kilowatts, too. */
 struct wm_axis wm_chart_axis(double least, double greatest, const char *unit);
+
+/* The same of a panel: power, use and memory from 0 on unless it fits them, and
+ * temperatures and counts of several degrees or things. */
+struct wm_axis wm_chart_panel_axis(double least, double greatest, const char *unit,
+                                   bool fits);
 
 /* At most `most` marks of an axis in that unit: "W", "B", "ratio", "s". Time
  * becomes minutes, hours or days where it is that long. */

@@ -195,6 +195,8 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
         status = read_contents(request, &contents, err);
     if (status == WM_OK && request->kind == WM_PLOT_FLAME && !page.has_height)
         page.height = wm_plot_flame_height(&contents.flame) * page.zoom;
+    if (status == WM_OK && request->kind == WM_PLOT_TIME && !page.has_height)
+        page.height = fmax(page.height, wm_plot_time_height(&contents.layout) * page.zoom);
     if (status == WM_OK)
         status = request->format == WM_PLOT_SVG
                      ? draw_svg(request, &page, &contents, out, err)

@@ -96,11 +96,12 @@ bool wm_plot_is_chosen(const struct wm_plot_data *data,
 /* WM_EINVAL if a word of the request means no series. */
 int wm_plot_check_words(const struct wm_plot_data *data, struct wm_error *err);
 
-/* What an input is called. */
-const char *wm_plot_input_name(const struct wm_plot_input *input);
+/* What an input is called: its file without ".sqlite" unless it has a name. */
+void wm_plot_input_name(const struct wm_plot_input *input,
+                        char ret_name[WM_PLOT_NAME_SIZE]);
 
 /* " (estimated)", or "". */
-const char *wm_plot_origin(const struct wm_plot_series *series);
+const char *wm_plot_origin(enum wm_origin origin);
 
 /* Once it is known which lines are folded. */
 void wm_plot_set_colours(struct wm_plot_data *data);
@@ -180,15 +181,25 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
                   enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                   const char *label);
 
+/* The same with what the unit is of: "% of all cores". */
+void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                     enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
+                     const char *of, const char *label);
+
 /* Whether the label of an upright axis fits, as the canvas draws labels. */
 bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                        const struct wm_axis *axis, const char *unit, const char *label);
+                        const struct wm_axis *axis, const char *unit, const char *of,
+                        const char *label);
 
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
 
 /* The title, and what room it leaves. */
 #define WM_PLOT_TITLE_HEIGHT 36.0
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
+
+/* A note below it, what marks mean, in as many lines as it takes; "": none. */
+struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
+                                const struct wm_plot_box *box, const char *text);
 
 /* A place in a vector figure to a quarter of a pixel, else as it is. */
 double wm_plot_short(const struct wm_plot_canvas *canvas, double place);
@@ -226,6 +237,9 @@ double wm_plot_flame_height(const struct wm_plot_flame *flame);
 
 int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                   const struct wm_plot_flame *flame, struct wm_error *err);
+
+/* What its panels take at least, in pixels of a canvas. */
+double wm_plot_time_height(const struct wm_plot_layout *layout);
 
 /* From the first sample to the last, or from --from to --to. */
 struct wm_plot_window wm_plot_whole(const struct wm_plot_data *data);

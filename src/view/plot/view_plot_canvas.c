@@ -12,7 +12,17 @@
 static const struct wm_plot_theme light = { 0xffffff, 0x222222, 0x6b6b6b, 0xe4e4e4 };
 static const struct wm_plot_theme dark = { 0x16181d, 0xe8e8e8, 0xa3a3a3, 0x363a42 };
 
-enum { AXIS_TEXT = 11, LABEL_TEXT = 12, TITLE_TEXT = 15, LABEL_SIZE = 128 };
+enum {
+    UNIT_SIZE = 64,
+    AXIS_TEXT = 11,
+    LABEL_TEXT = 12,
+    TITLE_TEXT = 15,
+    LABEL_SIZE = 128,
+    NOTE_SIZE = 512
+};
+
+#define NOTE_LINE 15.0
+#define NOTE_MARGIN 16.0
 
 /* How much longer than its axis a label may be. */
 #define LABEL_OVER 10.0
@@ -23,8 +33,7 @@ enum { AXIS_TEXT = 11, LABEL_TEXT = 12, TITLE_TEXT = 15, LABEL_SIZE = 128 };
 /* How far apart marks are at least, in pixels. */
 #define APART_DOWN 22.0
 #define APART_ALONG 64.0
-#define MARKS_CLOSE 1.6 /* of the room between two marks, where three have to do */
-#define MOST_DOWN 9.0   /* more are no help */
+#define MOST_DOWN 9.0 /* more are no help */
 
 /* XML has no control characters but white space. */
 static void write_escaped(const struct wm_plot_canvas *canvas, const char *text)
@@ -288,36 +297,77 @@ static void mark_value(const struct wm_plot_canvas *canvas, const struct wm_plot
     wm_plot_text(canvas, is_left ? box->left - 6 : box->right + 6, y, &style, label);
 }
 
-static void write_label(char *text, size_t size, const char *label, const char *symbol)
+static void write_label(char *text, size_t size, const char *label, const char *unit)
 {
-    snprintf(text, size, symbol[0] ? "%s (%s)" : "%s", label, symbol);
+    snprintf(text, size, unit[0] ? "%s (%s)" : "%s", label, unit);
+}
+
+/* The label and its unit, of which the unit stays whole where there is no room for both. */
+static void write_fitting(const struct wm_plot_canvas *canvas, char *text, size_t size,
+                          const char *label, const char *unit, double room)
+{
+    char alone[LABEL_SIZE];
+
+    write_label(text, size, label, unit);
+    if (wm_plot_text_width(canvas, canvas->label_size, text) <= room)
+        return;
+    write_label(alone, sizeof(alone), "", unit);
+    const struct wm_plot_style style = {
+        .size = canvas->label_size,
+        .room = fmax(room - wm_plot_text_width(canvas, canvas->label_size, alone), 1),
+    };
+    set_text(canvas, &style, label);
+    write_label(text, size, pango_layout_get_text(canvas->text), unit);
 }
 
 static void write_upright(const struct wm_plot_canvas *canvas,
                           const struct wm_plot_box *box, enum wm_plot_side side,
-                          const char *label, const char *symbol)
+                          const char *label, const char *unit)
 {
-    bool is_left = side == WM_PLOT_AT_LEFT, is_split = canvas->splits_labels && symbol[0];
+    bool is_left = side == WM_PLOT_AT_LEFT, is_split = canvas->splits_labels && unit[0];
     const struct wm_plot_style style = { .size = canvas->label_size,
                                          .colour = canvas->theme->ink,
                                          .align = WM_PLOT_CENTRE,
-                                         .turn = is_left ? -M_PI / 2 : M_PI / 2,
-                                         .room = box->bottom - box->top + LABEL_OVER };
+                                         .turn = is_left ? -M_PI / 2 : M_PI / 2 };
     double x = is_left ? box->left - 58 : box->right + 56;
     double y = (box->top + box->bottom) / 2, apart = is_split ? 7 : 0;
     char text[LABEL_SIZE];
 
-    write_label(text, sizeof(text), label, is_split ? "" : symbol);
+    write_fitting(canvas, text, sizeof(text), label, is_split ? "" : unit,
+                  box->bottom - box->top + LABEL_OVER);
     wm_plot_text(canvas, is_left ? x - apart : x + apart, y, &style, text);
     if (!is_split)
         return;
-    snprintf(text, sizeof(text), "(%s)", symbol);
+    snprintf(text, sizeof(text), "(%s)", unit);
     wm_plot_text(canvas, is_left ? x + apart : x - apart, y, &style, text);
+}
+
+/* Two marks at least, since one alone does not give the scale: where more than there is
+ * room for would be needed, the lowest and the highest of them. */
+static void find_marks(const struct wm_axis *axis, const char *unit, double room,
+                       struct wm_chart_marks *ret_marks)
+{
+    size_t most = room < 2 ? 2 : (size_t)room, asked = most;
+
+    wm_chart_marks_of(axis, unit, asked, ret_marks);
+    while (ret_marks->count < 2 && asked < WM_CHART_MARKS)
+        wm_chart_marks_of(axis, unit, ++asked, ret_marks);
+    if (ret_marks->count > most + 1) {
+        ret_marks->marks[1] = ret_marks->marks[ret_marks->count - 1];
+        ret_marks->count = 2;
+    }
 }
 
 void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
                   enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                   const char *label)
+{
+    wm_plot_axis_of(canvas, box, side, axis, unit, "", label);
+}
+
+void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                     enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
+                     const char *of, const char *label)
 {
     bool is_time = side == WM_PLOT_AT_BOTTOM;
     double room = is_time ? (box->right - box->left) / APART_ALONG
@@ -325,12 +375,11 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
     const struct wm_plot_style style = { .size = canvas->label_size,
                                          .colour = canvas->theme->ink,
                                          .align = WM_PLOT_CENTRE };
+    double middle = (box->left + box->right) / 2;
     struct wm_chart_marks marks;
-    char text[LABEL_SIZE];
+    char whole[UNIT_SIZE], text[LABEL_SIZE];
 
-    wm_chart_marks_of(axis, unit, room < 2 ? 2 : (size_t)room, &marks);
-    if (marks.count < 2 && room >= MARKS_CLOSE) /* one alone does not give the scale */
-        wm_chart_marks_of(axis, unit, (size_t)room + 1, &marks);
+    find_marks(axis, unit, room, &marks);
     for (size_t i = 0; i < marks.count; i++) {
         double at = marks.marks[i].at;
         if (is_time)
@@ -342,24 +391,31 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
     }
     if (!label[0])
         return;
+    snprintf(whole, sizeof(whole), "%s%s", marks.symbol, of);
     if (!is_time) {
-        write_upright(canvas, box, side, label, marks.symbol);
+        write_upright(canvas, box, side, label, whole);
         return;
     }
-    write_label(text, sizeof(text), label, marks.symbol);
-    wm_plot_text(canvas, (box->left + box->right) / 2, box->bottom + 30, &style, text);
+    write_fitting(canvas, text, sizeof(text), label, whole,
+                  2 * fmin(middle, canvas->width - middle));
+    wm_plot_text(canvas, middle, box->bottom + 30, &style, text);
 }
 
 bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                        const struct wm_axis *axis, const char *unit, const char *label)
+                        const struct wm_axis *axis, const char *unit, const char *of,
+                        const char *label)
 {
+    double room = box->bottom - box->top + LABEL_OVER;
     struct wm_chart_marks marks;
-    char text[LABEL_SIZE];
+    char whole[UNIT_SIZE], text[LABEL_SIZE];
 
     wm_chart_marks_of(axis, unit, 2, &marks);
-    write_label(text, sizeof(text), label, canvas->splits_labels ? "" : marks.symbol);
-    return wm_plot_text_width(canvas, canvas->label_size, text) <=
-           box->bottom - box->top + LABEL_OVER;
+    snprintf(whole, sizeof(whole), "%s%s", marks.symbol, of);
+    write_label(text, sizeof(text), label, canvas->splits_labels ? "" : whole);
+    if (wm_plot_text_width(canvas, canvas->label_size, text) > room)
+        return false;
+    write_label(text, sizeof(text), "", whole);
+    return wm_plot_text_width(canvas, canvas->label_size, text) <= room;
 }
 
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box)
@@ -384,5 +440,41 @@ struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char
         wm_plot_text(canvas, canvas->width / 2, 20, &style, title);
         left.top = WM_PLOT_TITLE_HEIGHT;
     }
+    return left;
+}
+
+static void put_note(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
+                     const char *line)
+{
+    const struct wm_plot_style style = { .size = AXIS_TEXT,
+                                         .colour = canvas->theme->faint,
+                                         .align = WM_PLOT_CENTRE,
+                                         .room = canvas->width };
+
+    wm_plot_text(canvas, canvas->width / 2, box->top + NOTE_LINE / 2, &style, line);
+    box->top += NOTE_LINE;
+}
+
+struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
+                                const struct wm_plot_box *box, const char *text)
+{
+    struct wm_plot_box left = *box;
+    char line[NOTE_SIZE] = "", longer[NOTE_SIZE];
+
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        snprintf(longer, sizeof(longer), "%s%s%.*s", line, line[0] ? " " : "", (int)word,
+                 text);
+        if (line[0] && wm_plot_text_width(canvas, AXIS_TEXT, longer) >
+                           canvas->width - 2 * NOTE_MARGIN) {
+            put_note(canvas, &left, line);
+            line[0] = '\0';
+            continue;
+        }
+        memcpy(line, longer, sizeof(line));
+        text += word + (text[word] == ' ');
+    }
+    if (line[0])
+        put_note(canvas, &left, line);
     return left;
 }

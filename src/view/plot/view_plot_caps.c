@@ -17,6 +17,10 @@
 #define BOTTOM 50.0
 #define TEXT 12.0
 #define POINT 4.0
+#define CROSS 3.0 /* half of a cross, in both directions */
+#define NOTE                                                                               \
+    "Points: estimates with 95 % intervals (rings: not measured). Crosses: means of "      \
+    "measurements. Bold: a gain beyond noise."
 
 /* The points of the curve are so far from each other, of the panel, and it bends by less
  * than so much between them, and back by less than that; else the model does not know its
@@ -50,14 +54,6 @@ static int read_sweep(const struct wm_plot_input *input, struct wm_cap_search **
     status = wm_cap_search_fit(&plan, &table, ret_search, err);
     wm_cap_table_release(&table);
     return status == WM_OK ? wm_cap_search_answer(*ret_search, ret_answer, err) : status;
-}
-
-/* As it was measured, or by the model. */
-static void point_of(const struct wm_cap_point *point, double *ret_seconds,
-                     double *ret_joules)
-{
-    *ret_seconds = point->windows > 0 ? point->measured_seconds : point->seconds.value;
-    *ret_joules = point->windows > 0 ? point->measured_joules : point->joules.value;
 }
 
 static double x_of(const struct figure *figure, double seconds)
@@ -138,31 +134,36 @@ static int draw_curve(struct figure *figure, const struct wm_cap_answer *answer,
     return WM_OK;
 }
 
-/* "175 W: least energy, edp"; the default limit is no gain by any objective. */
+/* "175 W: least energy, edp"; the default limit is no gain by any objective. The gain is
+ * clear where it is more than noise by each of them. */
 static bool write_best(char *text, size_t size, const struct wm_cap_answer *answer,
-                       double cap)
+                       double cap, bool *ret_is_clear)
 {
     char number[WM_NUMBER_SIZE];
     size_t found = 0;
 
     wm_number_format(answer->plan.is_clock ? cap / 1e6 : cap, number);
     snprintf(text, size, "%s %s", number, answer->plan.is_clock ? "MHz" : "W");
+    *ret_is_clear = false;
     if (cap == answer->plan.maximum) {
         wm_text_list(text, size, ", ", "default");
         return true;
     }
     for (size_t i = 0; i < WM_CAP_OBJECTIVES; i++)
-        if (answer->of[i].cap == cap)
+        if (answer->of[i].cap == cap) {
+            bool is_clear = answer->of[i].gain.low > 0;
+            *ret_is_clear = is_clear && (*ret_is_clear || found == 0);
             wm_text_list(text, size, found++ ? ", " : ": least ", "%s",
                          wm_cap_objective_name(i));
+        }
     return found > 0;
 }
 
 /* What is drawn of a cap: those that were measured, and those that are best. */
 static bool is_shown(const struct wm_cap_answer *answer, const struct wm_cap_point *point,
-                     char *text, size_t size, bool *ret_is_best)
+                     char *text, size_t size, bool *ret_is_best, bool *ret_is_clear)
 {
-    *ret_is_best = write_best(text, size, answer, point->cap);
+    *ret_is_best = write_best(text, size, answer, point->cap, ret_is_clear);
     return *ret_is_best || point->windows > 0;
 }
 
@@ -178,15 +179,30 @@ static void draw_interval(struct figure *figure, double x0, double y0, double x1
     wm_plot_block(&figure->labels, &block);
 }
 
+/* What was measured: the mean, which the estimate moves towards its neighbours. */
+static void draw_measured(struct figure *figure, const struct wm_cap_point *point,
+                          size_t colour)
+{
+    cairo_t *cairo = figure->canvas->cairo;
+    double x = x_of(figure, point->measured_seconds);
+    double y = y_of(figure, point->measured_joules);
+
+    wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
+    cairo_set_line_width(cairo, 1);
+    cairo_move_to(cairo, x - CROSS, y - CROSS);
+    cairo_line_to(cairo, x + CROSS, y + CROSS);
+    cairo_move_to(cairo, x - CROSS, y + CROSS);
+    cairo_line_to(cairo, x + CROSS, y - CROSS);
+    cairo_stroke(cairo);
+}
+
 /* A point with the 95 % intervals of time and energy; a ring where it is predicted. */
 static void draw_point(struct figure *figure, const struct wm_cap_point *point,
                        size_t colour, bool is_best)
 {
     cairo_t *cairo = figure->canvas->cairo;
-    double seconds, joules, radius = is_best ? POINT + 2 : POINT;
-
-    point_of(point, &seconds, &joules);
-    double x = x_of(figure, seconds), y = y_of(figure, joules);
+    double radius = is_best ? POINT + 2 : POINT;
+    double x = x_of(figure, point->seconds.value), y = y_of(figure, point->joules.value);
     const struct wm_plot_box block = { x - radius, y - radius, x + radius, y + radius };
     wm_plot_colour(figure->canvas, wm_chart_colour(colour), 1);
     cairo_set_line_width(cairo, 1.2);
@@ -211,11 +227,13 @@ static void draw_points(struct figure *figure, const struct wm_cap_answer *answe
                         size_t colour)
 {
     char text[96];
-    bool is_best;
+    bool is_best, is_clear;
 
     for (size_t i = 0; i < answer->count; i++) {
-        if (is_shown(answer, &answer->curve[i], text, sizeof(text), &is_best))
+        if (is_shown(answer, &answer->curve[i], text, sizeof(text), &is_best, &is_clear))
             draw_point(figure, &answer->curve[i], colour, is_best);
+        if (answer->curve[i].windows > 0)
+            draw_measured(figure, &answer->curve[i], colour);
     }
 }
 
@@ -224,33 +242,33 @@ static void draw_labels(struct figure *figure, const struct wm_cap_answer *answe
                         bool of_best)
 {
     char text[96];
-    bool is_best;
+    bool is_best, is_clear;
 
     for (size_t i = 0; i < answer->count; i++) {
         const struct wm_cap_point *point = &answer->curve[i];
-        double seconds, joules;
-        if (!is_shown(answer, point, text, sizeof(text), &is_best) || is_best != of_best)
+        if (!is_shown(answer, point, text, sizeof(text), &is_best, &is_clear) ||
+            is_best != of_best)
             continue;
-        point_of(point, &seconds, &joules);
         const struct wm_plot_label label = {
             .lines = { text },
             .size = TEXT,
-            .is_bold = is_best,
+            .is_bold = is_clear,
             .colour = figure->canvas->theme->ink,
         };
-        wm_plot_label_point(&figure->labels, x_of(figure, seconds), y_of(figure, joules),
-                            &label);
+        wm_plot_label_point(&figure->labels, x_of(figure, point->seconds.value),
+                            y_of(figure, point->joules.value), &label);
     }
 }
 
-static double low_of(const struct wm_cap_estimate *estimate, bool has_interval)
+/* Extends a range to an estimate, with its interval, and to what was measured, above 0. */
+static void extend(double *least, double *greatest, const struct wm_cap_estimate *estimate,
+                   bool has_interval, double measured)
 {
-    return has_interval ? estimate->low : estimate->value;
-}
+    double low = has_interval ? estimate->low : estimate->value;
+    double high = has_interval ? estimate->high : estimate->value;
 
-static double high_of(const struct wm_cap_estimate *estimate, bool has_interval)
-{
-    return has_interval ? estimate->high : estimate->value;
+    *least = fmin(*least, measured > 0 ? fmin(low, measured) : low);
+    *greatest = fmax(*greatest, fmax(high, measured));
 }
 
 /* A unit of work may take milliseconds: a margin is of the range alone. */
@@ -266,19 +284,17 @@ static int draw_all(struct figure *figure, const struct wm_cap_answer *answers,
     double fast = INFINITY, slow = 0, least = INFINITY, greatest = 0;
     int status = WM_OK;
     char text[96];
-    bool is_best;
+    bool is_best, is_clear;
 
     figure->box = wm_plot_title(figure->canvas, title ? title : "Energy and time by cap");
+    figure->box = wm_plot_note(figure->canvas, &figure->box, NOTE);
     for (size_t i = 0; i < figure->request->input_count; i++)
         for (size_t k = 0; k < answers[i].count; k++) {
             const struct wm_cap_point *point = &answers[i].curve[k];
-            double seconds, joules;
-            point_of(point, &seconds, &joules);
-            bool has_interval = is_shown(&answers[i], point, text, sizeof(text), &is_best);
-            fast = fmin(fast, fmin(seconds, low_of(&point->seconds, has_interval)));
-            slow = fmax(slow, fmax(seconds, high_of(&point->seconds, has_interval)));
-            least = fmin(least, fmin(joules, low_of(&point->joules, has_interval)));
-            greatest = fmax(greatest, fmax(joules, high_of(&point->joules, has_interval)));
+            bool has_interval =
+                is_shown(&answers[i], point, text, sizeof(text), &is_best, &is_clear);
+            extend(&fast, &slow, &point->seconds, has_interval, point->measured_seconds);
+            extend(&least, &greatest, &point->joules, has_interval, point->measured_joules);
         }
     figure->time = axis_of(fast, slow);
     figure->energy = axis_of(least, greatest);

@@ -19,6 +19,7 @@
 #define BLOCK 10.0 /* pixels of an arrow that no label lies on */
 
 struct point {
+    struct wm_report *report;
     struct wm_report_figure time, energy;
     double x, y;
 };
@@ -44,7 +45,7 @@ static int read_point(const struct wm_plot_request *request, size_t index,
             wm_fail(err, WM_ENODEV, "%s: its %s is not known%s%s",
                     wm_text_path(input->path), missing == &point.time ? "time" : "energy",
                     missing->why ? ": " : "", missing->why ? missing->why : "");
-    wm_report_free(report);
+    point.report = report;
     *ret_point = point;
     return status;
 }
@@ -125,9 +126,7 @@ static void label_point(struct wm_plot_labels *labels, const struct point *point
              energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
              wm_view_approximate(energy->value, ratio, "J").text,
              wm_view_duration(point->time.value, NULL).text,
-             energy->origin == WM_ESTIMATED   ? " (estimated)"
-             : energy->origin == WM_SIMULATED ? " (simulated)"
-                                              : "");
+             wm_plot_origin(energy->origin));
     wm_plot_label_point(labels, point->x, point->y, &label);
 }
 
@@ -155,9 +154,9 @@ static void draw_point(struct wm_plot_labels *labels, const struct wm_axis *axis
 }
 
 static void draw_all(const struct wm_plot_request *request,
-                     const struct wm_plot_canvas *canvas, struct point *points)
+                     const struct wm_plot_canvas *canvas, const char *title,
+                     struct point *points)
 {
-    const char *title = request->title ? request->title : "Energy and time";
     struct wm_plot_box box = wm_plot_title(canvas, title);
     double fast = INFINITY, slow = 0, least = INFINITY, greatest = 0;
 
@@ -186,8 +185,11 @@ static void draw_all(const struct wm_plot_request *request,
     }
     for (size_t i = 0; i < request->input_count; i++)
         draw_point(&labels, &joules, &points[i], i);
-    for (size_t i = 0; i < request->input_count; i++)
-        label_point(&labels, &points[i], wm_plot_input_name(&request->inputs[i]));
+    for (size_t i = 0; i < request->input_count; i++) {
+        char name[WM_PLOT_NAME_SIZE];
+        wm_plot_input_name(&request->inputs[i], name);
+        label_point(&labels, &points[i], name);
+    }
     for (size_t i = 1; i < request->input_count; i++)
         label_arrow(&labels, &points[i - 1], &points[i]);
 }
@@ -196,12 +198,22 @@ int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas 
                    struct wm_error *err)
 {
     struct point *points = calloc(request->input_count, sizeof(*points));
-    int status = points ? WM_OK : wm_fail_memory(err, "figure");
+    const struct wm_report **reports = calloc(request->input_count, sizeof(*reports));
+    int status = points && reports ? WM_OK : wm_fail_memory(err, "figure");
+    char title[WM_PLOT_TITLE_SIZE];
 
-    for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
+    for (size_t i = 0; i < request->input_count && status == WM_OK; i++) {
         status = read_point(request, i, &points[i], err);
-    if (status == WM_OK)
-        draw_all(request, canvas, points);
+        reports[i] = points[i].report;
+    }
+    if (status == WM_OK) {
+        wm_plot_title_of("Energy and time", reports, request->input_count,
+                         request->input_count, title);
+        draw_all(request, canvas, request->title ? request->title : title, points);
+    }
+    for (size_t i = 0; points && i < request->input_count; i++)
+        wm_report_free(points[i].report);
+    free(reports);
     free(points);
     return status;
 }

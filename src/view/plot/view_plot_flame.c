@@ -17,15 +17,39 @@
 #define PADDING 5.0
 #define NARROWEST 0.25 /* pixels of a box that is drawn */
 #define NARROWEST_TEXT 34.0
+#define HATCH 6.0
+#define NOTE_HEIGHT 16.0
 #define STRENGTH 0.5 /* of the colours, on which text is read */
 
-enum { TITLE_SIZE = 800, PATH_SIZE = 400, NAME_SIZE = 64 };
+#define NOTE "Hatched: most of it is not known, the uncertainty is larger than the energy."
+
+enum { TITLE_SIZE = 800, PATH_SIZE = 400, NAME_SIZE = 64, HEADING_SIZE = 64 };
 
 /* A node of the tree as a box. */
 struct flame_box {
     size_t colour;
+    double unknown;    /* of the width: what the report calls "-" */
     double left, used; /* where it begins, and how much of it boxes above have taken */
 };
+
+static bool is_unknown(const struct wm_plot_flame *flame, size_t index)
+{
+    return flame->boxes[index].unknown > flame->tree.nodes[index].whole / 2;
+}
+
+static void add_unknown(struct wm_plot_flame *flame)
+{
+    for (size_t i = flame->tree.count; i-- > 1;) {
+        const struct wm_flame_node *node = &flame->tree.nodes[i];
+        struct wm_report_figure figure;
+
+        if (wm_report_figure(flame->tree.report, &node->part, flame->tree.measure->key,
+                             &figure) == WM_OK &&
+            !wm_plot_is_known(&figure))
+            flame->boxes[i].unknown += node->own;
+        flame->boxes[node->parent].unknown += flame->boxes[i].unknown;
+    }
+}
 
 /* The first box of that name has the colour of all of them. */
 static size_t colour_of(const struct wm_plot_flame *flame, size_t index, size_t *next)
@@ -69,6 +93,7 @@ int wm_plot_flame_read(const struct wm_plot_request *request, struct wm_plot_fla
     if (!flame->boxes)
         return wm_fail_memory(err, "figure");
     place_boxes(flame);
+    add_unknown(flame);
     return WM_OK;
 }
 
@@ -81,7 +106,8 @@ void wm_plot_flame_release(struct wm_plot_flame *flame)
 
 double wm_plot_flame_height(const struct wm_plot_flame *flame)
 {
-    return WM_PLOT_TITLE_HEIGHT + TOP + ROW * (double)flame->tree.rows + BOTTOM;
+    return WM_PLOT_TITLE_HEIGHT + NOTE_HEIGHT + TOP + ROW * (double)flame->tree.rows +
+           BOTTOM;
 }
 
 /* "epoch > forward"; of a deep one the inner part. */
@@ -122,13 +148,36 @@ static void write_title(const struct wm_plot_flame *flame, const struct wm_flame
     write_path(flame, node, text);
     add_figure(flame, node, "energy", text, size);
     add_figure(flame, node, "time", text, size);
+    struct wm_report_figure run;
     size_t used = strlen(text);
-    snprintf(text + used, size - used, "\n%.1f %% of the run's %s",
-             100 * node->whole / flame->tree.nodes[0].whole, flame->tree.measure->key);
+    if (wm_report_figure(flame->tree.report, NULL, flame->tree.measure->key, &run) ==
+            WM_OK &&
+        run.state != WM_REPORT_MISSING && run.value > 0)
+        snprintf(text + used, size - used, "\n%.1f %% of the run's %s",
+                 100 * node->whole / run.value, flame->tree.measure->key);
     used = strlen(text);
+    unsigned long long calls = node->region.calls + node->region.unfinished;
     if (node->part.kind == WM_REPORT_PATH)
-        snprintf(text + used, size - used, "\n%llu calls",
-                 (unsigned long long)(node->region.calls + node->region.unfinished));
+        snprintf(text + used, size - used, "\n%llu call%s", calls, calls == 1 ? "" : "s");
+}
+
+/* Diagonal lines over what is not known. */
+static void hatch(const struct wm_plot_canvas *canvas, const struct wm_plot_box *place)
+{
+    double height = place->bottom - place->top;
+
+    cairo_save(canvas->cairo);
+    cairo_rectangle(canvas->cairo, place->left, place->top, place->right - place->left,
+                    height);
+    cairo_clip(canvas->cairo);
+    for (double x = place->left - height; x < place->right; x += HATCH) {
+        cairo_move_to(canvas->cairo, x, place->bottom);
+        cairo_line_to(canvas->cairo, x + height, place->top);
+    }
+    wm_plot_colour(canvas, canvas->theme->paper, 1);
+    cairo_set_line_width(canvas->cairo, HATCH / 3);
+    cairo_stroke(canvas->cairo);
+    cairo_restore(canvas->cairo);
 }
 
 static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_canvas *canvas,
@@ -152,6 +201,8 @@ static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_can
     wm_plot_colour(canvas, canvas->theme->paper, 1);
     cairo_set_line_width(canvas->cairo, fmin(1, width / 4));
     cairo_stroke(canvas->cairo);
+    if (is_unknown(flame, index))
+        hatch(canvas, place);
     if (width > NARROWEST_TEXT)
         wm_plot_text(canvas, place->left + PADDING, (place->top + place->bottom) / 2,
                      &style, wm_flame_name(node));
@@ -162,9 +213,21 @@ static void draw_box(const struct wm_plot_flame *flame, const struct wm_plot_can
 int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                   const struct wm_plot_flame *flame, struct wm_error *err)
 {
-    const char *title = request->title ? request->title : flame->tree.measure->title;
-    struct wm_plot_box box = wm_plot_title(canvas, title);
-    const struct wm_axis axis = { 0, flame->tree.nodes[0].whole };
+    const struct wm_flame *tree = &flame->tree;
+    char title[WM_PLOT_TITLE_SIZE], heading[HEADING_SIZE];
+    struct wm_report_figure whole = { .origin = WM_MEASURED };
+    bool all_known = true;
+
+    wm_plot_title_of(tree->measure->title, &tree->report, 1, 1, title);
+    wm_report_figure(tree->report, NULL, tree->measure->key, &whole);
+    snprintf(heading, sizeof(heading), "%s%s", tree->measure->heading,
+             wm_plot_origin(whole.origin));
+    struct wm_plot_box box = wm_plot_title(canvas, request->title ? request->title : title);
+    for (size_t i = 0; i < tree->count; i++)
+        all_known = all_known && !is_unknown(flame, i);
+    if (!all_known)
+        box = wm_plot_note(canvas, &box, NOTE);
+    const struct wm_axis axis = { 0, tree->nodes[0].whole };
 
     box.left += MARGIN;
     box.right -= MARGIN;
@@ -176,7 +239,7 @@ int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *
                        "the figure is too small for its regions; --size makes it larger");
     box.top = box.bottom - row * (double)flame->tree.rows;
     wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, flame->tree.measure->unit,
-                 flame->tree.measure->heading);
+                 heading);
     for (size_t i = 0; i < flame->tree.count; i++) {
         const struct wm_flame_node *node = &flame->tree.nodes[i];
         double left = flame->boxes[i].left;

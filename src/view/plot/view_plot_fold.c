@@ -18,7 +18,7 @@
 #define OUTLIER_OF_AXIS 0.1
 #define OUTLIER_SIGMA (4 * 1.4826)
 
-enum { LINES_MOST = 8, DEVICES_LEAST = 3, OUTLIERS_MOST = 3 };
+enum { DEVICES_LEAST = 9, DEVICES_IN_BAND = 3, OUTLIERS_MOST = 3 };
 
 static bool is_same(const char *a, const char *b)
 {
@@ -33,18 +33,6 @@ static bool is_drawn(const struct wm_plot_series *series)
 static bool is_of_kind(const struct wm_plot_series *a, const struct wm_plot_series *b)
 {
     return a->input == b->input && a->channel.device_kind == b->channel.device_kind;
-}
-
-static size_t lines_of(const struct wm_plot_data *data, const struct wm_plot_panel *panel,
-                       size_t side)
-{
-    const struct wm_plot_panel_view view = { .data = data, .panel = panel };
-    size_t count = 0;
-
-    for (size_t i = 0; i < data->series_count; i++)
-        count +=
-            wm_plot_is_shown(&view, &data->series[i], side) && data->series[i].has_values;
-    return count;
 }
 
 /* How many devices of its kind are drawn, and the first and the last of them. */
@@ -84,27 +72,17 @@ static void fold(struct wm_plot_data *data, size_t index)
     if (earlier == index) {
         series->is_folded = devices_of(data, series, &first, &last) >= DEVICES_LEAST;
         if (series->is_folded)
-            snprintf(series->name, sizeof(series->name),
-                     "%.20s–%.20s%s: mean, range, outliers", first->channel.label,
-                     last->channel.label, wm_plot_origin(series));
+            snprintf(series->name, sizeof(series->name), "%.20s–%.20s%s: mean, range",
+                     first->channel.label, last->channel.label,
+                     wm_plot_origin(series->channel.origin));
     } else if (data->series[earlier].is_folded) {
         series->is_folded = true;
         memcpy(series->name, data->series[earlier].name, sizeof(series->name));
     }
 }
 
-void wm_plot_fold(struct wm_plot_data *data, const struct wm_plot_layout *layout)
+void wm_plot_fold(struct wm_plot_data *data)
 {
-    size_t most = 0;
-
-    for (size_t i = 0; i < layout->count; i++) {
-        for (size_t side = 0; side < 2; side++) {
-            size_t lines = lines_of(data, &layout->panels[i], side);
-            most = lines > most ? lines : most;
-        }
-    }
-    if (most <= LINES_MOST)
-        return;
     for (size_t i = 0; i < data->series_count; i++) {
         if (is_drawn(&data->series[i]))
             fold(data, i);
@@ -242,7 +220,7 @@ static bool find_outliers(const struct group *group)
 
     if (!find_middle(group, &middle, &far))
         return false;
-    for (size_t found = 0; found < OUTLIERS_MOST && found + DEVICES_LEAST < group->count;
+    for (size_t found = 0; found < OUTLIERS_MOST && found + DEVICES_IN_BAND < group->count;
          found++) {
         struct member *farthest = NULL;
         for (size_t i = 0; i < group->count; i++) {

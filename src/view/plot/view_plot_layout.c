@@ -113,7 +113,7 @@ int wm_plot_layout_init(struct wm_plot_data *data, struct wm_plot_layout *layout
     }
     if (status < 0)
         return status;
-    wm_plot_fold(data, layout);
+    wm_plot_fold(data);
     wm_plot_set_colours(data);
     return WM_OK;
 }

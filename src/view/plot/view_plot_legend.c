@@ -164,10 +164,10 @@ struct wm_plot_box wm_plot_legend_of_inputs(const struct wm_plot_canvas *canvas,
     struct wm_plot_entry *entries = calloc(request->input_count, sizeof(*entries));
     struct wm_plot_box left = *box;
 
-    for (size_t i = 0; i < request->input_count && entries; i++)
-        entries[i] =
-            (struct wm_plot_entry) { .colour = i,
-                                     .name = wm_plot_input_name(&request->inputs[i]) };
+    for (size_t i = 0; i < request->input_count && entries; i++) {
+        entries[i].colour = i;
+        wm_plot_input_name(&request->inputs[i], entries[i].name);
+    }
     if (entries && request->input_count > 1)
         left = wm_plot_legend(canvas, entries, request->input_count, box);
     free(entries);

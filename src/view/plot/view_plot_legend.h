@@ -8,7 +8,7 @@
 #define WM_PLOT_BAND_ALPHA 0.22
 
 struct wm_plot_entry {
-    const char *name;
+    char name[WM_PLOT_NAME_SIZE];
     size_t colour, dash;
     bool is_device; /* of several recordings: it has a dash and no colour */
     bool has_band;

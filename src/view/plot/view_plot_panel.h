@@ -34,7 +34,7 @@ void wm_plot_line(const struct wm_plot_panel_view *view,
 
 /* Folds the devices of a kind where a panel would have more lines than people can follow.
  */
-void wm_plot_fold(struct wm_plot_data *data, const struct wm_plot_layout *layout);
+void wm_plot_fold(struct wm_plot_data *data);
 
 /* Draws the mean and the range of the lines that are folded with line number `first`, the
  * first of them on that side, and those far away from the others by themselves. */

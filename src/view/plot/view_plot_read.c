@@ -17,7 +17,7 @@
 #define FINEST_NS WM_NS_PER_MS
 
 /* Regions with a colour of their own, and how short one may be, of the whole time. */
-enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000 };
+enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000, BORDERS_PER_NAME = 200 };
 
 /* The part that is drawn, from the first sample of a recording on. */
 struct window {
@@ -29,9 +29,18 @@ static bool is_same(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-const char *wm_plot_input_name(const struct wm_plot_input *input)
+void wm_plot_input_name(const struct wm_plot_input *input, char ret_name[WM_PLOT_NAME_SIZE])
 {
-    return input->name ? input->name : input->path + wm_file_folder_length(input->path);
+    static const char suffix[] = ".sqlite";
+    const char *file = input->path + wm_file_folder_length(input->path);
+    size_t length = strlen(file), cut = strlen(suffix);
+
+    if (length > cut && strcmp(file + length - cut, suffix) == 0)
+        length -= cut;
+    if (input->name)
+        snprintf(ret_name, WM_PLOT_NAME_SIZE, "%s", input->name);
+    else
+        snprintf(ret_name, WM_PLOT_NAME_SIZE, "%.*s", (int)length, file);
 }
 
 static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret_copy,
@@ -47,11 +56,11 @@ static int copy_channel(const struct wm_channel *channel, struct wm_channel *ret
     return copy.label && copy.metric && copy.unit ? WM_OK : wm_fail_memory(err, "figure");
 }
 
-const char *wm_plot_origin(const struct wm_plot_series *series)
+const char *wm_plot_origin(enum wm_origin origin)
 {
-    return series->channel.origin == WM_ESTIMATED   ? " (estimated)"
-           : series->channel.origin == WM_SIMULATED ? " (simulated)"
-                                                    : "";
+    return origin == WM_ESTIMATED   ? " (estimated)"
+           : origin == WM_SIMULATED ? " (simulated)"
+                                    : "";
 }
 
 /* Adds a line of a channel, also one that is not drawn: it is what can be asked for. */
@@ -73,7 +82,7 @@ static int add_line(struct wm_plot_data *data, size_t input, size_t place,
     snprintf(series->column, sizeof(series->column), "%s", column);
     series->is_chosen = wm_plot_is_chosen(data, series);
     snprintf(series->name, sizeof(series->name), "%.60s%s", channel->label,
-             wm_plot_origin(series));
+             wm_plot_origin(series->channel.origin));
     return series->is_chosen
                ? wm_chart_line_init(&series->line, data->fine_columns, FINEST_NS, err)
                : WM_OK;
@@ -257,17 +266,21 @@ static size_t name_number(struct wm_plot_data *data, const char *name)
     return data->name_count++;
 }
 
-/* Calls that come so soon after each other that nobody could see it are one. */
+/* Calls that overlap are one band, and short ones so soon after each other that the figure
+ * cannot show the border. */
 static int add_band(struct wm_plot_data *data, size_t *last_of, const char *name,
                     int64_t from_ns, int64_t to_ns)
 {
     int64_t apart_ns = (data->to_ns - data->from_ns) / BANDS_PER_NAME;
+    int64_t short_ns = (data->to_ns - data->from_ns) / BORDERS_PER_NAME;
     size_t number = name_number(data, name);
 
     if (number == SIZE_MAX)
         return WM_ENOMEM;
     struct wm_plot_band *last = last_of[number] ? &data->bands[last_of[number] - 1] : NULL;
-    if (last && from_ns - last->to_ns <= apart_ns) {
+    bool is_same = last && (from_ns < last->to_ns || (from_ns - last->to_ns <= apart_ns &&
+                                                      to_ns - from_ns <= short_ns));
+    if (is_same) {
         last->to_ns = to_ns > last->to_ns ? to_ns : last->to_ns;
         return WM_OK;
     }

@@ -20,12 +20,17 @@
 #define TEXT 12.0
 #define TEXT_LEAST 5.0
 #define THICKEST 40.0
+#define NOTE                                                                               \
+    "Lines: 95 % intervals. -: not known, the uncertainty is larger than the energy. "     \
+    "est: "                                                                                \
+    "estimated, sim: simulated."
 
 enum { REGIONS_MOST = 24, FIGURE_SIZE = 64 };
 
 struct bar {
     char *name;
     struct wm_report_figure *figures; /* of each input */
+    bool is_known;                    /* of one input at least */
     double order, end;
 };
 
@@ -73,6 +78,7 @@ static int add(struct bars *bars, const struct wm_plot_request *request, size_t 
     if (!bar)
         return wm_fail_memory(err, "figure");
     bar->figures[input] = figure;
+    bar->is_known = bar->is_known || wm_plot_is_known(&figure);
     bar->order = fmax(bar->order, figure.value);
     bar->end = fmax(bar->end, figure.has_range ? figure.high : figure.value);
     return WM_OK;
@@ -100,9 +106,11 @@ static int add_report(struct bars *bars, const struct wm_plot_request *request,
 
 static int by_order(const void *a, const void *b)
 {
-    double left = ((const struct bar *)a)->order, right = ((const struct bar *)b)->order;
+    const struct bar *left = a, *right = b;
 
-    return (left < right) - (left > right);
+    if (left->is_known != right->is_known)
+        return left->is_known ? -1 : 1;
+    return (left->order < right->order) - (left->order > right->order);
 }
 
 /* The figure in as many digits as its uncertainty leaves, or "-" as in the report, where it
@@ -111,9 +119,9 @@ static void write_figure(char *text, size_t size, const struct wm_report_figure 
                          const char *unit)
 {
     bool is_energy = strcmp(unit, "J") == 0;
-    double half = figure->has_range ? (figure->high - figure->low) / 2 : INFINITY;
+    double half = (figure->high - figure->low) / 2;
 
-    if (is_energy && !(half <= fabs(figure->value))) {
+    if (!wm_plot_is_known(figure)) {
         snprintf(text, size, "-");
         return;
     }
@@ -155,10 +163,12 @@ static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_b
     double middle = (box->top + box->bottom) / 2, last = end;
     char text[FIGURE_SIZE];
 
-    wm_plot_colour(canvas, wm_chart_colour(input), 1);
-    cairo_rectangle(canvas->cairo, box->left, box->top, fmax(end - box->left, 1),
-                    box->bottom - box->top);
-    cairo_fill(canvas->cairo);
+    if (wm_plot_is_known(figure)) {
+        wm_plot_colour(canvas, wm_chart_colour(input), 1);
+        cairo_rectangle(canvas->cairo, box->left, box->top, fmax(end - box->left, 1),
+                        box->bottom - box->top);
+        cairo_fill(canvas->cairo);
+    }
     if (figure->has_range) {
         double low = wm_plot_place(axis, fmax(figure->low, 0), box->left, box->right);
         double high = wm_plot_place(axis, figure->high, box->left, box->right);
@@ -198,13 +208,15 @@ static double right_of(const struct wm_plot_canvas *canvas, const struct bars *b
 }
 
 static void draw_all(const struct wm_plot_request *request,
-                     const struct wm_plot_canvas *canvas, struct bars *bars)
+                     const struct wm_plot_canvas *canvas, const char *title,
+                     struct bars *bars)
 {
-    const char *title = request->title ? request->title : "Regions";
     struct wm_plot_box box = wm_plot_title(canvas, title);
     size_t shown = bars->count < REGIONS_MOST ? bars->count : REGIONS_MOST;
     struct wm_axis axis = { 0, 0 };
 
+    if (strcmp(bars->measure->unit, "J") == 0)
+        box = wm_plot_note(canvas, &box, NOTE);
     qsort(bars->bars, bars->count, sizeof(*bars->bars), by_order);
     for (size_t i = 0; i < shown; i++)
         axis.high = fmax(axis.high, bars->bars[i].end);
@@ -243,6 +255,7 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
     struct wm_report **reports = calloc(request->input_count, sizeof(*reports));
     struct bars bars = { 0 };
     int status = reports ? WM_OK : wm_fail_memory(err, "figure");
+    char title[WM_PLOT_TITLE_SIZE];
 
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
         status = wm_plot_report(request, &request->inputs[i], &reports[i], err);
@@ -254,8 +267,11 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
     if (status == WM_OK && bars.count == 0)
         status = wm_fail(err, WM_ENODEV, "%s: has no regions",
                          wm_text_path(request->inputs[0].path));
-    if (status == WM_OK)
-        draw_all(request, canvas, &bars);
+    if (status == WM_OK) {
+        wm_plot_title_of(bars.measure->title, (const struct wm_report *const *)reports,
+                         request->input_count, request->input_count, title);
+        draw_all(request, canvas, request->title ? request->title : title, &bars);
+    }
     release(&bars);
     for (size_t i = 0; reports && i < request->input_count; i++)
         wm_report_free(reports[i]);

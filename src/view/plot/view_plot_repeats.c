@@ -2,10 +2,12 @@
 /* view_plot_repeats.c - repeated runs: a panel for each metric, in it a box for each
  * command and a point for each run, in their order, so that a drift is seen. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyze/compare/analyze_compare.h"
 #include "view/plot/view_plot.h"
+#include "view/plot/view_plot_report.h"
 #include "view/text/view_units.h"
 #include "wattmeter/comparison.h"
 
@@ -17,14 +19,15 @@
 #define MARGIN 0.08 /* of the range of an axis, on both sides */
 #define BOX 0.5     /* of the room of a command */
 
-enum { PANELS_MAX = WM_COMPARE_MOST_FIGURES };
+enum { PANELS_MAX = WM_COMPARE_MOST_FIGURES, HEADING_SIZE = 96 };
 
 struct figure {
     const struct wm_plot_canvas *canvas;
     const struct wm_compare *compare;
     unsigned items[PANELS_MAX];
     size_t panels;
-    double *values, *sorted; /* room for those of a session */
+    struct wm_compare_cell *cells; /* of each session */
+    double *values, *sorted;       /* room for those of a session */
 };
 
 /* The known values of a session, in the order of the runs. */
@@ -146,15 +149,28 @@ static void draw_session(const struct figure *figure, const struct wm_plot_box *
     draw_box(figure, box, axis, x, half, count);
 }
 
+/* Of the first command for which it was not measured. */
+static enum wm_origin origin_of(const struct figure *figure, unsigned item)
+{
+    enum wm_origin origin = WM_MEASURED;
+
+    wm_compare_cells(figure->compare, WM_COMPARE_OVERALL, item, figure->cells);
+    for (size_t i = 0; i < figure->compare->session_count && origin == WM_MEASURED; i++)
+        origin = figure->cells[i].origin;
+    return origin;
+}
+
 static void draw_panel(const struct figure *figure, const struct wm_plot_box *box,
                        unsigned item)
 {
+    char heading[HEADING_SIZE];
     const struct wm_figure_row *row = wm_compare_item_row(item);
     struct wm_axis axis = find_axis(figure, item);
 
+    snprintf(heading, sizeof(heading), "%s%s", row->label ? row->label : wm_figure_key(row),
+             wm_plot_origin(origin_of(figure, item)));
     wm_plot_axis(figure->canvas, box, WM_PLOT_AT_LEFT, &axis,
-                 wm_unit_plain(row->unit)->symbol,
-                 row->label ? row->label : wm_figure_key(row));
+                 wm_unit_plain(row->unit)->symbol, heading);
     wm_plot_frame(figure->canvas, box);
     for (size_t i = 0; i < figure->compare->session_count; i++)
         draw_session(figure, box, &axis, item, i);
@@ -178,6 +194,23 @@ static void draw_all(const struct figure *figure, const char *title)
     }
 }
 
+static int draw_titled(const struct figure *figure, const char *title, struct wm_error *err)
+{
+    const struct wm_compare *compare = figure->compare;
+    const struct wm_report **reports = calloc(compare->session_count, sizeof(*reports));
+    char own[WM_PLOT_TITLE_SIZE];
+
+    if (!reports)
+        return wm_fail_memory(err, "figure");
+    for (size_t i = 0; i < compare->session_count; i++)
+        reports[i] = wm_compare_newest(&compare->sessions[i]);
+    wm_plot_title_of("Repeated runs", reports, compare->session_count, compare->run_count,
+                     own);
+    draw_all(figure, title ? title : own);
+    free(reports);
+    return WM_OK;
+}
+
 static int read_runs(const struct wm_plot_request *request,
                      struct wm_comparison *comparison, struct wm_error *err)
 {
@@ -189,8 +222,9 @@ static int read_runs(const struct wm_plot_request *request,
                                                 .run = input->run == WM_LAST_RUN
                                                            ? WM_ALL_RUNS
                                                            : input->run };
-        status =
-            wm_comparison_add_session(comparison, wm_plot_input_name(input), &runs, err);
+        char name[WM_PLOT_NAME_SIZE];
+        wm_plot_input_name(input, name);
+        status = wm_comparison_add_session(comparison, name, &runs, err);
     }
     return status == WM_OK ? wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, err)
                            : status;
@@ -208,7 +242,8 @@ int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas
     if (status == WM_OK) {
         figure.compare = wm_comparison_compare(comparison);
         figure.values = calloc(2 * figure.compare->run_count, sizeof(*figure.values));
-        if (figure.values)
+        figure.cells = calloc(figure.compare->session_count, sizeof(*figure.cells));
+        if (figure.values && figure.cells)
             figure.sorted = figure.values + figure.compare->run_count;
         else
             status = wm_fail_memory(err, "figure");
@@ -218,7 +253,8 @@ int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas
     if (status == WM_OK && figure.panels == 0)
         status = wm_fail(err, WM_ENODEV, "the recordings have neither time nor energy");
     if (status == WM_OK)
-        draw_all(&figure, request->title ? request->title : "Repeated runs");
+        status = draw_titled(&figure, request->title, err);
+    free(figure.cells);
     free(figure.values);
     wm_comparison_free(comparison);
     return status;

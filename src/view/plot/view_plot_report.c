@@ -2,6 +2,60 @@
 /* view_plot_report.c - the report of an input. */
 #include "view/plot/view_plot_report.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool wm_plot_is_known(const struct wm_report_figure *figure)
+{
+    bool is_energy = strcmp(figure->unit, "J") == 0;
+    double half = figure->has_range ? (figure->high - figure->low) / 2 : INFINITY;
+
+    return figure->state != WM_REPORT_MISSING &&
+           (!is_energy || half <= fabs(figure->value));
+}
+
+static void write_command(const struct wm_report *report, char *text, size_t size)
+{
+    const char *word;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; used < size && (word = wm_report_word(report, i)); i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? " " : "", word);
+}
+
+static bool is_earlier(const struct wm_report *const *reports, size_t index,
+                       const char *command)
+{
+    char other[WM_PLOT_TITLE_SIZE];
+
+    for (size_t i = 0; i < index; i++) {
+        write_command(reports[i], other, sizeof(other));
+        if (strcmp(other, command) == 0)
+            return true;
+    }
+    return false;
+}
+
+void wm_plot_title_of(const char *what, const struct wm_report *const *reports,
+                      size_t count, size_t runs, char ret_title[WM_PLOT_TITLE_SIZE])
+{
+    char command[WM_PLOT_TITLE_SIZE];
+    const char *between = ": ";
+    int used = snprintf(ret_title, WM_PLOT_TITLE_SIZE, "%s, %zu run%s", what, runs,
+                        runs == 1 ? "" : "s");
+
+    for (size_t i = 0; i < count && used < WM_PLOT_TITLE_SIZE; i++) {
+        write_command(reports[i], command, sizeof(command));
+        if (!command[0] || is_earlier(reports, i, command))
+            continue;
+        used += snprintf(ret_title + used, WM_PLOT_TITLE_SIZE - (size_t)used, "%s%s",
+                         between, command);
+        between = ", ";
+    }
+}
+
 int wm_plot_report(const struct wm_plot_request *request, const struct wm_plot_input *input,
                    struct wm_report **ret_report, struct wm_error *err)
 {

@@ -3,8 +3,21 @@
 #ifndef WM_VIEW_PLOT_REPORT_H
 #define WM_VIEW_PLOT_REPORT_H
 
+#include <stdbool.h>
+
 #include "wattmeter/plot.h"
 #include "wattmeter/report.h"
+
+/* Whether the report has a figure there, no "-": energy whose uncertainty is larger than it
+ * is not known. */
+bool wm_plot_is_known(const struct wm_report_figure *figure);
+
+enum { WM_PLOT_TITLE_SIZE = 256 };
+
+/* "Repeated runs, 40 runs: sort numbers, sort -n numbers": the commands of the reports,
+ * each once. */
+void wm_plot_title_of(const char *what, const struct wm_report *const *reports,
+                      size_t count, size_t runs, char ret_title[WM_PLOT_TITLE_SIZE]);
 
 /* The caller frees it. */
 int wm_plot_report(const struct wm_plot_request *request, const struct wm_plot_input *input,

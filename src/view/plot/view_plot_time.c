@@ -16,7 +16,10 @@
 #define BOTTOM 46.0
 #define BETWEEN 14.0
 #define SMALL_TEXT 11.0
-#define LABEL_TEXT_LEAST 6.0
+#define LABEL_TEXT_LEAST 9.0
+#define PANEL_LEAST 92.0 /* height in which the name of an axis is read */
+#define LEGEND 30.0      /* and the names of regions */
+#define BORDER_LEAST 3.0 /* pixels of a call that has a border */
 
 bool wm_plot_is_shown(const struct wm_plot_panel_view *view,
                       const struct wm_plot_series *series, size_t side)
@@ -47,7 +50,12 @@ static bool find_axis_between(const struct wm_plot_panel_view *view, size_t side
             greatest = fmax(greatest, high);
         }
     }
-    *ret_axis = wm_chart_axis(least, greatest, view->panel->unit[side]);
+    const char *unit = view->panel->unit[side];
+    /* A film has the axes of a live view of what moves. */
+    bool is_film = view->data->request->format > WM_PLOT_PDF;
+    *ret_axis = is_film
+                    ? wm_chart_axis(least, greatest, unit)
+                    : wm_chart_panel_axis(least, greatest, unit, view->data->request->fits);
     return least <= greatest;
 }
 
@@ -203,6 +211,24 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
     return status;
 }
 
+/* What 100 % is, where it is the use of CPUs: "% of all cores". */
+static const char *find_base(const struct wm_plot_panel_view *view, size_t side)
+{
+    bool has_cpu = false, has_other = false;
+
+    for (size_t i = 0; i < view->data->series_count; i++) {
+        const struct wm_plot_series *series = &view->data->series[i];
+        if (!wm_plot_is_shown(view, series, side) || !series->has_values)
+            continue;
+        bool is_cpu = strcmp(series->channel.metric, "cpu_time") == 0 &&
+                      strcmp(series->feed.unit, "ratio") == 0 &&
+                      series->channel.device_kind != WM_DEVICE_CPU;
+        has_cpu = has_cpu || is_cpu;
+        has_other = has_other || !is_cpu;
+    }
+    return !has_cpu ? "" : has_other ? "; CPU: all cores" : " of all cores";
+}
+
 /* "power" as the heading "Power", a column of the recording as it is. */
 static void write_label(const struct wm_plot_panel_view *view, size_t side, char *label,
                         size_t size)
@@ -261,6 +287,15 @@ static void draw_bands(const struct wm_plot_panel_view *view)
         wm_plot_colour(view->canvas, wm_chart_colour(band->name), 0.09);
         cairo_rectangle(cairo, from, box->top, to - from, box->bottom - box->top);
         cairo_fill(cairo);
+        if (to - from >= BORDER_LEAST) {
+            wm_plot_colour(view->canvas, wm_chart_colour(band->name), 0.35);
+            cairo_set_line_width(cairo, 0.7);
+            cairo_move_to(cairo, from, box->top);
+            cairo_line_to(cairo, from, box->bottom);
+            cairo_move_to(cairo, to, box->top);
+            cairo_line_to(cairo, to, box->bottom);
+            cairo_stroke(cairo);
+        }
         const struct wm_plot_style style = { .size = SMALL_TEXT,
                                              .colour = view->canvas->theme->faint,
                                              .align = WM_PLOT_CENTRE,
@@ -286,9 +321,9 @@ static int draw_panel(const struct wm_plot_panel_view *view, struct wm_error *er
         if (!view->has_axis[side])
             continue;
         write_label(view, side, label, sizeof(label));
-        wm_plot_axis(view->canvas, &view->box,
-                     side == 0 ? WM_PLOT_AT_LEFT : WM_PLOT_AT_RIGHT, &view->axes[side],
-                     view->panel->unit[side], label);
+        wm_plot_axis_of(view->canvas, &view->box,
+                        side == 0 ? WM_PLOT_AT_LEFT : WM_PLOT_AT_RIGHT, &view->axes[side],
+                        view->panel->unit[side], find_base(view, side), label);
     }
     wm_plot_frame(view->canvas, &view->box);
     for (size_t side = 0; side < 2 && status == WM_OK; side++) {
@@ -310,20 +345,20 @@ static struct wm_plot_box draw_legend(const struct wm_plot_canvas *canvas,
     struct wm_plot_box left = *box;
     size_t count = inputs;
 
-    for (size_t i = 0; i < inputs && entries; i++)
-        entries[i] = (struct wm_plot_entry) {
-            .colour = i, .name = wm_plot_input_name(&data->request->inputs[i])
-        };
+    for (size_t i = 0; i < inputs && entries; i++) {
+        entries[i].colour = i;
+        wm_plot_input_name(&data->request->inputs[i], entries[i].name);
+    }
     for (size_t i = 0; i < data->series_count && entries; i++) {
         const struct wm_plot_series *series = &data->series[i];
         struct wm_plot_entry *entry = &entries[inputs + series->device];
-        if (!series->is_chosen || !series->has_values || entry->name)
+        if (!series->is_chosen || !series->has_values || entry->name[0])
             continue;
-        *entry = (struct wm_plot_entry) { .name = series->name,
-                                          .colour = series->colour,
+        *entry = (struct wm_plot_entry) { .colour = series->colour,
                                           .dash = series->dash,
                                           .is_device = inputs > 0,
                                           .has_band = series->is_folded };
+        memcpy(entry->name, series->name, sizeof(entry->name));
         count++;
     }
     if (inputs > 0 && data->device_count == 1)
@@ -362,7 +397,7 @@ static bool all_labels_fit(const struct page *page, const struct wm_plot_canvas 
                 continue;
             write_label(view, side, label, sizeof(label));
             if (!wm_plot_label_fits(canvas, &view->box, &view->axes[side],
-                                    view->panel->unit[side], label))
+                                    view->panel->unit[side], find_base(view, side), label))
                 return false;
         }
     }
@@ -412,6 +447,15 @@ static void place_panels(struct page *page, const struct wm_plot_canvas *canvas,
             view->has_axis[side] =
                 panel->words[side] && find_axis(view, side, &view->axes[side]);
     }
+}
+
+double wm_plot_time_height(const struct wm_plot_layout *layout)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < layout->columns; i++)
+        most = layout->rows[i] > most ? layout->rows[i] : most;
+    return WM_PLOT_TITLE_HEIGHT + LEGEND + (double)most * (PANEL_LEAST + BETWEEN) + BOTTOM;
 }
 
 int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canvas *canvas,

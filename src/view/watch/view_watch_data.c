@@ -19,9 +19,6 @@ static const char *const with_power[] = { power,       gpu_use, memory, temperat
 static const char *const without_power[] = { cpu_use,     memory, power,
                                              temperature, clocks, NULL };
 
-/* Of an axis: sensors report whole degrees mostly. */
-#define DEGREES_LEAST 4.0
-
 /* With more devices the sum would squeeze their lines. */
 enum { SUMMANDS_BESIDE_SUM = 3 };
 
@@ -356,8 +353,6 @@ struct wm_axis wm_watch_time(int64_t newest_ns, int64_t window_ns, size_t column
 bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
                      const struct wm_axis *time, bool fits, struct wm_axis *ret_values)
 {
-    bool begins_at_0 =
-        !fits && strcmp(panel, temperature) != 0 && strcmp(panel, clocks) != 0;
     double least = INFINITY, greatest = -INFINITY, low, high;
     const char *unit = NULL;
 
@@ -373,15 +368,6 @@ bool wm_watch_values(const struct wm_watch_data *data, const char *panel,
     }
     if (!unit)
         return false;
-    *ret_values = wm_chart_axis(begins_at_0 ? fmin(least, 0) : least, greatest, unit);
-    if (begins_at_0 && least >= 0)
-        ret_values->low = 0;
-    double lack = strcmp(panel, temperature) == 0
-                      ? DEGREES_LEAST - (ret_values->high - ret_values->low)
-                      : 0;
-    if (lack > 0) {
-        ret_values->low -= lack / 2;
-        ret_values->high += lack / 2;
-    }
+    *ret_values = wm_chart_panel_axis(least, greatest, unit, fits);
     return true;
 }
