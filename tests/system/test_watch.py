@@ -144,9 +144,10 @@ def without_gpu(folder):
     terminal.wait_chart()
     wait_for(lambda: re.search("0:00:0[2-9]", terminal.screen()), "2 s")
     screen = terminal.screen()
-    assert "CPU use (% of one core)" in screen.splitlines()[2], screen
+    assert "CPU use (% of one core)" in screen.splitlines()[3], screen
     assert "Memory (GB)" in screen or "Memory (MB)" in screen, screen
-    assert lowest_mark(screen) == 0 and re.search(r"^Power  [\d.]+ W ", screen, re.M), screen
+    assert lowest_mark(screen) == 0 and re.search(
+        r"^Power   command [\d.]+ m?W, machine [\d.]+ W$", screen, re.M), screen
     terminal.type("Tab")
     terminal.type("Tab")
     terminal.wait("● cpu")
@@ -165,7 +166,7 @@ def many_gpus(folder):
         terminal.wait(f"highest {highest} W")
         screen = terminal.screen()
         assert re.search(rf"\+\d+, highest +{highest} W sim", screen), screen
-        assert not re.search(r"…|total", screen.splitlines()[2]), screen
+        assert not re.search(r"…|total", screen.splitlines()[3]), screen
         assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
         for _ in range(6):
             terminal.type("Right")
@@ -325,6 +326,37 @@ def process_on_gpus(folder):
              lambda: family.terminal.screen())
     watts = [float(row[3]) for row in family.rows() if row[4] == "W"]
     assert sum(watts) <= 840, family.terminal.screen()
+    family.terminal.close()
+
+
+def watts_in(text):
+    factors = {"mW": 1e-3, "W": 1, "kW": 1e3}
+    return [float(number) * factors[unit]
+            for number, unit in re.findall(r"([\d.]+) (m?W|kW)\b", text)]
+
+
+@case("head and rows are of one window: '-' until it is known, never more than the machine")
+def one_window(folder):
+    family = Family(folder, columns=160,
+                    gpus=[gpu(power={**SQUARE, "period": 2.6}, processes=["tree"])] * 8)
+    heads = set()
+
+    def has_seen_enough():
+        screen = family.terminal.screen()
+        head = re.search("^Power   (command .*), (machine .*)$", screen, re.M)
+        rows = family.rows()
+        assert head and not any(row[3] == "0" and row[6] == "kJ" for row in rows), screen
+        power = [watts for row in rows for watts in watts_in(" ".join(row[3:5]))]
+        if len(power) == len(rows) == 2:
+            command, machine = watts_in(head[1]), watts_in(head[2])
+            assert abs(sum(power) - command[0]) <= 0.011 * command[0], screen
+            assert command[0] <= machine[0], screen
+            heads.add(head[0])
+        return len(heads) >= 5
+
+    wait_for(has_seen_enough, lambda: family.terminal.screen())
+    assert re.search("^Energy  command [\\d.]+ kJ, machine [\\d.]+ kJ .*SIMULATED",
+                     family.terminal.screen(), re.M), family.terminal.screen()
     family.terminal.close()
 
 

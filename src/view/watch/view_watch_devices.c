@@ -187,6 +187,17 @@ static const char *label_of(const struct wm_watch_view *view, enum wm_device_kin
     return "";
 }
 
+/* Its power is that of the CPUs and of memory, as far as they have some. */
+static const char *name_of_cpus(const struct wm_watch_view *view)
+{
+    for (size_t i = 1; i < view->data.count; i++) {
+        const struct wm_watch_series *series = &view->data.series[i];
+        if (series->is_summed && series->channel->device_kind == WM_DEVICE_DRAM)
+            return "CPU, memory";
+    }
+    return "CPU";
+}
+
 void wm_watch_draw_devices(const struct wm_watch_screen *screen,
                            const struct wm_watch_view *view, int top, int rows)
 {
@@ -208,9 +219,10 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     fill_cells(view, &host, cells);
     cells[POWER] = find(view, "power", &cpus);
     cells[TEMPERATURE] = find(view, "temperature", &cpus);
-    put_row(row++, columns, label_of(view, WM_DEVICE_HOST), "", cells);
+    put_row(row++, columns, name_of_cpus(view), "", cells);
     fill_cells(view, &tree, cells);
-    cells[POWER] = cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
+    cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.watts : NAN, "W");
+    cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
     put_row(row++, columns, label_of(view, WM_DEVICE_TREE), "", cells);
     if (has_cores(view) && (size_t)rows > wm_watch_device_count(view))
         put_cores(view, row++, columns);
