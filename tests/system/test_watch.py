@@ -295,9 +295,9 @@ class Family:
         self.terminal = Watched(folder, "--", sys.executable, script, self.heard, **options)
         wait_for(lambda: len(self.rows()) == 2, lambda: self.terminal.screen())
 
-    def rows(self):
+    def rows(self, screen=None):
         """Of the processes on the screen, their cells."""
-        return [line.split() for line in self.terminal.screen().splitlines()
+        return [line.split() for line in (screen or self.terminal.screen()).splitlines()
                 if re.match(r" +\d+ ", line) and "family.py" in line]
 
     def is_busiest_first(self):
@@ -344,7 +344,7 @@ def one_window(folder):
     def has_seen_enough():
         screen = family.terminal.screen()
         head = re.search("^Power   (command .*), (machine .*)$", screen, re.M)
-        rows = family.rows()
+        rows = family.rows(screen)
         assert head and not any(row[3] == "0" and row[6] == "kJ" for row in rows), screen
         power = [watts for row in rows for watts in watts_in(" ".join(row[3:5]))]
         if len(power) == len(rows) == 2:
@@ -355,7 +355,7 @@ def one_window(folder):
         return len(heads) >= 5
 
     wait_for(has_seen_enough, lambda: family.terminal.screen())
-    assert re.search("^Energy  command [\\d.]+ kJ, machine [\\d.]+ kJ .*SIMULATED",
+    assert re.search(r"^Energy  command [\d.]+ kJ, machine [\d.]+ kJ .*SIMULATED",
                      family.terminal.screen(), re.M), family.terminal.screen()
     family.terminal.close()
 
