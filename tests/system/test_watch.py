@@ -248,12 +248,12 @@ def keys(folder):
     terminal.wait("○ gpu0")
     terminal.type("a")
     terminal.wait("● gpu0")
-    for heading in ("[energy]", "[CPU]", "[GPU]", "[GPUmem]", "[memory]", "[CPU time]", "[PID]",
-                    "[power]"):
+    for heading in ("energy▼", "CPU▼", "GPU▼", "GPUmem▼", "memory▼", "CPU time▼", "PID▲",
+                    "power▼"):
         terminal.type("s")
         terminal.wait(heading)
-    for key, heading in {"P": "[CPU]", "M": "[memory]", "T": "[CPU time]", "N": "[PID]",
-                         "W": "[power]", "F6": "[energy]"}.items():
+    for key, heading in {"P": "CPU▼", "M": "memory▼", "T": "CPU time▼", "N": "PID▲",
+                         "I": "PID▼", "W": "power▲", "F6": "energy▲"}.items():
         terminal.type(key)
         terminal.wait(heading)
     for key, back in ("h", "h"), ("F1", "Escape"):
@@ -422,11 +422,11 @@ def with_the_mouse(folder):
     terminal = family.terminal
     wait_for(family.is_busiest_first, lambda: terminal.screen())
     lines = terminal.screen().splitlines()
-    heading = next(i for i, line in enumerate(lines) if "[power]" in line)
+    heading = next(i for i, line in enumerate(lines) if "power▼" in line)
     click(terminal, heading, lines[heading].index("memory"))
-    terminal.wait("[memory]")
-    click(terminal, heading, lines[heading].index("[power]") + 1)
-    terminal.wait("[power]")
+    terminal.wait("memory▼")
+    click(terminal, heading, lines[heading].index("power") + 1)
+    terminal.wait("power▼")
     click(terminal, heading + 2, 10)
     terminal.type("k")
     terminal.wait(f"to {family.rows()[1][0]} ")
@@ -434,6 +434,38 @@ def with_the_mouse(folder):
     click(terminal, heading + 1, 10, button=64)
     terminal.type("k")
     wait_for(lambda: f"to {family.rows()[0][0]} " in terminal.screen(), "the one above")
+    terminal.close()
+
+
+def command_column(screen):
+    heading = next(line for line in screen.splitlines() if re.search(" PID▲? ", line))
+    return heading.index(" command") + 1
+
+
+@case("commands have 24 columns, names stay in the tree, help is wrapped, keys are whole")
+def small_terminals(folder):
+    script = folder / "nested.sh"
+    script.write_text('[ "$1" -gt 0 ] && { sh "$0" $(($1 - 1)); : ; } || exec sleep 1000\n')
+    terminal = Watched(folder, "--", "sh", script, "12", gpus=[gpu()] * 2)
+    terminal.wait_chart()
+    assert 80 - command_column(terminal.screen()) >= 24, terminal.screen()
+    assert "GPUmem" not in terminal.screen(), terminal.screen()
+    terminal.resize(120, 60)
+    terminal.type("t")
+    wait_for(lambda: re.search(r"└ .*sleep 1000", terminal.screen()), terminal.screen)
+    terminal.resize(80, 60)
+    wait_for(lambda: re.search(r"└ +sleep 1000", terminal.screen()) and
+             all(len(line) <= 80 for line in terminal.screen().splitlines()), terminal.screen)
+    terminal.type("h")
+    for columns, rows in (80, 24), (60, 40):
+        terminal.resize(columns, rows)
+        wait_for(lambda: "% of a core" in " ".join(terminal.screen().split()), terminal.screen)
+        assert "samples go on" in " ".join(terminal.screen().split()), terminal.screen()
+    terminal.type("h")
+    for columns, rows, last in (60, 15, "/ filter"), (40, 10, "+- zoom"):
+        terminal.resize(columns, rows)
+        wait_for(lambda: re.search(rf"^ +power +use( +memory)?$(.*\n)*.*{re.escape(last)}$",
+                                   terminal.screen().rstrip(), re.M), terminal.screen)
     terminal.close()
 
 

@@ -85,16 +85,27 @@ static struct wm_quantity find_clock(const struct wm_watch_view *view,
     return isnan(highest) ? find(view, "clocks", subject) : wm_watch_text(highest, "Hz");
 }
 
+/* Cells that do not fit are left out, with all after them. */
 static void put_row(int row, int columns, const char *device, const char *model,
                     const struct wm_quantity cells[CELLS])
 {
+    static const int widths[CELLS] = {
+        [POWER] = 10, [USE] = 8, [MEMORY] = 21, [TEMPERATURE] = 7, [CLOCK] = 9
+    };
     char text[TEXT_MAX];
 
-    snprintf(text, sizeof(text), "%-13.13s %10.10s %8.8s %21.21s ", device,
-             cells[POWER].text, cells[USE].text, cells[MEMORY].text);
-    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%7.8s %9.9s  %.64s",
-             cells[TEMPERATURE].text, cells[CLOCK].text,
-             columns < MODEL_COLUMNS_LEAST ? "" : model);
+    snprintf(text, sizeof(text), "%-13.13s", device);
+    int end = wm_view_width(text);
+    for (int i = 0; i < CELLS; i++) {
+        int lack = widths[i] - wm_view_width(cells[i].text);
+        end += 1 + widths[i];
+        if (end > columns)
+            break;
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), " %*s%s",
+                 lack > 0 ? lack : 0, "", cells[i].text);
+    }
+    if (columns >= MODEL_COLUMNS_LEAST)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "  %.64s", model);
     wm_watch_screen_put(row, 0, columns, text);
 }
 

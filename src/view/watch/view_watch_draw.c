@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base_clock.h"
 #include "view/text/view_text_line.h"
@@ -94,19 +95,41 @@ static void draw_last_row(const struct wm_watch_screen *screen,
     bool is_said = view->question != WM_WATCH_NO_QUESTION || view->message[0];
     char text[TEXT_MAX];
 
-    wm_watch_last_row(view, text, sizeof(text));
+    wm_watch_last_row(view, columns, text, sizeof(text));
     wm_watch_screen_style(screen, is_said ? WM_WATCH_BOLD : WM_WATCH_PLAIN,
                           is_said ? 0 : WM_WATCH_FAINT);
-    wm_watch_screen_put(row, 0, columns, text);
+    wm_watch_screen_put_words(row, 0, columns, text);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
-static void draw_help(int columns)
+/* How much of an ASCII text stands before the last blank at which a line may end. */
+static size_t words_within(const char *text, size_t width)
 {
-    const char *line;
+    size_t end = width;
 
-    for (size_t i = 0; (line = wm_watch_help(i)); i++)
-        wm_watch_screen_put(2 + (int)i, 1, columns - 1, line);
+    if (strlen(text) <= width)
+        return strlen(text);
+    while (end > 0 && text[end] != ' ')
+        end--;
+    return end > 0 ? end : width;
+}
+
+/* Texts are wrapped beside their keys. */
+static void draw_help(int top, int rows, int columns)
+{
+    enum { KEYS_COLUMNS = 9 };
+    const struct wm_watch_help_entry *entry;
+    int row = top;
+
+    for (size_t i = 0; (entry = wm_watch_help(i)) && row < rows; i++) {
+        const char *text = entry->text;
+        wm_watch_screen_put(row, 1, KEYS_COLUMNS - 1, entry->keys);
+        while (*text && row < rows) {
+            size_t length = words_within(text, (size_t)(columns - KEYS_COLUMNS - 1));
+            wm_watch_screen_put(row++, KEYS_COLUMNS + 1, (int)length, text);
+            text += length + (text[length] == ' ');
+        }
+    }
 }
 
 /* How many charts a screen has room for, beside each other and below each other. */
@@ -194,7 +217,7 @@ void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
         if (is_drawn)
             draw_parts(screen, view, rows, columns);
         else if (view->has_help)
-            draw_help(columns);
+            draw_help(head_rows(view), rows - 1, columns);
         else
             wm_watch_screen_put(4, 2, columns, "waiting for the drivers");
         draw_last_row(screen, view, rows - 1, columns);

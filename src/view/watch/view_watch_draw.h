@@ -86,11 +86,17 @@ struct wm_watch_series *wm_watch_entry(const struct wm_watch_view *view, size_t 
 /* Does what was typed; false: the user has had enough. In view_watch_keys.c. */
 bool wm_watch_obey(struct wm_watch_view *view, const struct wm_watch_input *input);
 
-/* What stands in the last row: the keys, a question or a message. */
-void wm_watch_last_row(const struct wm_watch_view *view, char *text, size_t size);
+/* What stands in the last row: a question, a message, or as many keys as it holds. */
+void wm_watch_last_row(const struct wm_watch_view *view, int columns, char *text,
+                       size_t size);
 
-/* The help's lines; NULL past the last. */
-const char *wm_watch_help(size_t line);
+/* Keys, and what they do. */
+struct wm_watch_help_entry {
+    const char *keys, *text;
+};
+
+/* The help's entries; NULL past the last. */
+const struct wm_watch_help_entry *wm_watch_help(size_t entry);
 
 /* A value as people read it: "250 W", "93 %", "67 °C"; "n/a" of NAN. */
 struct wm_quantity wm_watch_text(double value, const char *unit);

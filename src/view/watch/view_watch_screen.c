@@ -284,7 +284,7 @@ static int end_of_words(const wchar_t *text, int count, int width)
         return count;
     while (end > 0 && text[end] != L' ')
         end--;
-    return end;
+    return end > 0 ? end : width;
 }
 
 /* Names are anybody's: control characters could move the cursor or worse. */
