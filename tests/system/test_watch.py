@@ -165,7 +165,11 @@ def many_gpus(folder):
         highest = 100 + 5 * (count - 1)
         terminal.wait(f"highest {highest} W")
         screen = terminal.screen()
-        assert re.search(rf"\+\d+, highest +{highest} W sim", screen), screen
+        rest = re.search(rf"\+(\d+) GPUs, highest {highest} W", screen)
+        row = re.search(rf"\+(\d+), highest +{highest} W sim", screen)
+        shown = len(set(re.findall("● (gpu\\d+) ", screen.splitlines()[3])))
+        assert rest and int(rest[1]) + shown == count, screen
+        assert row and int(row[1]) + len(re.findall("^gpu", screen, re.M)) == count, screen
         assert not re.search(r"…|total", screen.splitlines()[3]), screen
         assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
         for _ in range(6):
