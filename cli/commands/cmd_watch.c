@@ -68,6 +68,7 @@ struct view {
     struct wm_tracker_process *processes;
     size_t room;
     int64_t told_ns; /* when it was last told the news */
+    double told_s;   /* the time of the report in them */
     struct wm_error err;
     int status;
     atomic_bool is_over; /* nothing is drawn any more, or shall be */
@@ -111,24 +112,40 @@ static void open_gpus(struct view *view)
         wm_gpus_open(&config, &view->gpus, NULL);
 }
 
-/* Once a second: figures with joules that change five times a second cannot be read. */
+static void tell_report(struct view *view, const struct wm_report *report,
+                        struct wm_watch_news *news)
+{
+    wm_report_figure(report, NULL, "energy", &news->energy);
+    wm_report_figure(report, NULL, "tree_energy", &news->target_energy);
+    news->process_count = find_processes(view, report);
+    news->processes = view->processes;
+    if (view->gpus && wm_gpus_refresh(view->gpus, WM_GPU_CLOCKS, NULL) >= 0)
+        news->gpus = view->gpus;
+    view->module->tell(view->watch, news);
+}
+
+/* Once a second: figures with joules that change five times a second cannot be read. A
+ * report without a new sample has no news. */
 static void tell_news(struct view *view)
 {
     struct wm_watch_news news = { .when_ns = now_ns() };
+    struct wm_report_figure time;
     struct wm_report *report;
 
     if (view->told_ns > 0 && news.when_ns - view->told_ns < NEWS_NS)
         return;
     if (wm_tracker_report(view->tracker, &report, NULL) < 0)
         return;
-    wm_report_figure(report, NULL, "energy", &news.energy);
-    news.process_count = find_processes(view, report);
-    news.processes = view->processes;
-    if (view->gpus && wm_gpus_refresh(view->gpus, WM_GPU_CLOCKS, NULL) >= 0)
-        news.gpus = view->gpus;
-    view->module->tell(view->watch, &news);
+    wm_report_figure(report, NULL, "time", &time);
+    news.time_s = time.value;
+    bool is_new = view->told_ns == 0 || news.time_s > view->told_s;
+    if (time.state != WM_REPORT_MISSING && is_new) {
+        tell_report(view, report, &news);
+        view->told_s = news.time_s;
+    }
+    if (time.state != WM_REPORT_MISSING)
+        view->told_ns = news.when_ns;
     wm_report_free(report);
-    view->told_ns = news.when_ns;
 }
 
 static void *show(void *context)

@@ -288,7 +288,7 @@ struct wm_tracker_process {
     double gpu_use;          /* of their time, summed: 1 is one GPU */
     double gpu_memory_bytes; /* on all of them */
     double energy_j;         /* of the CPUs and the GPUs since the start */
-    double power_w;          /* of the same, since it was asked for before */
+    double power_w;          /* of the same, since the report before */
 };
 
 /* Gives the processes of the target, if `room` is enough for them; `ret_count` is the

@@ -53,7 +53,9 @@ struct wm_watch_request {
 
 /* Values that the samples do not have. */
 struct wm_watch_news {
-    struct wm_report_figure energy;
+    struct wm_report_figure energy;        /* of the machine */
+    struct wm_report_figure target_energy; /* of the processes that are measured */
+    double time_s;                         /* from the first sample to the last of these */
     const struct wm_tracker_process *processes;
     size_t process_count;
     const struct wm_gpus *gpus; /* asked for their clocks just now; NULL: none are known */

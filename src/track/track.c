@@ -499,7 +499,7 @@ void wm_tracker_processes(struct wm_tracker *tracker, const struct wm_report *re
         is_ready = wm_track_processes_new(&tracker->processes, NULL) == WM_OK;
     if (is_ready)
         wm_track_processes_list(tracker->processes, tracker->tree, tracker->shares, report,
-                                wm_clock_monotonic_ns(), ret_processes, room, ret_count);
+                                ret_processes, room, ret_count);
     pthread_mutex_unlock(&tracker->lock);
 }
 

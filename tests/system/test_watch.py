@@ -144,9 +144,10 @@ def without_gpu(folder):
     terminal.wait_chart()
     wait_for(lambda: re.search("0:00:0[2-9]", terminal.screen()), "2 s")
     screen = terminal.screen()
-    assert "CPU use (% of one core)" in screen.splitlines()[2], screen
+    assert "CPU use (% of one core)" in screen.splitlines()[3], screen
     assert "Memory (GB)" in screen or "Memory (MB)" in screen, screen
-    assert lowest_mark(screen) == 0 and re.search(r"^Power  [\d.]+ W ", screen, re.M), screen
+    assert lowest_mark(screen) == 0 and re.search(
+        r"^Power   command [\d.]+ m?W, machine [\d.]+ W$", screen, re.M), screen
     terminal.type("Tab")
     terminal.type("Tab")
     terminal.wait("● cpu")
@@ -164,8 +165,12 @@ def many_gpus(folder):
         highest = 100 + 5 * (count - 1)
         terminal.wait(f"highest {highest} W")
         screen = terminal.screen()
-        assert re.search(rf"\+\d+, highest +{highest} W sim", screen), screen
-        assert not re.search(r"…|total", screen.splitlines()[2]), screen
+        rest = re.search(rf"\+(\d+) GPUs, highest {highest} W", screen)
+        row = re.search(rf"\+(\d+), highest +{highest} W sim", screen)
+        shown = len(set(re.findall("● (gpu\\d+) ", screen.splitlines()[3])))
+        assert rest and int(rest[1]) + shown == count, screen
+        assert row and int(row[1]) + len(re.findall("^gpu", screen, re.M)) == count, screen
+        assert not re.search(r"…|total", screen.splitlines()[3]), screen
         assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
         for _ in range(6):
             terminal.type("Right")
@@ -247,12 +252,12 @@ def keys(folder):
     terminal.wait("○ gpu0")
     terminal.type("a")
     terminal.wait("● gpu0")
-    for heading in ("[energy]", "[CPU]", "[GPU]", "[GPUmem]", "[memory]", "[CPU time]", "[PID]",
-                    "[power]"):
+    for heading in ("energy▼", "CPU▼", "GPU▼", "GPUmem▼", "memory▼", "CPU time▼", "PID▲",
+                    "power▼"):
         terminal.type("s")
         terminal.wait(heading)
-    for key, heading in {"P": "[CPU]", "M": "[memory]", "T": "[CPU time]", "N": "[PID]",
-                         "W": "[power]", "F6": "[energy]"}.items():
+    for key, heading in {"P": "CPU▼", "M": "memory▼", "T": "CPU time▼", "N": "PID▲",
+                         "I": "PID▼", "W": "power▲", "F6": "energy▲"}.items():
         terminal.type(key)
         terminal.wait(heading)
     for key, back in ("h", "h"), ("F1", "Escape"):
@@ -294,9 +299,9 @@ class Family:
         self.terminal = Watched(folder, "--", sys.executable, script, self.heard, **options)
         wait_for(lambda: len(self.rows()) == 2, lambda: self.terminal.screen())
 
-    def rows(self):
+    def rows(self, screen=None):
         """Of the processes on the screen, their cells."""
-        return [line.split() for line in self.terminal.screen().splitlines()
+        return [line.split() for line in (screen or self.terminal.screen()).splitlines()
                 if re.match(r" +\d+ ", line) and "family.py" in line]
 
     def is_busiest_first(self):
@@ -325,6 +330,37 @@ def process_on_gpus(folder):
              lambda: family.terminal.screen())
     watts = [float(row[3]) for row in family.rows() if row[4] == "W"]
     assert sum(watts) <= 840, family.terminal.screen()
+    family.terminal.close()
+
+
+def watts_in(text):
+    factors = {"mW": 1e-3, "W": 1, "kW": 1e3}
+    return [float(number) * factors[unit]
+            for number, unit in re.findall(r"([\d.]+) (m?W|kW)\b", text)]
+
+
+@case("head and rows are of one window: '-' until it is known, never more than the machine")
+def one_window(folder):
+    family = Family(folder, columns=160,
+                    gpus=[gpu(power={**SQUARE, "period": 2.6}, processes=["tree"])] * 8)
+    heads = set()
+
+    def has_seen_enough():
+        screen = family.terminal.screen()
+        head = re.search("^Power   (command .*), (machine .*)$", screen, re.M)
+        rows = family.rows(screen)
+        assert head and not any(row[3] == "0" and row[6] == "kJ" for row in rows), screen
+        power = [watts for row in rows for watts in watts_in(" ".join(row[3:5]))]
+        if len(power) == len(rows) == 2:
+            command, machine = watts_in(head[1]), watts_in(head[2])
+            assert abs(sum(power) - command[0]) <= 0.011 * command[0], screen
+            assert command[0] <= machine[0], screen
+            heads.add(head[0])
+        return len(heads) >= 5
+
+    wait_for(has_seen_enough, lambda: family.terminal.screen())
+    assert re.search(r"^Energy  command [\d.]+ kJ, machine [\d.]+ kJ .*SIMULATED",
+                     family.terminal.screen(), re.M), family.terminal.screen()
     family.terminal.close()
 
 
@@ -390,11 +426,11 @@ def with_the_mouse(folder):
     terminal = family.terminal
     wait_for(family.is_busiest_first, lambda: terminal.screen())
     lines = terminal.screen().splitlines()
-    heading = next(i for i, line in enumerate(lines) if "[power]" in line)
+    heading = next(i for i, line in enumerate(lines) if "power▼" in line)
     click(terminal, heading, lines[heading].index("memory"))
-    terminal.wait("[memory]")
-    click(terminal, heading, lines[heading].index("[power]") + 1)
-    terminal.wait("[power]")
+    terminal.wait("memory▼")
+    click(terminal, heading, lines[heading].index("power") + 1)
+    terminal.wait("power▼")
     click(terminal, heading + 2, 10)
     terminal.type("k")
     terminal.wait(f"to {family.rows()[1][0]} ")
@@ -402,6 +438,38 @@ def with_the_mouse(folder):
     click(terminal, heading + 1, 10, button=64)
     terminal.type("k")
     wait_for(lambda: f"to {family.rows()[0][0]} " in terminal.screen(), "the one above")
+    terminal.close()
+
+
+def command_column(screen):
+    heading = next(line for line in screen.splitlines() if re.search(" PID▲? ", line))
+    return heading.index(" command") + 1
+
+
+@case("commands have 24 columns, names stay in the tree, help is wrapped, keys are whole")
+def small_terminals(folder):
+    script = folder / "nested.sh"
+    script.write_text('[ "$1" -gt 0 ] && { sh "$0" $(($1 - 1)); : ; } || exec sleep 1000\n')
+    terminal = Watched(folder, "--", "sh", script, "12", gpus=[gpu()] * 2)
+    terminal.wait_chart()
+    assert 80 - command_column(terminal.screen()) >= 24, terminal.screen()
+    assert "GPUmem" not in terminal.screen(), terminal.screen()
+    terminal.resize(120, 60)
+    terminal.type("t")
+    wait_for(lambda: re.search(r"└ .*sleep 1000", terminal.screen()), terminal.screen)
+    terminal.resize(80, 60)
+    wait_for(lambda: re.search(r"└ +sleep 1000", terminal.screen()) and
+             all(len(line) <= 80 for line in terminal.screen().splitlines()), terminal.screen)
+    terminal.type("h")
+    for columns, rows in (80, 24), (60, 40):
+        terminal.resize(columns, rows)
+        wait_for(lambda: "% of a core" in " ".join(terminal.screen().split()), terminal.screen)
+        assert "samples go on" in " ".join(terminal.screen().split()), terminal.screen()
+    terminal.type("h")
+    for columns, rows, last in (60, 15, "/ filter"), (40, 10, "+- zoom"):
+        terminal.resize(columns, rows)
+        wait_for(lambda: re.search(rf"^ +power +use( +memory)?$(.*\n)*.*{re.escape(last)}$",
+                                   terminal.screen().rstrip(), re.M), terminal.screen)
     terminal.close()
 
 

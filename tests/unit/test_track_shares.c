@@ -362,8 +362,11 @@ static void test_processes(void **state)
 {
     static const struct told one[] = { { "GPU-a", MEMBER, 5, OK, 0.5, OK, NULL } };
     struct wm_gpu_usage gpu = { .uuid = "GPU-a",
+                                .figure.energy = { .number = 100, .known = true },
                                 .split.tree = { .number = 100, .known = true } };
-    struct wm_report report = { .gpus = &gpu, .gpu_count = 1 };
+    struct wm_report report = { .gpus = &gpu,
+                                .gpu_count = 1,
+                                .compute_time = { .number = 1, .known = true } };
     struct wm_track_processes *processes = NULL;
     struct wm_tracker_process list[4] = { { 0 } };
     struct wm_reading readings[9];
@@ -383,11 +386,9 @@ static void test_processes(void **state)
     wm_shares_read(shares, 2 * WM_NS_PER_S, readings);
     assert_int_equal(wm_track_processes_new(&processes, NULL), WM_OK);
 
-    wm_track_processes_list(processes, tree, shares, &report, 2 * WM_NS_PER_S, list, 0,
-                            &count);
+    wm_track_processes_list(processes, tree, shares, &report, list, 0, &count);
     assert_int_equal(count, 1); /* and nothing else is taken from it */
-    wm_track_processes_list(processes, tree, shares, &report, 2 * WM_NS_PER_S, list, 4,
-                            &count);
+    wm_track_processes_list(processes, tree, shares, &report, list, 4, &count);
     assert_int_equal(count, 1);
     assert_true(list[0].pid == getpid() && list[0].user == geteuid());
     assert_true(strstr(list[0].command, "unit") && list[0].state == 'R');
@@ -399,18 +400,33 @@ static void test_processes(void **state)
     assert_true(isnan(list[0].power_w)); /* since what? */
 
     gpu.split.tree.number += 60;
+    gpu.figure.energy.number += 60;
+    report.compute_time.number += 2;
     report.cpu_energy.split.tree.number += 1e9;
     wm_shares_read(shares, 3 * WM_NS_PER_S, readings);
-    wm_track_processes_list(processes, tree, shares, &report, 4 * WM_NS_PER_S, list, 4,
-                            &count);
+    wm_track_processes_list(processes, tree, shares, &report, list, 4, &count);
     assert_true(list[0].power_w == 30); /* all of the GPU's, and no CPU time since */
 
+    gpu.split.tree.number += 200; /* of earlier times: the GPU took but 80 */
+    gpu.figure.energy.number += 80;
+    report.compute_time.number += 2;
+    wm_shares_read(shares, 4 * WM_NS_PER_S, readings);
+    wm_track_processes_list(processes, tree, shares, &report, list, 4, &count);
+    assert_true(list[0].power_w == 40);
+
+    gpu.split.tree.known = false; /* for as long as joules are not known, watts are not 0 */
+    for (int i = 0; i < 2; i++) {
+        report.compute_time.number += 1;
+        wm_shares_read(shares, (5 + i) * WM_NS_PER_S, readings);
+        wm_track_processes_list(processes, tree, shares, &report, list, 4, &count);
+        assert_true(isnan(list[0].power_w));
+        gpu.split.tree.known = true;
+    }
+
     report.cpu_total = (struct wm_value) { .why = "no reason" };
-    wm_track_processes_list(processes, tree, shares, &report, 5 * WM_NS_PER_S, list, 4,
-                            &count);
+    wm_track_processes_list(processes, tree, shares, &report, list, 4, &count);
     assert_true(isnan(list[0].power_w) && isnan(list[0].energy_j));
-    wm_track_processes_list(processes, tree, shares, NULL, 6 * WM_NS_PER_S, list, 4,
-                            &count);
+    wm_track_processes_list(processes, tree, shares, NULL, list, 4, &count);
     assert_true(count == 1 && isnan(list[0].energy_j));
     wm_track_processes_free(processes);
     wm_shares_free(shares);

@@ -140,6 +140,29 @@ static void test_one(void **state)
     close_all();
 }
 
+/* Watts are of the time since the joules before, and unknown while either is. */
+static void test_meter(void **state)
+{
+    struct wm_report_figure energy = { .state = WM_REPORT_KNOWN, .value = 30 };
+    struct wm_watch_meter meter = { 0 };
+
+    (void)state;
+    wm_watch_meter_take(&meter, &energy, 0);
+    assert_true(isnan(meter.watts) && meter.joules == 30);
+    energy.value = 50;
+    wm_watch_meter_take(&meter, &energy, 2);
+    assert_true(meter.watts == 10);
+    energy.value = 49; /* divided anew */
+    wm_watch_meter_take(&meter, &energy, 1);
+    assert_true(meter.watts == 0);
+    energy = (struct wm_report_figure) { .state = WM_REPORT_MISSING };
+    wm_watch_meter_take(&meter, &energy, 1);
+    assert_true(isnan(meter.watts));
+    energy = (struct wm_report_figure) { .state = WM_REPORT_AT_LEAST, .value = 60 };
+    wm_watch_meter_take(&meter, &energy, 1);
+    assert_true(isnan(meter.watts) && meter.state == WM_REPORT_AT_LEAST);
+}
+
 /* From the oldest sample in the window to a second past the newest, in whole columns. */
 static void test_time(void **state)
 {
@@ -458,7 +481,7 @@ UNIT(watch)
         cmocka_unit_test(test_processes), cmocka_unit_test(test_panels),
         cmocka_unit_test(test_many),      cmocka_unit_test(test_modelled),
         cmocka_unit_test(test_colours),   cmocka_unit_test(test_tree_and_filter),
-        cmocka_unit_test(test_choosing),
+        cmocka_unit_test(test_choosing),  cmocka_unit_test(test_meter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

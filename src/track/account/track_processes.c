@@ -4,7 +4,7 @@
  *
  * The joules of a process are those of the report: the tree's of the CPUs by CPU time, and
  * the tree's of each GPU by the use of it. The watts divide what the tree has got since the
- * last time in the same way, by what each process has done since then.
+ * last report in the same way, by what each process has done since then.
  */
 #include "track/account/track_processes.h"
 
@@ -28,26 +28,30 @@ struct known {
 /* What the tree has got of a device, and what it did for it. */
 struct tally {
     double joules, work; /* NAN: not known */
+    double whole;        /* joules of the device */
 };
 
 struct wm_track_processes {
     struct known *known;
     size_t count;
     struct wm_map places; /* of the processes in that list, by pid */
-    int64_t when_ns;      /* 0: nobody has asked */
+    double time_s;        /* of the report before; NAN: there was none */
     struct tally cpu, gpus[GPU_MAX];
 };
 
 /* From one time to the next. */
 struct step {
-    double seconds; /* 0: there was no time before */
+    double seconds; /* NAN: there was no report before */
     struct tally cpu, gpus[GPU_MAX];
 };
 
 int wm_track_processes_new(struct wm_track_processes **ret_processes, struct wm_error *err)
 {
     *ret_processes = calloc(1, sizeof(**ret_processes));
-    return *ret_processes ? WM_OK : wm_fail_memory(err, "processes");
+    if (!*ret_processes)
+        return wm_fail_memory(err, "processes");
+    (*ret_processes)->time_s = NAN;
+    return WM_OK;
 }
 
 void wm_track_processes_free(struct wm_track_processes *processes)
@@ -59,10 +63,15 @@ void wm_track_processes_free(struct wm_track_processes *processes)
     free(processes);
 }
 
+/* The division of earlier joules may change, so that the tree seems to get more in a step
+ * than the device took. */
 static struct tally take(struct tally *before, struct tally now)
 {
-    struct tally step = { now.joules - before->joules, now.work - before->work };
+    struct tally step = { now.joules - before->joules, now.work - before->work,
+                          now.whole - before->whole };
 
+    if (step.joules > step.whole)
+        step.joules = step.whole;
     *before = now;
     return step;
 }
@@ -84,30 +93,35 @@ static const struct wm_gpu_usage *find_gpu(const struct wm_report *report,
 }
 
 static void take_step(struct wm_track_processes *processes, const struct wm_shares *shares,
-                      const struct wm_report *report, int64_t now_ns, struct step *ret_step)
+                      const struct wm_report *report, struct step *ret_step)
 {
     const char *device;
 
     *ret_step = (struct step) { 0 };
-    if (processes->when_ns > 0)
-        ret_step->seconds = (double)(now_ns - processes->when_ns) / 1e9;
-    processes->when_ns = now_ns;
+    double time_s = number_of(&report->compute_time);
+    ret_step->seconds = time_s - processes->time_s;
+    processes->time_s = time_s;
     ret_step->cpu =
         take(&processes->cpu, (struct tally) { number_of(&report->cpu_energy.split.tree),
-                                               number_of(&report->cpu_total) });
+                                               number_of(&report->cpu_total),
+                                               number_of(&report->cpu_energy.energy) });
     for (size_t i = 0; i < GPU_MAX && (device = wm_shares_gpu(shares, i)); i++) {
         const struct wm_gpu_usage *gpu = find_gpu(report, device);
-        ret_step->gpus[i] = take(&processes->gpus[i],
-                                 (struct tally) { gpu ? number_of(&gpu->split.tree) : NAN,
-                                                  wm_shares_use_s(shares, i) });
+        ret_step->gpus[i] =
+            take(&processes->gpus[i],
+                 (struct tally) { gpu ? number_of(&gpu->split.tree) : NAN,
+                                  wm_shares_use_s(shares, i),
+                                  gpu ? number_of(&gpu->figure.energy) : NAN });
     }
 }
 
 /* So much of the joules as of the work. */
 static double part(const struct tally *whole, double work)
 {
-    if (!(whole->work > 0))
-        return isnan(whole->joules) || isnan(whole->work) ? NAN : 0;
+    if (isnan(whole->joules) || isnan(whole->work)) /* fmax() would make it 0 */
+        return NAN;
+    if (whole->work <= 0)
+        return 0;
     return fmax(whole->joules, 0) * fmin(work / whole->work, 1);
 }
 
@@ -191,7 +205,7 @@ static void keep(struct wm_track_processes *processes, struct known *list, size_
 
 void wm_track_processes_list(struct wm_track_processes *processes,
                              const struct wm_tree *tree, struct wm_shares *shares,
-                             const struct wm_report *report, int64_t now_ns,
+                             const struct wm_report *report,
                              struct wm_tracker_process *ret_list, size_t room,
                              size_t *ret_count)
 {
@@ -209,7 +223,7 @@ void wm_track_processes_list(struct wm_track_processes *processes,
         return;
     }
     if (report)
-        take_step(processes, shares, report, now_ns, &step);
+        take_step(processes, shares, report, &step);
     for (size_t i = 0; i < count; i++) {
         const struct known *before = find_known(processes, &here[i]);
         list[i] = identify(tree, before, &here[i]);

@@ -21,7 +21,7 @@ void wm_track_processes_free(struct wm_track_processes *processes);
  * the last tick; NULL: joules and watts are not known. */
 void wm_track_processes_list(struct wm_track_processes *processes,
                              const struct wm_tree *tree, struct wm_shares *shares,
-                             const struct wm_report *report, int64_t now_ns,
+                             const struct wm_report *report,
                              struct wm_tracker_process *ret_list, size_t room,
                              size_t *ret_count);
 

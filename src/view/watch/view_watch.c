@@ -89,33 +89,44 @@ static int watch_begin(struct wm_watch *watch, struct wm_recording *live,
     return WM_OK;
 }
 
-/* "3.21 kJ ± 4 %" */
-static void print_energy(struct wm_watch_view *view, const struct wm_report_figure *energy)
+/* "3.21 kJ ± 4 %"; without the uncertainty "3.21 kJ" */
+static void print_energy(const struct wm_report_figure *energy, bool is_whole,
+                         char *ret_text, size_t size)
 {
     struct wm_detail text = { "" };
     double off = fmax(energy->high - energy->value, energy->value - energy->low);
     double ratio = energy->has_range && energy->value > 0 ? off / energy->value : 0;
 
     if (energy->state == WM_REPORT_MISSING) {
-        wm_line_add(&text, "", "n/a (%s)", energy->why ? energy->why : "not measured");
+        wm_line_add(&text, "", is_whole ? "n/a (%s)" : "n/a",
+                    energy->why ? energy->why : "not measured");
     } else {
         wm_line_add(&text, "", "%s%s",
                     energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
                     wm_view_approximate(energy->value, ratio, "J").text);
-        if (ratio > 0)
+        if (ratio > 0 && is_whole)
             wm_line_add(&text, " ", "± %s", wm_view_percent(ratio).text);
-        wm_line_add_origin(&text, energy->origin);
+        if (is_whole)
+            wm_line_add_origin(&text, energy->origin);
     }
-    snprintf(view->energy, sizeof(view->energy), "%.127s", text.text);
+    snprintf(ret_text, size, "%s", text.text);
 }
 
 static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
 {
-    if (watch->view.is_paused)
+    struct wm_watch_view *view = &watch->view;
+    double seconds = news->time_s - view->told_s;
+
+    if (view->is_paused)
         return;
-    print_energy(&watch->view, &news->energy);
-    wm_watch_data_take_clocks(&watch->view.data, news->gpus);
-    wm_watch_processes_take(&watch->view.processes, news);
+    print_energy(&news->energy, true, view->energy, sizeof(view->energy));
+    print_energy(&news->target_energy, false, view->target_energy,
+                 sizeof(view->target_energy));
+    wm_watch_meter_take(&view->machine, &news->energy, seconds);
+    wm_watch_meter_take(&view->target, &news->target_energy, seconds);
+    view->told_s = news->time_s;
+    wm_watch_data_take_clocks(&view->data, news->gpus);
+    wm_watch_processes_take(&view->processes, news);
 }
 
 static void take_samples(struct wm_watch *watch)

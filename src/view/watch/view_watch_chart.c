@@ -7,7 +7,7 @@
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 
-/* FOLDED_WIDTH: of "+999 more, highest 1.23 kW". */
+/* FOLDED_WIDTH: of "+999 GPUs, highest 1.23 kW". */
 enum { LABELS_WIDTH = 8, TEXT_MAX = 128, FOLDED_WIDTH = 26 };
 
 struct wm_quantity wm_watch_text(double value, const char *unit)
@@ -31,6 +31,11 @@ struct wm_quantity wm_watch_text(double value, const char *unit)
 static int ink_of(const struct wm_watch_series *series)
 {
     return series->channel ? (int)(series->colour % WM_WATCH_INKS) + 1 : 0;
+}
+
+static bool is_of_gpu(const struct wm_watch_series *series)
+{
+    return series->channel && series->channel->device_kind == WM_DEVICE_GPU;
 }
 
 static double now_of(const struct wm_watch_series *series)
@@ -88,25 +93,38 @@ static void fit_legend(struct legend *legend, int width)
         legend->first + entries_that_fit(legend, legend->first, width - FOLDED_WIDTH);
 }
 
+/* GPUs are counted alone where some are folded, as in the table of devices. */
 static void put_folded(const struct legend *legend, int row, int column, int width)
 {
-    size_t more = legend->count - (legend->end - legend->first), at = 0;
+    size_t more = legend->count - (legend->end - legend->first), at = 0, gpus = 0;
     const struct wm_watch_series *series;
     const char *unit = "";
-    double highest = NAN;
+    double highest = NAN, highest_gpu = NAN;
     char text[TEXT_MAX];
 
     if (more == 0)
         return;
     for (size_t i = 0; (series = wm_watch_next(legend->data, legend->panel, &at)); i++) {
         unit = series->feed.unit;
-        if (i < legend->first || i >= legend->end)
-            highest = fmax(highest, now_of(series)); /* which ignores NAN */
+        if (i >= legend->first && i < legend->end)
+            continue;
+        gpus += is_of_gpu(series);
+        if (is_of_gpu(series))
+            highest_gpu = fmax(highest_gpu, now_of(series)); /* which ignores NAN */
+        else
+            highest = fmax(highest, now_of(series));
+    }
+    if (gpus > 0) {
+        more = gpus;
+        highest = highest_gpu;
     }
     if (width < FOLDED_WIDTH)
         snprintf(text, sizeof(text), "+%zu", more);
     else
-        snprintf(text, sizeof(text), "+%zu more, highest %.15s", more,
+        snprintf(text, sizeof(text), "+%zu %s, highest %.15s", more,
+                 gpus == 0  ? "more"
+                 : gpus > 1 ? "GPUs"
+                            : "GPU",
                  wm_watch_text(highest, unit).text);
     wm_watch_screen_put(row, column, width, text);
 }

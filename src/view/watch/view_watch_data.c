@@ -123,16 +123,20 @@ static void pair(struct wm_watch_data *data, size_t index)
     data->summands += own->partner == 0 && own->is_summed;
 }
 
+/* What is measured, as the report calls it. */
+static const char *target_of(const struct wm_run *run)
+{
+    if (wm_run_is_of_all(run))
+        return WM_RUN_OF_ALL;
+    return run->mode && strcmp(run->mode, "run") != 0 ? "process" : "command";
+}
+
 /* As the report calls it. */
 static const char *label_of(const struct wm_channel *channel, const struct wm_run *run)
 {
     if (channel->device_kind == WM_DEVICE_HOST)
         return "machine";
-    if (channel->device_kind != WM_DEVICE_TREE)
-        return channel->label;
-    if (wm_run_is_of_all(run))
-        return WM_RUN_OF_ALL;
-    return run->mode && strcmp(run->mode, "run") != 0 ? "process" : "command";
+    return channel->device_kind == WM_DEVICE_TREE ? target_of(run) : channel->label;
 }
 
 /* The use of CPUs is counted in cores, by all who show it. */
@@ -179,7 +183,11 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
     const struct wm_channel *channels = wm_recording_channels(live, &count);
 
     *data = (struct wm_watch_data) {
-        .window_ns = window_ns, .count = 1, .channels = channels, .channel_count = count
+        .window_ns = window_ns,
+        .count = 1,
+        .channels = channels,
+        .channel_count = count,
+        .target = wm_run_is_of_all(run) ? NULL : target_of(run),
     };
     data->series = calloc(count + 1, sizeof(*data->series));
     data->latest = calloc(count + 1, sizeof(*data->latest));
@@ -324,6 +332,17 @@ void wm_watch_data_take_clocks(struct wm_watch_data *data, const struct wm_gpus 
                     clock.state == WM_READING_OK ? clock.number : NAN;
         }
     }
+}
+
+void wm_watch_meter_take(struct wm_watch_meter *meter,
+                         const struct wm_report_figure *energy, double seconds)
+{
+    double joules = energy->state == WM_REPORT_MISSING ? NAN : energy->value;
+    double used = joules - meter->joules;
+
+    meter->state = energy->state;
+    meter->watts = !(seconds > 0) || isnan(used) ? NAN : fmax(used, 0) / seconds;
+    meter->joules = joules;
 }
 
 double wm_watch_latest(const struct wm_watch_data *data, const char *label,

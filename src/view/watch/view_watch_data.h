@@ -37,6 +37,15 @@ struct wm_watch_core {
     double use;
 };
 
+/* Joules up to a report, and the watts since the report before. */
+struct wm_watch_meter {
+    enum wm_report_state state;
+    double joules, watts; /* NAN: not known */
+};
+
+void wm_watch_meter_take(struct wm_watch_meter *meter,
+                         const struct wm_report_figure *energy, double seconds);
+
 struct wm_watch_data {
     struct wm_watch_series *series; /* [0] is the sum */
     size_t count;
@@ -52,6 +61,7 @@ struct wm_watch_data {
     int64_t window_ns;
     int64_t first_ns, newest_ns; /* of the samples */
     bool has_sample;
+    const char *target; /* "command", "process"; NULL: all processes */
 };
 
 /* The series that are of a panel, borrowing from the channels. The window is what is shown

@@ -85,16 +85,27 @@ static struct wm_quantity find_clock(const struct wm_watch_view *view,
     return isnan(highest) ? find(view, "clocks", subject) : wm_watch_text(highest, "Hz");
 }
 
+/* Cells that do not fit are left out, with all after them. */
 static void put_row(int row, int columns, const char *device, const char *model,
                     const struct wm_quantity cells[CELLS])
 {
+    static const int widths[CELLS] = {
+        [POWER] = 10, [USE] = 8, [MEMORY] = 21, [TEMPERATURE] = 7, [CLOCK] = 9
+    };
     char text[TEXT_MAX];
 
-    snprintf(text, sizeof(text), "%-13.13s %10.10s %8.8s %21.21s ", device,
-             cells[POWER].text, cells[USE].text, cells[MEMORY].text);
-    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%7.8s %9.9s  %.64s",
-             cells[TEMPERATURE].text, cells[CLOCK].text,
-             columns < MODEL_COLUMNS_LEAST ? "" : model);
+    snprintf(text, sizeof(text), "%-13.13s", device);
+    int end = wm_view_width(text);
+    for (int i = 0; i < CELLS; i++) {
+        int lack = widths[i] - wm_view_width(cells[i].text);
+        end += 1 + widths[i];
+        if (end > columns)
+            break;
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), " %*s%s",
+                 lack > 0 ? lack : 0, "", cells[i].text);
+    }
+    if (columns >= MODEL_COLUMNS_LEAST)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "  %.64s", model);
     wm_watch_screen_put(row, 0, columns, text);
 }
 
@@ -187,6 +198,17 @@ static const char *label_of(const struct wm_watch_view *view, enum wm_device_kin
     return "";
 }
 
+/* Its power is that of the CPUs and of memory, as far as they have some. */
+static const char *name_of_cpus(const struct wm_watch_view *view)
+{
+    for (size_t i = 1; i < view->data.count; i++) {
+        const struct wm_watch_series *series = &view->data.series[i];
+        if (series->is_summed && series->channel->device_kind == WM_DEVICE_DRAM)
+            return "CPU, memory";
+    }
+    return "CPU";
+}
+
 void wm_watch_draw_devices(const struct wm_watch_screen *screen,
                            const struct wm_watch_view *view, int top, int rows)
 {
@@ -208,9 +230,10 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     fill_cells(view, &host, cells);
     cells[POWER] = find(view, "power", &cpus);
     cells[TEMPERATURE] = find(view, "temperature", &cpus);
-    put_row(row++, columns, label_of(view, WM_DEVICE_HOST), "", cells);
+    put_row(row++, columns, name_of_cpus(view), "", cells);
     fill_cells(view, &tree, cells);
-    cells[POWER] = cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
+    cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.watts : NAN, "W");
+    cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
     put_row(row++, columns, label_of(view, WM_DEVICE_TREE), "", cells);
     if (has_cores(view) && (size_t)rows > wm_watch_device_count(view))
         put_cores(view, row++, columns);

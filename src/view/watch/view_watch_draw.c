@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base_clock.h"
 #include "view/text/view_text_line.h"
@@ -19,18 +20,51 @@ enum {
     TEXT_MAX = 512
 };
 
-/* The watts of now, and the joules so far. */
-static void draw_energy(const struct wm_watch_view *view, int columns)
+/* The rows of the title, the watts and the joules. */
+static int head_rows(const struct wm_watch_view *view)
+{
+    return view->data.target ? 3 : 2;
+}
+
+/* Until there are joules of two reports, the sensors' own watts stand for the machine. */
+static void print_machine_power(const struct wm_watch_view *view, char *text, size_t size)
 {
     const struct wm_watch_series *total = view->data.series;
     bool has_watts = total && total->state == WM_READING_OK;
-    char text[TEXT_MAX];
+    bool is_metered = !isnan(view->machine.watts) && view->told_s > 0;
 
-    snprintf(text, sizeof(text), "Power  %s   Energy  %.127s%s%.200s",
-             wm_watch_text(has_watts ? total->now : NAN, "W").text,
-             view->energy[0] ? view->energy : "...",
-             view->where[0] ? "   recorded to " : "", view->where);
-    wm_watch_screen_put(1, 0, columns, text);
+    snprintf(text, size, "%s%s",
+             is_metered && view->machine.state == WM_REPORT_AT_LEAST ? "at least " : "",
+             wm_watch_text(is_metered  ? view->machine.watts
+                           : has_watts ? total->now
+                                       : NAN,
+                           "W")
+                 .text);
+}
+
+/* The watts of the last second, and the joules so far: those of what is measured, and of
+ * the machine. */
+static void draw_energy(const struct wm_watch_view *view, int columns)
+{
+    const char *energy = view->energy[0] ? view->energy : "...";
+    const char *recorded = view->where[0] ? "   recorded to " : "";
+    const char *target = view->data.target;
+    double watts = view->told_s > 0 ? view->target.watts : NAN;
+    char power[64], text[TEXT_MAX];
+
+    print_machine_power(view, power, sizeof(power));
+    if (!target) {
+        snprintf(text, sizeof(text), "Power  %s   Energy  %.127s%s%.200s", power, energy,
+                 recorded, view->where);
+        wm_watch_screen_put_words(1, 0, columns, text);
+        return;
+    }
+    snprintf(text, sizeof(text), "Power   %s %s, machine %s", target,
+             wm_watch_text(watts, "W").text, power);
+    wm_watch_screen_put_words(1, 0, columns, text);
+    snprintf(text, sizeof(text), "Energy  %s %s, machine %.127s%s%.200s", target,
+             view->target_energy, energy, recorded, view->where);
+    wm_watch_screen_put_words(2, 0, columns, text);
 }
 
 static void draw_title(const struct wm_watch_screen *screen,
@@ -61,19 +95,41 @@ static void draw_last_row(const struct wm_watch_screen *screen,
     bool is_said = view->question != WM_WATCH_NO_QUESTION || view->message[0];
     char text[TEXT_MAX];
 
-    wm_watch_last_row(view, text, sizeof(text));
+    wm_watch_last_row(view, columns, text, sizeof(text));
     wm_watch_screen_style(screen, is_said ? WM_WATCH_BOLD : WM_WATCH_PLAIN,
                           is_said ? 0 : WM_WATCH_FAINT);
-    wm_watch_screen_put(row, 0, columns, text);
+    wm_watch_screen_put_words(row, 0, columns, text);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
-static void draw_help(int columns)
+/* How much of an ASCII text stands before the last blank at which a line may end. */
+static size_t words_within(const char *text, size_t width)
 {
-    const char *line;
+    size_t end = width;
 
-    for (size_t i = 0; (line = wm_watch_help(i)); i++)
-        wm_watch_screen_put(2 + (int)i, 1, columns - 1, line);
+    if (strlen(text) <= width)
+        return strlen(text);
+    while (end > 0 && text[end] != ' ')
+        end--;
+    return end > 0 ? end : width;
+}
+
+/* Texts are wrapped beside their keys. */
+static void draw_help(int top, int rows, int columns)
+{
+    enum { KEYS_COLUMNS = 9 };
+    const struct wm_watch_help_entry *entry;
+    int row = top;
+
+    for (size_t i = 0; (entry = wm_watch_help(i)) && row < rows; i++) {
+        const char *text = entry->text;
+        wm_watch_screen_put(row, 1, KEYS_COLUMNS - 1, entry->keys);
+        while (*text && row < rows) {
+            size_t length = words_within(text, (size_t)(columns - KEYS_COLUMNS - 1));
+            wm_watch_screen_put(row++, KEYS_COLUMNS + 1, (int)length, text);
+            text += length + (text[length] == ' ');
+        }
+    }
 }
 
 /* How many charts a screen has room for, beside each other and below each other. */
@@ -124,7 +180,8 @@ static void draw_charts(struct wm_watch_screen *screen, struct wm_watch_view *vi
 static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *view, int rows,
                        int columns)
 {
-    int room = rows - 5; /* without the title, the energy, the legend, times and keys */
+    int head = head_rows(view);
+    int room = rows - head - 3; /* without the legend, times and keys */
     int devices = (int)wm_watch_device_count(view) + 1;
     int processes = (int)view->processes.count + 1;
 
@@ -136,11 +193,11 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
         processes = room - devices + 2;
     int charts = room - devices - processes + 2;
     if (charts > 0)
-        draw_charts(screen, view, 2, charts, columns);
+        draw_charts(screen, view, head, charts, columns);
     for (size_t i = 0; i < WM_WATCH_CHARTS && charts <= 0; i++)
         view->charts[i].is_there = false;
-    wm_watch_draw_devices(screen, view, 2 + charts, devices);
-    wm_watch_draw_processes(screen, view, 2 + charts + devices, processes);
+    wm_watch_draw_devices(screen, view, head + charts, devices);
+    wm_watch_draw_processes(screen, view, head + charts + devices, processes);
 }
 
 void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
@@ -160,9 +217,9 @@ void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
         if (is_drawn)
             draw_parts(screen, view, rows, columns);
         else if (view->has_help)
-            draw_help(columns);
+            draw_help(head_rows(view), rows - 1, columns);
         else
-            wm_watch_screen_put(3, 2, columns, "waiting for the drivers");
+            wm_watch_screen_put(4, 2, columns, "waiting for the drivers");
         draw_last_row(screen, view, rows - 1, columns);
     }
     wm_watch_screen_show(screen);

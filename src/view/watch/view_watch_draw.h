@@ -43,7 +43,9 @@ struct wm_watch_view {
     struct wm_watch_data data; /* all zero: the samples have not begun */
     struct wm_watch_processes processes;
     struct wm_watch_chart charts[WM_WATCH_CHARTS];
-    char energy[128];
+    struct wm_watch_meter machine, target;
+    double told_s; /* the time of the report that these are of */
+    char energy[128], target_energy[64];
     size_t panel;                /* of wm_watch_panel(): the first chart's */
     size_t selected;             /* of the series in that panel */
     bool fits;                   /* the axes of values, which begin at 0 otherwise */
@@ -84,11 +86,17 @@ struct wm_watch_series *wm_watch_entry(const struct wm_watch_view *view, size_t 
 /* Does what was typed; false: the user has had enough. In view_watch_keys.c. */
 bool wm_watch_obey(struct wm_watch_view *view, const struct wm_watch_input *input);
 
-/* What stands in the last row: the keys, a question or a message. */
-void wm_watch_last_row(const struct wm_watch_view *view, char *text, size_t size);
+/* What stands in the last row: a question, a message, or as many keys as it holds. */
+void wm_watch_last_row(const struct wm_watch_view *view, int columns, char *text,
+                       size_t size);
 
-/* The help's lines; NULL past the last. */
-const char *wm_watch_help(size_t line);
+/* Keys, and what they do. */
+struct wm_watch_help_entry {
+    const char *keys, *text;
+};
+
+/* The help's entries; NULL past the last. */
+const struct wm_watch_help_entry *wm_watch_help(size_t entry);
 
 /* A value as people read it: "250 W", "93 %", "67 °C"; "n/a" of NAN. */
 struct wm_quantity wm_watch_text(double value, const char *unit);

@@ -161,27 +161,29 @@ static const struct binding {
     { "c", 0, hide_charts },
 };
 
-static const char *const help_lines[] = {
-    "q F10     end the view; a process that was there goes on",
-    "h F1      help; Esc leaves help, questions, filter, tree and the chosen process",
-    "",
-    "tab       the next panel: power, use, memory, temperature, total power, clocks",
-    "+ -       a shorter or a longer window    space  hold the picture; samples go on",
-    "z         fit the axis of power, use and memory to the values, or begin it at 0",
-    "left right  choose a line in the legend   x  hide or show it   a  show all",
-    "c         hide the charts, or show them",
-    "",
-    "up down   choose a process, also PgUp, PgDn, Home, End, click and wheel",
-    "/ F4      filter by command          t F5  tree",
-    "s F6      sort by the next column    W P M T N  by power, CPU, memory, time, PID",
-    "I         sort the other way round   k F9  send a signal to the chosen process",
-    "",
-    "est: estimated; sim: simulated; n/a: wattmeter doctor says why. CPU: % of a core",
+static const struct wm_watch_help_entry help_entries[] = {
+    { "q F10", "end the view; a process that was there goes on" },
+    { "h F1", "help; Esc leaves help, questions, filter, tree, the chosen process" },
+    { "tab", "the next panel: power, use, memory, temperature, total power, clocks" },
+    { "+ -", "a shorter or a longer window" },
+    { "space", "hold the picture; samples go on" },
+    { "z", "fit the axis of power, use and memory to the values, or begin it at 0" },
+    { "← → x a", "choose a line in the legend; x hides or shows it, a shows all" },
+    { "c", "hide the charts, or show them" },
+    { "↑ ↓", "choose a process, also PgUp, PgDn, Home, End, click and wheel" },
+    { "/ F4", "filter by command" },
+    { "t F5", "tree" },
+    { "s F6", "sort by the next column; W P M T N by power, CPU, memory, time, PID" },
+    { "I", "sort the other way round" },
+    { "k F9", "send a signal to the chosen process" },
+    { "",
+      "est: estimated; sim: simulated; n/a: wattmeter doctor says why; CPU: % of a core" },
 };
 
-const char *wm_watch_help(size_t line)
+const struct wm_watch_help_entry *wm_watch_help(size_t entry)
 {
-    return line < sizeof(help_lines) / sizeof(help_lines[0]) ? help_lines[line] : NULL;
+    return entry < sizeof(help_entries) / sizeof(help_entries[0]) ? &help_entries[entry]
+                                                                  : NULL;
 }
 
 /* "SIGTERM"; "signal 40" */
@@ -193,7 +195,25 @@ static void signal_text(int number, char *text, size_t size)
     snprintf(text, size, "%s", name);
 }
 
-void wm_watch_last_row(const struct wm_watch_view *view, char *text, size_t size)
+static void print_keys(int columns, char *text, size_t size)
+{
+    static const char *const keys[] = { "h help",  "q quit",    "tab panel",
+                                        "+- zoom", "↑↓ choose", "/ filter",
+                                        "t tree",  "k kill",    "s sort" };
+    int left = columns;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const char *gap = i > 0 ? "  " : "";
+        left -= wm_view_width(gap) + wm_view_width(keys[i]);
+        if (left < 0)
+            return;
+        snprintf(text + strlen(text), size - strlen(text), "%s%s", gap, keys[i]);
+    }
+}
+
+void wm_watch_last_row(const struct wm_watch_view *view, int columns, char *text,
+                       size_t size)
 {
     const struct wm_watch_process *chosen = wm_watch_processes_chosen(&view->processes);
     char name[32];
@@ -209,9 +229,7 @@ void wm_watch_last_row(const struct wm_watch_view *view, char *text, size_t size
     } else if (view->message[0]) {
         snprintf(text, size, "%s", view->message);
     } else {
-        snprintf(text, size, "%s",
-                 "h help  q quit  tab panel  +- zoom  \u2191\u2193 choose  / filter  t "
-                 "tree  k kill  s sort");
+        print_keys(columns, text, size);
     }
 }
 

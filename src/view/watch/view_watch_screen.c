@@ -275,8 +275,20 @@ void wm_watch_screen_style(const struct wm_watch_screen *screen, enum wm_watch_s
     attr_set(attributes[style], 0, screen->has_colour ? &ink : NULL);
 }
 
+/* How many of the characters stand before the last blank at which a line may end. */
+static int end_of_words(const wchar_t *text, int count, int width)
+{
+    int end = width;
+
+    if (count <= width)
+        return count;
+    while (end > 0 && text[end] != L' ')
+        end--;
+    return end > 0 ? end : width;
+}
+
 /* Names are anybody's: control characters could move the cursor or worse. */
-void wm_watch_screen_put(int row, int column, int width, const char *text)
+static void put(int row, int column, int width, const char *text, bool is_of_words)
 {
     char clean[TEXT_MAX];
     wchar_t wide[TEXT_MAX];
@@ -289,7 +301,20 @@ void wm_watch_screen_put(int row, int column, int width, const char *text)
     wm_text_clean(clean);
     size_t count = mbstowcs(wide, clean, TEXT_MAX);
     if (count != (size_t)-1)
-        mvaddnwstr(row, column, wide, (int)count < width ? (int)count : width);
+        mvaddnwstr(row, column, wide,
+                   is_of_words          ? end_of_words(wide, (int)count, width)
+                   : (int)count < width ? (int)count
+                                        : width);
+}
+
+void wm_watch_screen_put(int row, int column, int width, const char *text)
+{
+    put(row, column, width, text, false);
+}
+
+void wm_watch_screen_put_words(int row, int column, int width, const char *text)
+{
+    put(row, column, width, text, true);
 }
 
 void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, int column,

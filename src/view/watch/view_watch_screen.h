@@ -37,6 +37,9 @@ void wm_watch_screen_style(const struct wm_watch_screen *screen, enum wm_watch_s
 /* As much of the text as `width` columns hold, and the screen. */
 void wm_watch_screen_put(int row, int column, int width, const char *text);
 
+/* The same, but no word is cut. */
+void wm_watch_screen_put_words(int row, int column, int width, const char *text);
+
 void wm_watch_screen_put_braille(const struct wm_watch_screen *screen, int row, int column,
                                  uint8_t dots, int ink);
 

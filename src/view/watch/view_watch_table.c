@@ -8,7 +8,13 @@
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 
-enum { TEXT_MAX = 512, PASSWD_SIZE = 4096, UNSORTED = -1, DEPTH_SHOWN = 20 };
+enum {
+    TEXT_MAX = 512,
+    PASSWD_SIZE = 4096,
+    UNSORTED = -1,
+    COMMAND_LEAST = 24, /* columns for the command, for which others give way */
+    NAME_LEAST = 14     /* of these for its name in the tree, however deep */
+};
 
 typedef void column_text(struct wm_watch_view *view, const struct wm_watch_process *own,
                          struct wm_quantity *ret_text);
@@ -123,41 +129,73 @@ static void threads_text(struct wm_watch_view *view, const struct wm_watch_proce
     snprintf(ret_text->text, sizeof(ret_text->text), "%d", own->process.threads);
 }
 
+enum { STAYS = 10 };
+
 /* The command follows, in what they leave. */
 static const struct column {
     const char *heading;
     int width; /* below 0: at the left of its place */
     int order; /* UNSORTED, or what it is sorted by */
     column_text *text;
-    bool is_of_gpus;   /* not there where the machine has none */
-    int columns_least; /* of the terminal, unless the table is sorted by it */
+    bool is_of_gpus; /* not there where the machine has none */
+    int way;         /* the lowest give way first; STAYS: never */
 } columns[] = {
-    { "PID", 7, WM_WATCH_BY_PID, pid_text, false, 0 },
-    { "user", -8, UNSORTED, user_text, false, 76 },
-    { "S", 1, UNSORTED, state_text, false, 0 },
-    { "power", 8, WM_WATCH_BY_POWER, power_text, false, 0 },
-    { "energy", 8, WM_WATCH_BY_ENERGY, energy_text, false, 0 },
-    { "CPU", 6, WM_WATCH_BY_CPU, cpu_text, false, 0 },
-    { "GPU", 6, WM_WATCH_BY_GPU, gpu_text, true, 0 },
-    { "GPUmem", 8, WM_WATCH_BY_GPU_MEMORY, gpu_memory_text, true, 70 },
-    { "memory", 8, WM_WATCH_BY_MEMORY, memory_text, false, 50 },
-    { "CPU time", 10, WM_WATCH_BY_TIME, time_text, false, 110 },
-    { "threads", 7, UNSORTED, threads_text, false, 110 },
+    { "PID", 7, WM_WATCH_BY_PID, pid_text, false, STAYS },
+    { "user", -8, UNSORTED, user_text, false, 4 },
+    { "S", 1, UNSORTED, state_text, false, 8 },
+    { "power", 8, WM_WATCH_BY_POWER, power_text, false, STAYS },
+    { "energy", 8, WM_WATCH_BY_ENERGY, energy_text, false, 9 },
+    { "CPU", 6, WM_WATCH_BY_CPU, cpu_text, false, STAYS },
+    { "GPU", 6, WM_WATCH_BY_GPU, gpu_text, true, 7 },
+    { "GPUmem", 8, WM_WATCH_BY_GPU_MEMORY, gpu_memory_text, true, 5 },
+    { "memory", 8, WM_WATCH_BY_MEMORY, memory_text, false, 6 },
+    { "CPU time", 10, WM_WATCH_BY_TIME, time_text, false, 3 },
+    { "threads", 7, UNSORTED, threads_text, false, 2 },
 };
 
-enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
-
-static bool is_shown(const struct wm_watch_view *view, const struct column *column,
-                     int width)
-{
-    if (column->is_of_gpus && view->data.gpu_count == 0)
-        return false;
-    return width >= column->columns_least || (int)view->processes.order == column->order;
-}
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), EMPTY = 1 };
 
 static int width_of(const struct column *column)
 {
     return column->width < 0 ? -column->width : column->width;
+}
+
+/* Columns of GPUs are empty while no process is on one, and are the first to give way. What
+ * the table is sorted by stays. */
+static int way_of(const struct wm_watch_view *view, const struct column *column,
+                  bool has_gpus)
+{
+    if ((int)view->processes.order == column->order)
+        return STAYS;
+    return column->is_of_gpus && !has_gpus ? EMPTY : column->way;
+}
+
+/* Which columns leave enough room for the command; a bit for each. */
+static unsigned shown_columns(const struct wm_watch_view *view, int width)
+{
+    const struct wm_watch_processes *processes = &view->processes;
+    int room = width - COMMAND_LEAST - 1, ways[COLUMNS];
+    bool has_gpus = false;
+    unsigned shown = 0;
+
+    for (size_t i = 0; i < processes->count && !has_gpus; i++)
+        has_gpus = processes->all[i].process.gpus > 0;
+    for (size_t i = 0; i < COLUMNS; i++) {
+        ways[i] = way_of(view, &columns[i], has_gpus);
+        if (columns[i].is_of_gpus && view->data.gpu_count == 0)
+            continue;
+        shown |= 1U << i;
+        room -= width_of(&columns[i]) + 1;
+    }
+    for (int way = EMPTY; way < STAYS; way++) {
+        for (size_t i = 0; i < COLUMNS && room < 0; i++) {
+            if (ways[i] != way || !(shown & 1U << i))
+                continue;
+            shown &= ~(1U << i);
+            room += width_of(&columns[i]) + 1;
+        }
+    }
+    return shown;
 }
 
 /* A text of a column in its place, at the end of a line. */
@@ -172,16 +210,22 @@ static void add(char *line, size_t size, const struct column *column, const char
 }
 
 static void draw_heading(const struct wm_watch_screen *screen,
-                         const struct wm_watch_view *view, int row, int width)
+                         const struct wm_watch_view *view, unsigned shown, int row,
+                         int width)
 {
     const struct wm_watch_processes *processes = &view->processes;
+    /* PIDs begin with the lowest, all others with the highest. */
+    bool is_rising = (processes->order == WM_WATCH_BY_PID) != processes->is_inverted;
     char line[TEXT_MAX] = "", text[TEXT_MAX];
 
     for (size_t i = 0; i < COLUMNS; i++) {
         bool is_order = (int)processes->order == columns[i].order;
-        if (!is_shown(view, &columns[i], width))
+        if (!(shown & 1U << i))
             continue;
-        snprintf(text, sizeof(text), is_order ? "[%s]" : "%s", columns[i].heading);
+        snprintf(text, sizeof(text), "%s%s", columns[i].heading,
+                 !is_order   ? ""
+                 : is_rising ? "▲"
+                             : "▼");
         add(line, sizeof(line), &columns[i], text);
     }
     strncat(line, " command", sizeof(line) - strlen(line) - 1);
@@ -210,7 +254,8 @@ static const char *command_of(const struct wm_tracker_process *process)
 }
 
 static void draw_process(const struct wm_watch_screen *screen, struct wm_watch_view *view,
-                         const struct wm_watch_process *own, int row, int width)
+                         const struct wm_watch_process *own, unsigned shown, int row,
+                         int width)
 {
     const struct wm_tracker_process *process = &own->process;
     bool is_chosen = process->pid == view->processes.chosen;
@@ -218,7 +263,7 @@ static void draw_process(const struct wm_watch_screen *screen, struct wm_watch_v
 
     for (size_t i = 0; i < COLUMNS; i++) {
         struct wm_quantity text = { "" };
-        if (!is_shown(view, &columns[i], width))
+        if (!(shown & 1U << i))
             continue;
         columns[i].text(view, own, &text);
         text.text[columns[i].width < 0 ? -columns[i].width : (int)sizeof(text.text) - 1] =
@@ -226,8 +271,9 @@ static void draw_process(const struct wm_watch_screen *screen, struct wm_watch_v
         add(line, sizeof(line), &columns[i], text.text);
     }
     size_t length = strlen(line);
-    snprintf(line + length, sizeof(line) - length, "%*s%s%s",
-             own->depth < DEPTH_SHOWN ? 2 * own->depth + 1 : 2 * DEPTH_SHOWN, "",
+    int deepest = width - wm_view_width(line) - NAME_LEAST;
+    int depth = 2 * own->depth < deepest ? 2 * own->depth : deepest;
+    snprintf(line + length, sizeof(line) - length, "%*s%s%s", depth > 0 ? depth + 1 : 1, "",
              own->depth > 0 ? "└ " : "", command_of(process));
     wm_watch_screen_style(screen, is_chosen ? WM_WATCH_REVERSE : WM_WATCH_PLAIN, 0);
     wm_watch_screen_put(row, 0, width, line);
@@ -245,16 +291,18 @@ void wm_watch_draw_processes(const struct wm_watch_screen *screen,
     if (rows < 2)
         return;
     wm_watch_processes_scroll(processes, (size_t)rows - 1);
-    draw_heading(screen, view, top, width);
+    unsigned shown = shown_columns(view, width);
+    draw_heading(screen, view, shown, top, width);
     for (size_t i = 0; i + 1 < (size_t)rows && processes->top + i < processes->row_count;
          i++)
         draw_process(screen, view, &processes->all[processes->rows[processes->top + i]],
-                     top + 1 + (int)i, width);
+                     shown, top + 1 + (int)i, width);
 }
 
 bool wm_watch_click(struct wm_watch_view *view, int row, int column)
 {
     struct wm_watch_processes *processes = &view->processes;
+    unsigned shown = shown_columns(view, view->table.columns);
     int below = row - view->table.row - 1, at = 0;
 
     if (view->table.rows < 2 || below < -1 || below + 1 >= view->table.rows)
@@ -266,7 +314,7 @@ bool wm_watch_click(struct wm_watch_view *view, int row, int column)
         return true;
     }
     for (size_t i = 0; i < COLUMNS; i++) {
-        if (!is_shown(view, &columns[i], view->table.columns))
+        if (!(shown & 1U << i))
             continue;
         at += width_of(&columns[i]) + 1;
         if (column >= at)
