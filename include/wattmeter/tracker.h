@@ -257,6 +257,10 @@ WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *er
  * says so. */
 WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
 
+/* Marks the run as broken off, before wm_tracker_stop(). Comparisons of recordings do not
+ * count it as a repeat. */
+WM_API void wm_tracker_break_off(struct wm_tracker *tracker);
+
 /* Makes a stopped tracker a new one for the next run, which saves opening the sources once
  * more. Its options, its sources and the baseline stay; tags, recording and metrics are to
  * be given again, also those of one that is new still. */

@@ -188,18 +188,41 @@ def _(folder):
     assert "was not reached" in both["notes"][0]
 
 
-@case("Ctrl-C in a run gives the results of the runs before it")
+@case("Ctrl-C in a run gives the results of the runs before it, in the recording, too")
 def _(folder):
-    a = log_command(folder, "a", "0.21\ntest $(wc -l < %s/log) -lt 4 || exec sleep 1000" % folder)
-    ran = subprocess.Popen([tap.WATTMETER, "run", *SENSORS, "-r", "20", "--json", "--", a], text=True,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=tap.environment(WATTMETER_SYSFS="/nonexistent"))
-    while len(log(folder)) < 4:
-        assert ran.poll() is None
-        time.sleep(0.01)
-    ran.send_signal(signal.SIGINT)
-    out, err = ran.communicate(timeout=300)
-    assert ran.returncode == -signal.SIGINT, (ran.returncode, err)
-    assert len(json.loads(out)["results"][0]["times"]) == 3, out
+    for end, flags in (("exec sleep 1000", ("--json",)),
+                       ("trap 'exit 0' INT; while :; do sleep 0.05; done", ()),
+                       ("exec sleep 1000", ("--json", "--ignore-failure"))):
+        (folder / "log").unlink(missing_ok=True)
+        a = log_command(folder, "a", f"0.21\ntest $(wc -l < {folder}/log) -lt 4 || {{ {end}; }}")
+        file = folder / "r.sqlite"
+        ran = subprocess.Popen([tap.WATTMETER, "run", *SENSORS, "-r", "20", "--record", file, "--overwrite",
+                                *flags, "--", a], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=tap.environment(WATTMETER_SYSFS="/nonexistent"))
+        while len(log(folder)) < 4:
+            assert ran.poll() is None
+            time.sleep(0.01)
+        ran.send_signal(signal.SIGINT)
+        out, err = ran.communicate(timeout=300)
+        if "--json" in flags:
+            assert ran.returncode == -signal.SIGINT, (ran.returncode, err)
+            assert len(json.loads(out)["results"][0]["times"]) == 3, out
+            assert json.loads(out)["notes"] == ["stopped after 3 of 20 runs"], out
+        else:
+            assert "(3 runs)" in out and "note: stopped after 3 of 20 runs\n" in out and "need 6" not in out, out
+        compared = wattmeter("compare", f"all={file}", f"one={file}", "--run", "one=0")
+        assert compared.returncode == 0, compared.stderr
+        assert re.search(r"^ *Runs +3 +1$", compared.stdout, re.M), compared.stdout
+        assert 'session "all": 1 run was broken off and does not count' in compared.stderr, compared.stderr
+        assert "signal" not in compared.stderr, compared.stderr
+
+
+@case("a recording all of whose repeats were broken off is none to compare")
+def _(folder):
+    file = folder / "r.sqlite"
+    assert run("-r", 3, "--record", file, "--", "false").returncode == 1
+    ran = wattmeter("compare", file)
+    assert ran.returncode == 1 and "all of its runs were broken off" in ran.stderr, ran
 
 
 @case("a run that fails ends it all with its status, and what was measured is kept")

@@ -78,6 +78,7 @@ struct wm_repeat {
     struct wm_repeat_one shell;
     struct wm_remarks remarks;
     bool has_events_note; /* among the remarks */
+    bool is_stopped;      /* before all planned runs */
 };
 
 /* Of an event, whether no command has it. */

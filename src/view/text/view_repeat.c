@@ -296,6 +296,24 @@ static void print_order(const struct text *text)
     fputc('\n', text->out);
 }
 
+/* Of few runs energy has an interval all the same: that of its sensor. */
+static void print_least(const struct text *text)
+{
+    bool has_interval = false;
+
+    for (size_t i = 0; i < text->repeat->count; i++)
+        has_interval |=
+            wm_repeat_summary(&text->repeat->commands[i], WM_REPEAT_ENERGY).has_interval;
+    if (has_interval)
+        fprintf(text->out,
+                "note: the interval of the energy is the sensor's own error; the other "
+                "intervals and comparisons need %d runs\n",
+                WM_RUNS_LEAST);
+    else
+        fprintf(text->out, "note: 95 %% intervals and comparisons need %d runs\n",
+                WM_RUNS_LEAST);
+}
+
 static void print_text(const struct text *text)
 {
     const struct wm_repeat *repeat = text->repeat;
@@ -310,9 +328,8 @@ static void print_text(const struct text *text)
         print_order(text);
     for (size_t i = 0; i < repeat->count; i++)
         print_outliers(text, i);
-    if (count_rounds(repeat) < WM_RUNS_LEAST)
-        fprintf(text->out, "note: 95 %% intervals and comparisons need %d runs\n",
-                WM_RUNS_LEAST);
+    if (count_rounds(repeat) < WM_RUNS_LEAST && !repeat->is_stopped)
+        print_least(text);
     for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
         fprintf(text->out, "note: %s\n", note);
 }
