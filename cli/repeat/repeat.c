@@ -21,7 +21,7 @@ const struct cmd_option repeat_options[] = {
       .type = CMD_COUNT,
       .slot = SLOT(repeat),
       .placeholder = "N",
-      .help = "run the command N times and print the mean and its interval" },
+      .help = "run the command N times and print the median and its interval" },
     { .name = "vs",
       .type = CMD_LIST,
       .slot = SLOT(vs),
@@ -90,7 +90,7 @@ const struct cmd_option repeat_options[] = {
       .slot = SLOT(until),
       .placeholder = "P%",
       .help = "repeat until the 95 % intervals of time and energy are within P % of the "
-              "mean" },
+              "median" },
     { .name = "limit",
       .type = CMD_DURATION,
       .slot = SLOT(limit_ns),

@@ -500,6 +500,15 @@ struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t comm
     return ratio;
 }
 
+enum wm_origin wm_repeat_ratio_origin(const struct wm_repeat *repeat, size_t command,
+                                      enum wm_repeat_metric metric)
+{
+    enum wm_origin own = repeat->commands[command].origin[metric];
+
+    return own != WM_MEASURED ? own
+                              : repeat->commands[repeat->options.reference].origin[metric];
+}
+
 /* Each look has its part of the 5 % by which all of them together may be wrong: 6, 9, 14,
  * 21, 32, 48, 72, 108, 162 and 243 rounds. */
 enum { LOOKS = 10, FIRST_LOOK = WM_RUNS_LEAST };

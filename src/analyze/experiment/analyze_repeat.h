@@ -106,4 +106,8 @@ struct wm_runs_outliers wm_repeat_outliers(const struct wm_repeat_one *one);
 struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
                                      enum wm_repeat_metric metric);
 
+/* Of that ratio: not measured where one of the two is not. */
+enum wm_origin wm_repeat_ratio_origin(const struct wm_repeat *repeat, size_t command,
+                                      enum wm_repeat_metric metric);
+
 #endif
