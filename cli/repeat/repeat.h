@@ -78,8 +78,9 @@ struct repeat_work {
     struct repeat_commands commands;
     struct wm_tracker *tracker;
     struct wm_repeat *repeat;
-    size_t rounds; /* at most */
-    double until;  /* a ratio; 0: all rounds */
+    size_t rounds;  /* at most */
+    size_t counted; /* runs, or batches, of all commands in the results */
+    double until;   /* a ratio; 0: all rounds */
     uint64_t seed;
     bool has_recorded; /* the recording has a run */
     int exit_signal;

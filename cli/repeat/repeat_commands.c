@@ -286,13 +286,42 @@ static int make_hooks(struct maker *maker, size_t index, struct repeat_command *
     return code;
 }
 
+/* What tells the commands of -L apart: "loc=C n=2"; the caller's. */
+static char *name_values(const struct maker *maker)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    for (size_t i = 0; out && i < maker->parameter_count; i++)
+        fprintf(out, "%s%s=%s", i > 0 ? " " : "", maker->parameters[i].name,
+                maker->parameters[i].values[maker->chosen[i]]);
+    if (!out || fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static size_t count_templates(const struct repeat_args *args)
+{
+    return 1 + args->vs.count + (args->reference != NULL);
+}
+
+static char *make_name(struct maker *maker, size_t index, const char *line)
+{
+    if (index < maker->args->names.count)
+        return fill_in(maker, maker->args->names.words[index]);
+    if (maker->parameter_count > 0 && count_templates(maker->args) == 1)
+        return name_values(maker);
+    return strdup(line);
+}
+
 static int add_to_command(struct maker *maker, size_t index, struct repeat_command *command)
 {
-    const struct repeat_args *args = maker->args;
     int code = make_hooks(maker, index, command);
 
-    command->name = fill_in(maker, index < args->names.count ? args->names.words[index]
-                                                             : command->line);
+    command->name = make_name(maker, index, command->line);
     for (size_t i = 0; i < maker->parameter_count; i++) {
         const struct parameter *parameter = &maker->parameters[i];
         command->parameters[2 * i] = strdup(parameter->name);
@@ -307,11 +336,6 @@ static const char *template_at(const struct repeat_args *args, size_t index)
     if (args->reference && index-- == 0)
         return args->reference;
     return index == 0 ? NULL : args->vs.words[index - 1];
-}
-
-static size_t count_templates(const struct repeat_args *args)
-{
-    return 1 + args->vs.count + (args->reference != NULL);
 }
 
 static int make_command(struct maker *maker, size_t index, struct repeat_commands *commands)

@@ -63,6 +63,8 @@ static int tag(const struct repeat_work *work, const struct shot *shot,
         status = tag_number(tracker, "repeat.seed", work->seed, err);
     if (status == WM_OK)
         status = tag_number(tracker, "repeat.batch", shot->batch, err);
+    if (status == WM_OK && work->args->ignore_failure)
+        status = wm_tracker_note(tracker, "repeat.failures", "ignored", err);
     return status;
 }
 
@@ -94,6 +96,8 @@ static int wait_for_end(struct repeat_work *work, struct wm_error *err)
            !(measure_is_interrupted() && wm_tracker_exit_code(work->tracker) >= 0));
     if (state < 0)
         return state;
+    if (measure_is_interrupted())
+        wm_tracker_break_off(work->tracker);
     int stopped = wm_tracker_stop(work->tracker, err);
     return stopped == WM_ECANCELED ? WM_OK : stopped;
 }
@@ -173,8 +177,10 @@ static int use_run(struct repeat_work *work, const struct shot *shot, size_t *re
         code = complain(work, shot, failure);
     } else if (status == WM_OK) {
         *ret_size = wm_repeat_batch_size(&run);
-        if (shot->counts && (*ret_size == 1 || !shot->is_trial))
+        if (shot->counts && (*ret_size == 1 || !shot->is_trial)) {
             status = wm_repeat_add_run(work->repeat, shot->command, &run, &err);
+            work->counted += shot->command != WM_REPEAT_SHELL;
+        }
     }
     if (status < 0 && code == CMD_DONE)
         code = fail(work, &err);
@@ -404,6 +410,7 @@ static int run_rounds(struct repeat_work *work)
 {
     double begun_s = now_s();
     int code = CMD_DONE;
+    struct wm_error err;
 
     for (size_t round = 0; round < work->rounds && code == CMD_DONE; round++) {
         code = run_round(work, round, begun_s);
@@ -411,6 +418,10 @@ static int run_rounds(struct repeat_work *work)
             break;
     }
     clear_progress(work);
+    if (code != CMD_DONE &&
+        wm_repeat_stopped(work->repeat, work->counted, work->rounds * work->commands.count,
+                          &err) < 0)
+        fail(work, &err);
     return code;
 }
 

@@ -102,6 +102,10 @@ WM_API int wm_repeat_add_run(struct wm_repeat *repeat, size_t command,
 /* Adds a note to the results. */
 WM_API int wm_repeat_note(struct wm_repeat *repeat, const char *note, struct wm_error *err);
 
+/* Notes that the repeats were stopped after `runs` of `planned` runs, of all commands. */
+WM_API int wm_repeat_stopped(struct wm_repeat *repeat, size_t runs, size_t planned,
+                             struct wm_error *err);
+
 /* The next number of rounds above `rounds` after which wm_repeat_is_narrow() may be called;
  * 0: none. */
 WM_API size_t wm_repeat_next_look(size_t rounds);

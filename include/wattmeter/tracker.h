@@ -250,6 +250,10 @@ WM_API int wm_tracker_run_thread(struct wm_tracker *tracker, struct wm_error *er
  * the recording is incomplete. The report is complete and has a note on it. */
 WM_API int wm_tracker_stop(struct wm_tracker *tracker, struct wm_error *err);
 
+/* Marks the run as broken off, before wm_tracker_stop(). Comparisons of recordings do not
+ * count it as a repeat. */
+WM_API void wm_tracker_break_off(struct wm_tracker *tracker);
+
 /* Makes a stopped tracker new again for the next run, which saves opening the sources. It
  * keeps its options, its sources and the baseline. Set tags, recording and metrics again,
  * also if the tracker was never started. */

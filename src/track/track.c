@@ -381,6 +381,11 @@ const char *wm_tracker_regions(const struct wm_tracker *tracker)
     return tracker->regions ? wm_track_regions_path(tracker->regions) : NULL;
 }
 
+void wm_tracker_break_off(struct wm_tracker *tracker)
+{
+    tracker->result.is_broken_off = true;
+}
+
 int wm_tracker_signal(const struct wm_tracker *tracker, int signal_number)
 {
     int result = -1;

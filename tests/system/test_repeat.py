@@ -118,6 +118,12 @@ def _(folder):
         {"x": x, "y": y} for x in "123" for y in ("b", "c d")]
     assert [one["command"] for one in both["results"]] == ["1b", "1c d", "2b", "2c d", "3b", "3c d"]
     assert sorted(log(folder)) == sorted(f"a {x}{y}" for x in "123" for y in ("b", "c d"))
+    # Without names the values are the names, for text and comparisons, too.
+    file = folder / "r.sqlite"
+    named = results("-r", 1, "-L", "x=1,2", "-L", "y=b", "--record", file, "--", f"{a} {{x}}{{y}}")["results"]
+    assert [one["command"] for one in named] == ["x=1 y=b", "x=2 y=b"]
+    assert [one["command_line"] for one in named] == [f"{a} 1b", f"{a} 2b"]
+    assert re.search(r"^ +x=1 y=b +x=2 y=b +change$", wattmeter("compare", file).stdout, re.M)
 
 
 @case("words are split as a shell does, and none is started but with --shell")
@@ -170,10 +176,19 @@ def _(folder):
     assert found, ran.stdout
     middle, low, high = (float(group or 0) for group in found.groups())
     assert low < middle < high, found[0]
+    energy = [line for line in ran.stdout.splitlines() if " energy" in line and "6 pairs" in line]
+    assert len(energy) == 1 and energy[0].endswith("6 pairs)  ESTIMATED"), ran.stdout
+    assert ran.stdout.count("\n~ no difference found, or one below 1 %\n") == (" ~ " in ran.stdout), ran.stdout
     assert re.search(r"^Order \(seed \d+\): ", ran.stdout, re.M), ran.stdout
     table = (folder / "r.md").read_text().splitlines()
     assert len(table) == 4 and table[3].startswith("| `a\\|b` | "), table
+    means = [float(re.match(r"[\d.]+", line.split(" | ")[1])[0]) for line in table[2:]]
+    tap.near(float(table[3].split(" | ")[-1].rstrip(" |")), means[1] / means[0], 0.01, "relative")
+    assert all("(estimated)" in line for line in table[2:]), table
     rows = list(csv.DictReader((folder / "r.csv").open()))
+    assert [row["energy_origin"] for row in rows] == ["estimated"] * 2, rows
+    assert run("-q", "-r", 1, "--markdown", folder / "1.md", "--", a).returncode == 0
+    assert re.match(r"\| `[^`]+` \| [\d.]+ \| ", (folder / "1.md").read_text().splitlines()[2]), "no \u00b1 0.0"
     assert [row["command"] for row in rows] == ["quick", "a|b"]
     assert all(0.2 < float(row["min"]) <= float(row["mean"]) <= float(row["max"]) for row in rows)
 
@@ -188,18 +203,41 @@ def _(folder):
     assert "was not reached" in both["notes"][0]
 
 
-@case("Ctrl-C in a run gives the results of the runs before it")
+@case("Ctrl-C in a run gives the results of the runs before it, in the recording, too")
 def _(folder):
-    a = log_command(folder, "a", "0.21\ntest $(wc -l < %s/log) -lt 4 || exec sleep 1000" % folder)
-    ran = subprocess.Popen([tap.WATTMETER, "run", *SENSORS, "-r", "20", "--json", "--", a], text=True,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=tap.environment(WATTMETER_SYSFS="/nonexistent"))
-    while len(log(folder)) < 4:
-        assert ran.poll() is None
-        time.sleep(0.01)
-    ran.send_signal(signal.SIGINT)
-    out, err = ran.communicate(timeout=300)
-    assert ran.returncode == -signal.SIGINT, (ran.returncode, err)
-    assert len(json.loads(out)["results"][0]["times"]) == 3, out
+    for end, flags in (("exec sleep 1000", ("--json",)),
+                       ("trap 'exit 0' INT; while :; do sleep 0.05; done", ()),
+                       ("exec sleep 1000", ("--json", "--ignore-failure"))):
+        (folder / "log").unlink(missing_ok=True)
+        a = log_command(folder, "a", f"0.21\ntest $(wc -l < {folder}/log) -lt 4 || {{ {end}; }}")
+        file = folder / "r.sqlite"
+        ran = subprocess.Popen([tap.WATTMETER, "run", *SENSORS, "-r", "20", "--record", file, "--overwrite",
+                                *flags, "--", a], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=tap.environment(WATTMETER_SYSFS="/nonexistent"))
+        while len(log(folder)) < 4:
+            assert ran.poll() is None
+            time.sleep(0.01)
+        ran.send_signal(signal.SIGINT)
+        out, err = ran.communicate(timeout=300)
+        if "--json" in flags:
+            assert ran.returncode == -signal.SIGINT, (ran.returncode, err)
+            assert len(json.loads(out)["results"][0]["times"]) == 3, out
+            assert json.loads(out)["notes"] == ["stopped after 3 of 20 runs"], out
+        else:
+            assert "(3 runs, medians)" in out and "note: stopped after 3 of 20 runs\n" in out and "need 6" not in out, out
+        compared = wattmeter("compare", f"all={file}", f"one={file}", "--run", "one=0")
+        assert compared.returncode == 0, compared.stderr
+        assert re.search(r"^ *Runs +3 +1$", compared.stdout, re.M), compared.stdout
+        assert 'session "all": 1 run was broken off and does not count' in compared.stderr, compared.stderr
+        assert "signal" not in compared.stderr, compared.stderr
+
+
+@case("a recording all of whose repeats were broken off is none to compare")
+def _(folder):
+    file = folder / "r.sqlite"
+    assert run("-r", 3, "--record", file, "--", "false").returncode == 1
+    ran = wattmeter("compare", file)
+    assert ran.returncode == 1 and "all of its runs were broken off" in ran.stderr, ran
 
 
 @case("a run that fails ends it all with its status, and what was measured is kept")
@@ -211,6 +249,8 @@ def _(folder):
     assert len(json.loads(ran.stdout)["results"][0]["times"]) == 2
     one = results("-r", 2, "--ignore-failure", "--", a)["results"][0]
     assert one["exit_codes"] == [7, 7]
+    text = run("-r", 2, "--ignore-failure", "--", a).stdout
+    assert "\nnote: A: 2 of 2 runs failed\n" in text, text
     one = results("-r", 2, "--ignore-failure", "--", "sh -c 'kill -9 $$'")["results"][0]
     assert set(one["exit_codes"]) == {137}
 

@@ -285,6 +285,74 @@ static int load(struct wm_comparison *comparison, const char *name,
     return status;
 }
 
+/* A run of `run --repeat` that was stopped, or whose recorder was, or that failed and by
+ * that ended them all. */
+static bool is_broken_off(const struct wm_compare_run *run)
+{
+    const struct wm_result *result = &run->report->result;
+    bool has_failed = result->exit_signal > 0 ||
+                      (result->exit_status.known && result->exit_status.number > 0);
+
+    return run->round && (!run->report->complete || result->is_broken_off ||
+                          (has_failed && !note_of(run, "repeat.failures")));
+}
+
+/* Returns how many there were. */
+static size_t drop_broken_off(struct wm_compare_session *session)
+{
+    size_t kept = 0, count = session->count;
+
+    for (size_t i = 0; i < count; i++) {
+        if (is_broken_off(&session->runs[i]))
+            wm_report_free(session->runs[i].report);
+        else
+            session->runs[kept++] = session->runs[i];
+    }
+    session->count = kept;
+    return count - kept;
+}
+
+static int remark_broken_off(const struct wm_compare_session *session, const char *name,
+                             size_t dropped)
+{
+    struct wm_report_builder builder = {
+        .report = session->runs[session->count - 1].report,
+    };
+
+    wm_build_remark(&builder,
+                    dropped == 1
+                        ? "session \"%s\": %zu run was broken off and does not count"
+                        : "session \"%s\": %zu runs were broken off and do not count",
+                    name, dropped);
+    return builder.failed ? WM_ENOMEM : WM_OK;
+}
+
+/* What was broken off is no repeat, and a command without another run no session. */
+static int keep_repeats(struct wm_comparison *comparison, const char *name,
+                        struct wm_error *err)
+{
+    size_t kept = 0, dropped = 0, begin = comparison->count;
+
+    while (begin > 0 && comparison->sessions[begin - 1].file == comparison->file_count)
+        begin--;
+    kept = begin;
+    for (size_t i = begin; i < comparison->count; i++) {
+        struct wm_compare_session *session = &comparison->sessions[i];
+        dropped += drop_broken_off(session);
+        if (session->count == 0)
+            release_session(session);
+        else
+            comparison->sessions[kept++] = *session;
+    }
+    comparison->count = kept;
+    if (kept == begin)
+        return wm_fail(err, WM_EFORMAT, "%.100s: all of its runs were broken off", name);
+    if (dropped > 0 &&
+        remark_broken_off(&comparison->sessions[kept - 1], name, dropped) < 0)
+        return wm_fail_memory(err, "comparison");
+    return WM_OK;
+}
+
 static bool has_file(const struct wm_comparison *comparison, const char *name)
 {
     for (size_t i = 0; i < comparison->file_count; i++) {
@@ -315,6 +383,8 @@ int wm_comparison_add_session(struct wm_comparison *comparison, const char *name
         status = wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"", shown);
     if (status == WM_OK)
         status = load(comparison, shown, input, err);
+    if (status == WM_OK && input->run == WM_ALL_RUNS)
+        status = keep_repeats(comparison, shown, err);
     if (status < 0) {
         drop_newest_file(comparison);
         free(shown);

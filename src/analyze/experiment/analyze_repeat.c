@@ -371,6 +371,16 @@ int wm_repeat_note(struct wm_repeat *repeat, const char *note, struct wm_error *
     return WM_OK;
 }
 
+int wm_repeat_stopped(struct wm_repeat *repeat, size_t runs, size_t planned,
+                      struct wm_error *err)
+{
+    repeat->is_stopped = true;
+    if (runs > 0 && wm_remarks_add(&repeat->remarks, "stopped after %zu of %zu runs", runs,
+                                   planned) < 0)
+        return wm_fail_memory(err, "the runs");
+    return WM_OK;
+}
+
 /* The values of all samples, which are the caller's, with room for as many behind them;
  * NULL where one lacks it. */
 static double *values_of(const struct wm_repeat_one *one, enum wm_repeat_metric metric)
@@ -488,6 +498,15 @@ struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t comm
     free(values);
     free(reference);
     return ratio;
+}
+
+enum wm_origin wm_repeat_ratio_origin(const struct wm_repeat *repeat, size_t command,
+                                      enum wm_repeat_metric metric)
+{
+    enum wm_origin own = repeat->commands[command].origin[metric];
+
+    return own != WM_MEASURED ? own
+                              : repeat->commands[repeat->options.reference].origin[metric];
 }
 
 /* Each look has its part of the 5 % by which all of them together may be wrong: 6, 9, 14,

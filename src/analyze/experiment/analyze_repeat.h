@@ -78,6 +78,7 @@ struct wm_repeat {
     struct wm_repeat_one shell;
     struct wm_remarks remarks;
     bool has_events_note; /* among the remarks */
+    bool is_stopped;      /* before all planned runs */
 };
 
 /* Of an event, whether no command has it. */
@@ -104,5 +105,9 @@ struct wm_runs_outliers wm_repeat_outliers(const struct wm_repeat_one *one);
 /* A command against the reference, pair by pair. */
 struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
                                      enum wm_repeat_metric metric);
+
+/* Of that ratio: not measured where one of the two is not. */
+enum wm_origin wm_repeat_ratio_origin(const struct wm_repeat *repeat, size_t command,
+                                      enum wm_repeat_metric metric);
 
 #endif

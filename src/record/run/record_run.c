@@ -123,6 +123,7 @@ static const struct wm_member result_members[] = {
     { RESULT(end_ns), .type = WM_MEMBER_TIME },
     { RESULT(exit_status), .type = WM_MEMBER_KNOWN, .is_whole = true },
     { RESULT(exit_signal), .type = WM_MEMBER_INT },
+    { RESULT(is_broken_off), .type = WM_MEMBER_BOOL },
     { RESULT(cpu_total_seconds), .type = WM_MEMBER_KNOWN },
     { RESULT(cpu_main_seconds), .type = WM_MEMBER_KNOWN },
     { RESULT(cpu_descendants_seconds), .type = WM_MEMBER_KNOWN },

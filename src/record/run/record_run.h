@@ -137,6 +137,7 @@ struct wm_result {
     int64_t end_ns; /* CLOCK_MONOTONIC when the target ended or tracking stopped */
     struct wm_known exit_status; /* of one that was not killed */
     int exit_signal;             /* 0: none */
+    bool is_broken_off;          /* as who tracked it says: it is no repeat of others */
     struct wm_known cpu_total_seconds, cpu_main_seconds, cpu_descendants_seconds;
     char cpu_method[160]; /* how cpu_* were had: "perf task-clock, inherited" */
     char cpu_note[128];   /* why cpu_* are lower bounds; empty if they are exact */

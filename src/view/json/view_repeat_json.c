@@ -150,7 +150,11 @@ static json_t *comparisons_json(const struct wm_repeat *repeat)
             struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
             if (i == repeat->options.reference || !kind->is_compared)
                 continue;
+            enum wm_origin origin = wm_repeat_ratio_origin(repeat, i, m);
             json_t *object = ratio_json(&ratio, kind->key);
+            if (origin != WM_MEASURED)
+                wm_json_set(&object, "origin",
+                            json_string(wm_word(WM_WORDS_ORIGIN, (int)origin)));
             wm_json_set(&object, "command", wm_text_json(repeat->commands[i].name));
             wm_json_set(&object, "reference",
                         wm_text_json(repeat->commands[repeat->options.reference].name));

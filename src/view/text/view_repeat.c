@@ -168,7 +168,7 @@ static void print_head(const struct text *text, size_t index)
             one->sample_count == 1 ? "" : "s");
     if (batch > 1)
         fprintf(text->out, " of %zu back to back", batch);
-    fputs(")\n", text->out);
+    fputs(one->sample_count > 1 ? ", medians)\n" : ")\n", text->out);
 }
 
 static void print_command(const struct text *text, size_t index)
@@ -210,23 +210,57 @@ static void print_difference(const struct text *text, size_t index,
     struct wm_runs_ratio ratio = wm_repeat_ratio(text->repeat, index, metric);
     const char *what = wm_repeat_kind(metric)->more;
     bool is_up = ratio.ratio > 1, is_times = ratio.ratio >= 2;
+    const char *end = wm_repeat_ratio_origin(text->repeat, index, metric) == WM_ESTIMATED
+                          ? "  ESTIMATED"
+                          : "";
     FILE *out = text->out;
 
     if (ratio.verdict == WM_RUNS_NOT_TESTED && ratio.ratio <= 0)
         return;
     if (ratio.verdict == WM_RUNS_SAME) {
-        fprintf(out, "%s ~ %s in %s (95 %%: %s%s to %s%s %%, %zu pairs)\n", names[0],
+        fprintf(out, "%s ~ %s in %s (95 %%: %s%s to %s%s %%, %zu pairs)%s\n", names[0],
                 names[1], what, ratio.low < 1 ? "-" : "+", change(ratio.low, false).text,
-                ratio.high < 1 ? "-" : "+", change(ratio.high, false).text, ratio.count);
+                ratio.high < 1 ? "-" : "+", change(ratio.high, false).text, ratio.count,
+                end);
         return;
     }
     print_change(text, ratio.ratio, names, what);
     if (ratio.verdict == WM_RUNS_NOT_TESTED)
-        fputs(" (not tested)\n", out);
+        fprintf(out, " (not tested)%s\n", end);
     else
-        fprintf(out, " (95 %%: %s to %s, %zu pairs)\n",
+        fprintf(out, " (95 %%: %s to %s, %zu pairs)%s\n",
                 change(is_up ? ratio.low : ratio.high, is_times).text,
-                change(is_up ? ratio.high : ratio.low, is_times).text, ratio.count);
+                change(is_up ? ratio.high : ratio.low, is_times).text, ratio.count, end);
+}
+
+/* Beyond this a change seems to contradict the medians, a ratio. */
+#define VISIBLE 0.01
+
+/* Explains once what stands in the lines above. */
+static void explain_differences(const struct text *text)
+{
+    const struct wm_repeat *repeat = text->repeat;
+    const struct wm_repeat_one *reference = &repeat->commands[repeat->options.reference];
+    bool has_same = false, differs = false;
+
+    for (size_t i = 0; i < repeat->count; i++) {
+        for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
+            if (i == repeat->options.reference || !wm_repeat_kind(m)->is_compared)
+                continue;
+            const struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
+            double median = wm_repeat_summary(&repeat->commands[i], m).of.median;
+            double other = wm_repeat_summary(reference, m).of.median;
+            has_same |= ratio.verdict == WM_RUNS_SAME;
+            differs |= ratio.ratio > 0 && isfinite(ratio.ratio) && other > 0 &&
+                       fabs(ratio.ratio - median / other) > VISIBLE;
+        }
+    }
+    if (has_same)
+        fprintf(text->out, "~ no difference found, or one below %.3g %%\n",
+                100 * repeat->options.threshold);
+    if (differs)
+        fputs("A change is the mean of the pairs of runs; that of the medians differs.\n",
+              text->out);
 }
 
 static void print_differences(const struct text *text)
@@ -264,6 +298,21 @@ static void print_outliers(const struct text *text, size_t index)
                 label, outliers.count - outliers.is_first);
 }
 
+/* They count, as --ignore-failure has it. */
+static void print_failures(const struct text *text, size_t index)
+{
+    const struct wm_repeat_one *one = &text->repeat->commands[index];
+    char label[LABEL_SIZE];
+    size_t failed = 0;
+
+    for (size_t i = 0; i < one->time_count; i++)
+        failed += one->exit_codes[i] != 0;
+    label_of(text->repeat, index, label);
+    if (failed > 0)
+        fprintf(text->out, "note: %s: %zu of %zu runs failed\n", label, failed,
+                one->time_count);
+}
+
 static size_t count_rounds(const struct wm_repeat *repeat)
 {
     size_t rounds = 0;
@@ -296,6 +345,24 @@ static void print_order(const struct text *text)
     fputc('\n', text->out);
 }
 
+/* Of few runs energy has an interval all the same: that of its sensor. */
+static void print_least(const struct text *text)
+{
+    bool has_interval = false;
+
+    for (size_t i = 0; i < text->repeat->count; i++)
+        has_interval |=
+            wm_repeat_summary(&text->repeat->commands[i], WM_REPEAT_ENERGY).has_interval;
+    if (has_interval)
+        fprintf(text->out,
+                "note: the interval of the energy is the sensor's own error; the other "
+                "intervals and comparisons need %d runs\n",
+                WM_RUNS_LEAST);
+    else
+        fprintf(text->out, "note: 95 %% intervals and comparisons need %d runs\n",
+                WM_RUNS_LEAST);
+}
+
 static void print_text(const struct text *text)
 {
     const struct wm_repeat *repeat = text->repeat;
@@ -306,13 +373,16 @@ static void print_text(const struct text *text)
             print_command(text, i);
     }
     print_differences(text);
+    if (repeat->count > 1)
+        explain_differences(text);
     if (text->verbosity > 0)
         print_order(text);
-    for (size_t i = 0; i < repeat->count; i++)
+    for (size_t i = 0; i < repeat->count; i++) {
+        print_failures(text, i);
         print_outliers(text, i);
-    if (count_rounds(repeat) < WM_RUNS_LEAST)
-        fprintf(text->out, "note: 95 %% intervals and comparisons need %d runs\n",
-                WM_RUNS_LEAST);
+    }
+    if (count_rounds(repeat) < WM_RUNS_LEAST && !repeat->is_stopped)
+        print_least(text);
     for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
         fprintf(text->out, "note: %s\n", note);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text/base_text.h"
+#include "record/record_channel.h"
 #include "view/text/view_text_line.h"
 #include "view/view_repeat.h"
 
@@ -37,13 +38,17 @@ static void put_energy_cell(const struct wm_repeat_one *one, FILE *out)
 {
     const struct wm_repeat_summary sum = wm_repeat_summary(one, WM_REPEAT_ENERGY);
 
-    if (sum.of.count == 0)
+    if (sum.of.count == 0) {
         fputs(" n/a |", out);
-    else
-        fprintf(out, " %s ± %s%s |", wm_view_number(sum.of.mean, 4).text,
+        return;
+    }
+    fprintf(out, " %s", wm_view_number(sum.of.mean, 4).text);
+    if (sum.has_interval || sum.of.count > 1)
+        fprintf(out, " ± %s",
                 wm_view_number(sum.has_interval ? (sum.high - sum.low) / 2 : sum.of.std, 2)
-                    .text,
-                one->origin[WM_REPEAT_ENERGY] == WM_ESTIMATED ? " (estimated)" : "");
+                    .text);
+    fprintf(out, "%s |",
+            one->origin[WM_REPEAT_ENERGY] == WM_ESTIMATED ? " (estimated)" : "");
 }
 
 static void put_row(const struct wm_repeat *repeat, size_t index, bool with_energy,
@@ -51,17 +56,19 @@ static void put_row(const struct wm_repeat *repeat, size_t index, bool with_ener
 {
     const struct wm_repeat_one *one = &repeat->commands[index];
     const struct wm_repeat_summary time = wm_repeat_summary(one, WM_REPEAT_TIME);
-    const struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, index, WM_REPEAT_TIME);
+    const struct wm_repeat_one *reference = &repeat->commands[repeat->options.reference];
+    double unit = wm_repeat_summary(reference, WM_REPEAT_TIME).of.mean;
 
     fputs("| ", out);
     put_cell(one->name, out);
-    fprintf(out, " | %s ± %s | %s | %s |", wm_view_fixed(1e3 * time.of.mean, 1).text,
-            wm_view_fixed(1e3 * time.of.std, 1).text,
-            wm_view_fixed(1e3 * time.of.min, 1).text,
+    fprintf(out, " | %s", wm_view_fixed(1e3 * time.of.mean, 1).text);
+    if (time.of.count > 1)
+        fprintf(out, " ± %s", wm_view_fixed(1e3 * time.of.std, 1).text);
+    fprintf(out, " | %s | %s |", wm_view_fixed(1e3 * time.of.min, 1).text,
             wm_view_fixed(1e3 * time.of.max, 1).text);
     if (with_energy)
         put_energy_cell(one, out);
-    fprintf(out, " %s |\n", ratio.ratio > 0 ? wm_view_fixed(ratio.ratio, 2).text : "n/a");
+    fprintf(out, " %s |\n", unit > 0 ? wm_view_fixed(time.of.mean / unit, 2).text : "n/a");
 }
 
 void wm_view_repeat_markdown(const struct wm_repeat *repeat, FILE *out)
@@ -121,6 +128,10 @@ static void put_csv_row(const struct wm_repeat *repeat, const struct wm_repeat_o
         put_csv_number(sum.has_interval, sum.low, out);
         put_csv_number(sum.has_interval, sum.high, out);
     }
+    fprintf(out, ",%s",
+            wm_repeat_summary(one, WM_REPEAT_ENERGY).of.count > 0
+                ? wm_word(WM_WORDS_ORIGIN, (int)one->origin[WM_REPEAT_ENERGY])
+                : "");
     for (size_t i = 0; one->parameters[i]; i += 2) {
         fputc(',', out);
         put_csv_text(one->parameters[i + 1], out);
@@ -137,6 +148,7 @@ void wm_view_repeat_csv(const struct wm_repeat *repeat, FILE *out)
         if (!wm_repeat_is_left_out(repeat, m))
             fprintf(out, ",%s_mean,%s_stddev,%s_low,%s_high", key, key, key, key);
     }
+    fputs(",energy_origin", out);
     for (size_t i = 0; repeat->count > 0 && repeat->commands[0].parameters[i]; i += 2) {
         fputs(",parameter_", out);
         put_csv_text(repeat->commands[0].parameters[i], out);
