@@ -14,6 +14,7 @@ import sys
 import tempfile
 import termios
 import threading
+import time
 from pathlib import Path
 
 import tap
@@ -347,6 +348,9 @@ def one_window(folder):
 
     def has_seen_enough():
         screen = family.terminal.screen()
+        time.sleep(0.02)
+        if family.terminal.screen() != screen:  # half of it may be of the second before
+            return False
         head = re.search("^Power   (command .*), (machine .*)$", screen, re.M)
         rows = family.rows(screen)
         assert head and not any(row[3] == "0" and row[6] == "kJ" for row in rows), screen

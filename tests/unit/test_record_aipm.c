@@ -717,7 +717,7 @@ static void test_targets(void **state)
         { "by the file's name", "named/power_metrics.json", WM_RECORD_NEW, WM_OK,
           "named/power_metrics.json" },
         { "one that is there", "empty/", WM_RECORD_NEW, WM_OK, "empty/power_metrics.json" },
-        { "ours, again", "ours/", WM_RECORD_NEW, WM_EEXIST, "append adds to it" },
+        { "ours, again", "ours/", WM_RECORD_NEW, WM_EEXIST, "\"append\" adds to it" },
         { "ours, replaced", "ours/", WM_RECORD_OVERWRITE, WM_OK,
           "ours/power_metrics.json" },
         { "ours, added to", "ours/", WM_RECORD_APPEND, WM_OK, "ours/power_metrics.json" },
