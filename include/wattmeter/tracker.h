@@ -281,7 +281,8 @@ WM_API int wm_tracker_live(struct wm_tracker *tracker, struct wm_recording **ret
  */
 struct wm_tracker_process {
     pid_t pid, parent;
-    char name[64];                         /* as the kernel has it */
+    uint64_t start_time; /* in the kernel's ticks; with the PID it identifies one process */
+    char name[64];       /* as the kernel has it */
     char command[WM_TRACKER_COMMAND_SIZE]; /* its words parted by blanks; may be "" */
     char state;                            /* as ps has it: 'R', 'S', 'D', 'T', 'Z' */
     uid_t user;                            /* the effective one */

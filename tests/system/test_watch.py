@@ -407,6 +407,13 @@ def signals(folder):
     terminal.type("Escape")
     terminal.wait("h help")
     assert not family.heard.exists()
+    terminal.type("Space")  # the picture is held, and goes on: what was chosen may have ended
+    terminal.wait("PAUSED")
+    terminal.type("Space")
+    terminal.type("k")
+    terminal.wait("choose a process first")
+    terminal.type("Down")
+    pid = family.rows()[0][0]
     terminal.type("F9")
     terminal.type("1", "0")
     terminal.wait(f"Send SIGUSR1 (10) to {pid}")

@@ -390,7 +390,8 @@ static void test_processes(void **state)
     assert_true(isnan(found.all[0].cores));
     assert_string_equal(rows(), "4 2 3 1"); /* by power, what is not known at the end */
     all[0].cpu_s = 3;
-    all[2].cpu_s = 0; /* another one with its number */
+    all[2].start_time = 1; /* another one with its number */
+    all[2].cpu_s = 5;
     news.when_ns += 2 * S;
     found.chosen = 2;
     wm_watch_processes_take(&found, &news);
@@ -400,7 +401,7 @@ static void test_processes(void **state)
     assert_string_equal(rows_by(WM_WATCH_BY_ENERGY), "1 2 3 4");
     assert_string_equal(rows_by(WM_WATCH_BY_GPU), "3 1 2 4");
     assert_string_equal(rows_by(WM_WATCH_BY_GPU_MEMORY), "2 3 1 4");
-    assert_string_equal(rows_by(WM_WATCH_BY_TIME), "1 3 2 4");
+    assert_string_equal(rows_by(WM_WATCH_BY_TIME), "1 2 3 4");
     assert_string_equal(rows_by(WM_WATCH_BY_MEMORY), "2 3 1 4");
     assert_string_equal(rows_by(WM_WATCH_BY_PID), "1 2 3 4");
     found.is_inverted = true;

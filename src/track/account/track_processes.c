@@ -177,6 +177,7 @@ static void describe(const struct wm_process *here, const struct known *known,
     *ret_process = (struct wm_tracker_process) {
         .pid = here->pid,
         .parent = here->parent,
+        .start_time = here->start_time,
         .cpu_s = (double)(here->cpu_ns - here->cpu_base_ns) / 1e9,
         .memory_bytes = (double)here->rss_bytes,
         .threads = here->threads,

@@ -22,9 +22,11 @@ struct wm_watch_series *wm_watch_entry(const struct wm_watch_view *view, size_t 
     return series;
 }
 
+/* What was chosen in a held picture may have ended since. */
 static void hold(struct wm_watch_view *view)
 {
     view->is_paused = !view->is_paused;
+    view->processes.chosen = 0;
 }
 
 static void next_panel(struct wm_watch_view *view)
@@ -359,9 +361,13 @@ bool wm_watch_obey(struct wm_watch_view *view, const struct wm_watch_input *inpu
     bool is_quit = input->key == WM_WATCH_TEXT && strchr("qQ", input->text[0]) != NULL;
 
     view->message[0] = '\0';
-    if (view->question == WM_WATCH_SIGNAL && !wm_watch_processes_chosen(&view->processes))
-        view->question = WM_WATCH_NO_QUESTION; /* it has ended */
-    if (input->key == WM_WATCH_ESCAPE)
+    bool has_ended =
+        view->question == WM_WATCH_SIGNAL && !wm_watch_processes_chosen(&view->processes);
+    if (has_ended)
+        view->question = WM_WATCH_NO_QUESTION;
+    if (has_ended && input->key == WM_WATCH_ENTER)
+        snprintf(view->message, sizeof(view->message), "the process has ended");
+    else if (input->key == WM_WATCH_ESCAPE)
         leave(view);
     else if (view->question == WM_WATCH_FILTER)
         answer_filter(view, input);

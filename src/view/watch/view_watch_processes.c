@@ -183,12 +183,13 @@ void wm_watch_processes_take(struct wm_watch_processes *processes,
     for (size_t i = 0; i < news->process_count; i++) {
         all[i].process = news->processes[i];
         size_t place = find_pid(processes->all, processes->count, all[i].process.pid);
-        bool is_old = place < processes->count;
+        /* Another process may have got its number. */
+        bool is_old = place < processes->count &&
+                      processes->all[place].process.start_time == all[i].process.start_time;
         double used =
             is_old ? all[i].process.cpu_s - processes->all[place].process.cpu_s : NAN;
-        /* Another process may have got its number. */
         all[i].cores = seconds > 0 && used >= 0 ? used / seconds : NAN;
-        has_chosen |= is_old && used >= 0 && all[i].process.pid == processes->chosen;
+        has_chosen |= is_old && all[i].process.pid == processes->chosen;
     }
     free(processes->all);
     free(processes->rows);
