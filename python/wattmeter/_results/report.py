@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import os
 
 from wattmeter import _core
 
@@ -654,9 +653,9 @@ class Report(Spending):
         the name does not end in .json."""
         import json
 
-        from wattmeter._results.saved import state_of
+        from wattmeter._results.saved import is_name, state_of
 
-        if not os.fsdecode(path).lower().endswith(".json"):
+        if not is_name(path):
             raise ValueError(f"{path}: a report is saved as JSON: end the name in .json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(state_of(self._core), file)

@@ -63,9 +63,14 @@ def state_of(core: _core.Report) -> dict[str, Any]:
     }
 
 
+def is_name(path: Path) -> bool:
+    """Whether save() takes the name."""
+    return os.fsdecode(path).lower().endswith(".json")
+
+
 def is_saved(path: Path) -> bool:
     """Whether save() has written the file."""
-    return os.fsdecode(path).lower().endswith(".json") and state_in(path) is not None
+    return is_name(path) and state_in(path) is not None
 
 
 def state_in(path: Path) -> dict[str, Any] | None:

@@ -195,18 +195,16 @@ static int check_unit(const struct wm_rapl_places *places, uint32_t cpu,
     char path[128];
 
     /* Of a machine without any place for registers the CPU has not been read. */
-    bool is_known_cpu = is_known(&places->cpu);
     bool is_read = places->cpu.vendor[0] != '\0' || !is_x86;
-    int fd = !is_known_cpu && is_read ? -1 : open_msr(places, cpu, path, sizeof(path));
-    if (!is_known_cpu && (is_read || fd >= 0)) {
-        if (fd >= 0)
-            close(fd);
+    bool known = is_known(&places->cpu);
+    int fd = is_read && !known ? -ENODEV : open_msr(places, cpu, path, sizeof(path));
+    int status = known && fd >= 0 ? read_register(fd, offset, &unit) : fd;
+    if (fd >= 0)
+        close(fd);
+    if (!known && (is_read || fd >= 0))
         return wm_fail(err, WM_ENODEV, "the registers of this CPU are not known");
-    }
     if (fd < 0)
         return fail_open(fd, path, err);
-    int status = read_register(fd, offset, &unit);
-    close(fd);
     if (status < 0)
         return wm_fail(err, WM_ENODEV,
                        "%s: no energy unit in register 0x%" PRIx64 " (virtual machine?)",
