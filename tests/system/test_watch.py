@@ -442,13 +442,15 @@ def with_the_mouse(folder):
     terminal.wait("memory▼")
     click(terminal, heading, lines[heading].index("power") + 1)
     terminal.wait("power▼")
+    wait_for(family.is_busiest_first, lambda: terminal.screen())
+    busy, idle = (row[0] for row in family.rows())
     click(terminal, heading + 2, 10)
     terminal.type("k")
-    terminal.wait(f"to {family.rows()[1][0]} ")
+    terminal.wait(f"to {idle} ")
     terminal.type("Escape")
     click(terminal, heading + 1, 10, button=64)
     terminal.type("k")
-    wait_for(lambda: f"to {family.rows()[0][0]} " in terminal.screen(), "the one above")
+    terminal.wait(f"to {busy} ")
     terminal.close()
 
 
