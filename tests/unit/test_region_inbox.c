@@ -1137,6 +1137,58 @@ static void test_end_in_loop(void **state)
     assert_int_equal(wm_region_inbox_open(log->inbox, NULL), WM_OK);
 }
 
+struct counted {
+    uint64_t calls;
+    bool refuses_starts;
+};
+
+static int count_calls(void *context, const struct wm_region_event *event)
+{
+    struct counted *counted = context;
+
+    if (counted->refuses_starts && event->kind == WM_REGION_STARTS)
+        return WM_EIO;
+    if (event->kind == WM_REGION_ENDS)
+        counted->calls += event->fold ? event->fold->calls : 1;
+    return 0;
+}
+
+static void call_shortly(int calls)
+{
+    for (int i = 0; i < calls; i++) {
+        wm_region_begin("short");
+        wm_region_end();
+    }
+}
+
+/* A tail that the inbox took for its age is settled before it is read. No call of it counts
+ * twice, whichever copy is valid. */
+static void test_settled_after_look(void **state)
+{
+    enum { ROUNDS = 16, FIRST = 1024, MORE = 128 };
+    struct log *log = *state;
+    int64_t complete_ns;
+
+    wm_region_inbox_fold_all(log->inbox, true);
+    for (int round = 1; round <= ROUNDS; round++) {
+        struct counted counted = { .refuses_starts = true };
+        call_shortly(FIRST); /* so that the next tail begins right behind the start */
+        uint64_t started = wm_region_start("around");
+        call_shortly(round * MORE);
+        usleep(WM_RING_SLICE_NS / 1000 + 1000);
+        assert_int_equal(wm_region_inbox_drain(log->inbox, false, INT64_MAX, count_calls,
+                                               &counted, &complete_ns, NULL),
+                         WM_EIO);
+        wm_region_stop(started);
+        usleep(1000);
+        counted.refuses_starts = false;
+        assert_int_equal(wm_region_inbox_drain(log->inbox, false, INT64_MAX, count_calls,
+                                               &counted, &complete_ns, NULL),
+                         WM_OK);
+        assert_int_equal(counted.calls, FIRST + round * MORE);
+    }
+}
+
 /* As many calls in a moment as are less than half a million a second are one each, */
 static void test_bursts(void **state)
 {
@@ -2098,6 +2150,7 @@ UNIT(region_inbox)
         TEST(test_loop_without_tracker),
         TEST(test_killed_in_loop),
         TEST(test_end_in_loop),
+        TEST(test_settled_after_look),
         TEST(test_bursts),
         TEST(test_slow_after_fast),
         TEST(test_short_calls),
