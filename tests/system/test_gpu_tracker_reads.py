@@ -19,7 +19,7 @@ from tap import case, near, wattmeter
 try:
     from gpu_tracker import SubTrackingAnalyzer
 except ImportError as error:
-    print(f"gpu_tracker cannot be imported: {error}")
+    print(f"{error} (python3 -m pip install gpu-tracker)")
     sys.exit(77)
 
 SAMPLES = tap.SOURCE / "tests" / "data" / "recordings"
