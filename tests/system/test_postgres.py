@@ -75,6 +75,16 @@ def end(process, timeout=300):
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
+def wait_for_rows(table, name, run):
+    """Until the run's first rows are there: whatever is done to the server now is done to a run
+    that has begun."""
+    until = time.monotonic() + 300
+    while (server().sql(f"SELECT to_regclass('wattmeter.{table}') IS NULL", name) == "t" or
+           server().sql(f"SELECT count(*) FROM wattmeter.{table}", name) == "0"):
+        assert run.poll() is None and time.monotonic() < until, run.poll()
+        time.sleep(0.05)
+
+
 def report_of(where):
     done = wattmeter("report", "--json", where)
     assert done.returncode == 0, done
@@ -202,6 +212,7 @@ def _(folder):
 def _(folder):
     url, name = database()
     run = begin(folder, url, "sleep", "14")
+    wait_for_rows("sample", name, run)
     time.sleep(2)
     server_ = server()
     server_.end()
@@ -221,6 +232,7 @@ def _(folder):
 def _(folder):
     url, name = database()
     run = begin(folder, url, "sleep", "5")
+    wait_for_rows("sample", name, run)
     time.sleep(2)
     server_ = server()
     server_.end(signal.SIGKILL)
@@ -235,9 +247,7 @@ def _(folder):
 def _(folder):
     url, name = database()
     run = begin(folder, url, "sleep", "6", interval="5ms")
-    while not spools(folder):  # it has begun
-        time.sleep(0.05)
-    time.sleep(0.5)
+    wait_for_rows("sample", name, run)
     until = time.monotonic() + 4
     while time.monotonic() < until:
         server().sql(f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
@@ -297,6 +307,7 @@ def _(folder):
     count = 200000
     run = subprocess.Popen([tap.BUILD / "tests/system/record_regions", url, str(count)],
                            env=environment(folder))
+    wait_for_rows("region", name, run)
     until = time.monotonic() + 4
     while time.monotonic() < until and run.poll() is None:
         time.sleep(0.4)
@@ -318,7 +329,7 @@ def _(folder):
 def _(folder):
     url, name = database()
     run = begin(folder, url, "sleep", "3")
-    time.sleep(1.5)
+    wait_for_rows("sample", name, run)
     server_ = server()
     server_.hang()
     begun = time.monotonic()
@@ -352,6 +363,7 @@ def _(folder):
 def _(folder):
     url, name = database()
     run = begin(folder, url, "sleep", "16")
+    wait_for_rows("sample", name, run)
     time.sleep(1.5)
     server_ = server()
     server_.hang()
@@ -380,6 +392,7 @@ def _(folder):
 def _(folder):
     url, name = database()
     run = begin(folder, url, "sh", "-c", f"echo $$ > {folder}/pid; exec sleep 30")
+    wait_for_rows("sample", name, run)
     time.sleep(2)
     server_ = server()
     server_.end()
@@ -430,6 +443,8 @@ def _(folder):
         assert_whole(folder, url, name)
 
         run = begin(folder, url, "sleep", "12", interval="1ms")
+        while server().sql("SELECT count(DISTINCT run) FROM wattmeter.sample", name) == "1":
+            time.sleep(0.05)
         time.sleep(1)
         server_ = server()
         server_.end()
