@@ -121,6 +121,17 @@ int output_failure(const char *name, const struct wm_error *err,
     return err->status == WM_EINVAL ? CMD_MISUSED : CMD_FAILED;
 }
 
+int output_target_failure(const char *name, const char *path, enum wm_record_mode mode,
+                          const char *append, const struct wm_error *err,
+                          const struct cmd_streams *io)
+{
+    if (!path || err->status != WM_EEXIST || mode != WM_RECORD_NEW)
+        return output_failure(name, err, io);
+    fprintf(io->chat, "wattmeter %s: %s: exists already; --overwrite replaces it%s\n", name,
+            path, append);
+    return CMD_FAILED;
+}
+
 int output_misused(const char *name, const struct cmd_streams *io, const char *format, ...)
 {
     va_list args;

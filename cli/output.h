@@ -41,6 +41,15 @@ __attribute__((format(printf, 3, 4))) int output_fail(struct wm_error *err, int 
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io);
 
+/* Where a recording can be added to, for the function below. */
+#define OUTPUT_APPENDABLE ", --append adds to .sqlite and .aipm"
+
+/* The same where `path` could not be written in that mode. If it exists already the options
+ * say what helps, as the library's modes have other names; `append` is what --append does. */
+int output_target_failure(const char *name, const char *path, enum wm_record_mode mode,
+                          const char *append, const struct wm_error *err,
+                          const struct cmd_streams *io);
+
 /* Says "wattmeter NAME: ..."; CMD_MISUSED. */
 int output_misused(const char *name, const struct cmd_streams *io, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -163,6 +163,31 @@ def _(folder):
     assert notes["repeat.command"] in (a, b) and notes["repeat.batch"] == "1", notes
 
 
+@case("compare says the same of the recording, of single runs and of batches")
+def _(folder):
+    a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.25")
+    short = folder / "short"
+    short.write_text("#!/bin/sh\n:\n")
+    short.chmod(0o755)
+    file = folder / "r.sqlite"
+    said = results("-r", 6, "--vs", b, "--vs", short, "--record", file, "--", a)
+    figures = json.loads(wattmeter("compare", "--json", file).stdout)["overall"]
+    assert said["results"][2]["runs_per_repeat"] > 1, said["results"][2]
+    assert len(said["comparisons"]) == 8, said["comparisons"]
+    for one in said["comparisons"]:
+        other = figures[one["metric"]]["sessions"][one["command"]]
+        assert other["verdict"] == one["verdict"], (one, other)
+        if one["metric"] != "memory":  # of a short run at least so much is known
+            assert other["paired"], (one, other)
+        elif one["verdict"] == "not_tested":
+            continue
+        for key, name in ("ratio", "change"), ("low", "low"), ("high", "high"):
+            tap.near(1 + other[name], one[key], 1e-9, (one, other))
+    for one in said["results"]:
+        for key, name in ("median", "time"), ("cpu_time_median", "cpu_time"), ("energy_median", "energy"):
+            tap.near(figures[name]["sessions"][one["command"]]["value"], one[key], 1e-9, one["command"])
+
+
 @case("text, Markdown and CSV")
 def _(folder):
     a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.8")

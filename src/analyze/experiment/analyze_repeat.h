@@ -40,11 +40,13 @@ struct wm_repeat_kind {
     const char *label; /* for people */
     const char *more;  /* "takes 3 % more energy" */
     enum wm_figure_unit unit;
-    bool is_compared; /* with the reference */
-    bool is_detail;   /* shown to people who ask for more */
+    bool is_detail; /* shown to people who ask for more */
 };
 
 const struct wm_repeat_kind *wm_repeat_kind(enum wm_repeat_metric metric);
+
+/* Whether it is compared with the reference. */
+bool wm_repeat_is_compared(enum wm_repeat_metric metric);
 
 /* A run, or a batch of them, of which these are the means. */
 struct wm_repeat_sample {

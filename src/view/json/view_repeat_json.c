@@ -148,7 +148,7 @@ static json_t *comparisons_json(const struct wm_repeat *repeat)
         for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
             const struct wm_repeat_kind *kind = wm_repeat_kind(m);
             struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
-            if (i == repeat->options.reference || !kind->is_compared)
+            if (i == repeat->options.reference || !wm_repeat_is_compared(m))
                 continue;
             enum wm_origin origin = wm_repeat_ratio_origin(repeat, i, m);
             json_t *object = ratio_json(&ratio, kind->key);

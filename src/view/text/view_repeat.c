@@ -245,7 +245,7 @@ static void explain_differences(const struct text *text)
 
     for (size_t i = 0; i < repeat->count; i++) {
         for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
-            if (i == repeat->options.reference || !wm_repeat_kind(m)->is_compared)
+            if (i == repeat->options.reference || !wm_repeat_is_compared(m))
                 continue;
             const struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
             double median = wm_repeat_summary(&repeat->commands[i], m).of.median;
@@ -273,7 +273,7 @@ static void print_differences(const struct text *text)
     for (size_t i = 0; i < repeat->count; i++) {
         label_of(repeat, i, label);
         for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
-            if (i != repeat->options.reference && wm_repeat_kind(m)->is_compared)
+            if (i != repeat->options.reference && wm_repeat_is_compared(m))
                 print_difference(text, i, m, names);
         }
     }
