@@ -104,6 +104,25 @@ size_t output_run(const struct cmd_count *run)
     return run->given ? (size_t)run->value : WM_LAST_RUN;
 }
 
+void output_note_run(const char *name, const char *path, const struct cmd_count *run,
+                     const struct cmd_streams *io)
+{
+    struct wm_recording *recording;
+    struct stat info;
+
+    /* A database has the runs of all programs, and a folder is one run. */
+    if (run->given || stat(path, &info) < 0 || !S_ISREG(info.st_mode) ||
+        wm_recording_open(path, WM_LAST_RUN, &recording, NULL) < 0)
+        return;
+    size_t count = wm_recording_run_count(recording);
+    wm_recording_close(recording);
+    if (count > 1)
+        fprintf(io->chat,
+                "wattmeter %s: run %zu of 0 to %zu, the newest; --run N chooses another, "
+                "'wattmeter compare' summarizes all\n",
+                name, count - 1, count - 1);
+}
+
 int output_fail(struct wm_error *err, int status, const char *format, ...)
 {
     va_list words;

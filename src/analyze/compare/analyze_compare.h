@@ -146,6 +146,12 @@ size_t wm_compare_values(const struct wm_compare *compare,
 /* For wm_compare_new(): counts the tests of each family. */
 int wm_compare_count_tests(struct wm_compare *compare);
 
+/* The cores that other programs kept busy during a run; NAN: not known. */
+double wm_compare_load(const struct wm_report *report);
+
+/* Whether so many of the machine's cores disturb what is measured. */
+bool wm_compare_is_load(double cores, struct wm_known of);
+
 /* "main_ram", "time", "tree_energy". */
 const char *wm_compare_item_name(unsigned item);
 

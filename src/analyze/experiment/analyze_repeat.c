@@ -3,6 +3,7 @@
 #include "analyze/experiment/analyze_repeat.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,10 +307,14 @@ int wm_repeat_add_run(struct wm_repeat *repeat, size_t command,
 {
     bool is_shell = command == WM_REPEAT_SHELL;
     struct wm_repeat_one *one = is_shell ? &repeat->shell : &repeat->commands[command];
-    struct wm_repeat_sample sample = { .runs =
-                                           run->batch_count > 0 ? run->batch_count : 1 };
+    struct wm_repeat_sample sample = {
+        .runs = run->batch_count > 0 ? run->batch_count : 1,
+        .load = wm_compare_load(run->report),
+    };
     bool is_taken = true;
 
+    repeat->cores =
+        (struct wm_known) { run->report->run.core_count > 0, run->report->run.core_count };
     for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS && is_taken; m++)
         is_taken = take_figure(one, run->report, m, &sample);
     if (run->batch_count > 0)
@@ -465,6 +470,40 @@ struct wm_runs_outliers wm_repeat_outliers(const struct wm_repeat_one *one)
         outliers = wm_runs_outliers(values, one->sample_count, values + one->sample_count);
     free(values);
     return outliers;
+}
+
+/* In the median of all runs. */
+static double load_of(const struct wm_repeat *repeat)
+{
+    size_t room = 0, count = 0;
+    double load = 0;
+
+    for (size_t i = 0; i < repeat->count; i++)
+        room += repeat->commands[i].sample_count;
+    double *loads = calloc(room + 1, sizeof(*loads));
+    for (size_t i = 0; loads && i < repeat->count; i++) {
+        const struct wm_repeat_one *one = &repeat->commands[i];
+        for (size_t k = 0; k < one->sample_count; k++) {
+            if (!isnan(one->samples[k].load))
+                loads[count++] = one->samples[k].load;
+        }
+    }
+    if (loads)
+        load = wm_runs_sum_up(loads, count).median;
+    free(loads);
+    return load;
+}
+
+bool wm_repeat_load_note(const struct wm_repeat *repeat, char ret_note[WM_REPEAT_NOTE_SIZE])
+{
+    double load = load_of(repeat);
+
+    if (!wm_compare_is_load(load, repeat->cores))
+        return false;
+    snprintf(ret_note, WM_REPEAT_NOTE_SIZE,
+             "other programs kept %.1f of %.0f cores busy during the runs", load,
+             repeat->cores.number);
+    return true;
 }
 
 struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
