@@ -257,6 +257,21 @@ def _(folder):
         assert "signal" not in compared.stderr, compared.stderr
 
 
+@case("Ctrl-C before a run has ended says so in one line")
+def _(folder):
+    a = log_command(folder, "a", "0\nexec sleep 1000")
+    ran = subprocess.Popen([tap.WATTMETER, "run", *SENSORS, "-r", "20", "-w", "1", "--", a], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=tap.environment(WATTMETER_SYSFS="/nonexistent"))
+    while not log(folder):
+        assert ran.poll() is None
+        time.sleep(0.01)
+    ran.send_signal(signal.SIGINT)
+    out, err = ran.communicate(timeout=300)
+    assert (ran.returncode, out) == (-signal.SIGINT, ""), (ran.returncode, out)
+    assert err == "wattmeter run: stopped before the first run has ended\n", err
+
+
 @case("a recording all of whose repeats were broken off is none to compare")
 def _(folder):
     file = folder / "r.sqlite"
@@ -340,7 +355,7 @@ def _(folder):
     for place, status in ((full, 1), (("--csv", "/dev/full"), 1), ((), 0)):
         ran = run("-r", 1, *place, "--markdown", folder / "r.md", "--overwrite", "--", a)
         assert ran.returncode == status, (place, ran.returncode, ran.stderr)
-        assert re.search(r"^   Time  +2\d\d", ran.stderr if place == full else ran.stdout, re.M), (place, ran)
+        assert re.search(r"^   Time  +[\d.]+ m?s", ran.stderr if place == full else ran.stdout, re.M), (place, ran)
         assert len((folder / "r.md").read_text().splitlines()) == 3, place
 
 
