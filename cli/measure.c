@@ -209,7 +209,8 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         status = measure_describe(args, true, tracker, &err);
     if (status < 0) {
         wm_tracker_free(tracker);
-        return output_failure(name, &err, io);
+        return output_target_failure(name, args->record, record_mode(args),
+                                     OUTPUT_APPENDABLE, &err, io);
     }
     *ret_tracker = tracker;
     return CMD_DONE;

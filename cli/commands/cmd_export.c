@@ -176,18 +176,25 @@ static int write_target(const struct export_args *args, struct traced *traced,
     enum wm_record_mode mode = args->append             ? WM_RECORD_APPEND
                                : args->output.overwrite ? WM_RECORD_OVERWRITE
                                                         : WM_RECORD_NEW;
+    const char *path = args->output.path, *append = OUTPUT_APPENDABLE;
     struct wm_error err;
     int status;
 
     if (args->format)
         return output_print("export", &args->output, print_trace, traced, io);
-    if (args->codecarbon)
+    if (args->codecarbon) {
+        path = args->codecarbon;
+        append = ", --append adds to it";
         status = write_codecarbon(args, recording, mode, io, &err);
-    else if (args->sub_tracking)
+    } else if (args->sub_tracking) {
+        path = args->sub_tracking;
+        append = "";
         status = write_sub_tracking(args, recording, mode, io, &err);
-    else
-        status = wm_recording_export(recording, args->output.path, mode, &err);
-    return status < 0 ? output_failure("export", &err, io) : CMD_DONE;
+    } else {
+        status = wm_recording_export(recording, path, mode, &err);
+    }
+    return status < 0 ? output_target_failure("export", path, mode, append, &err, io)
+                      : CMD_DONE;
 }
 
 static int run_export(const void *opaque, const struct cmd_streams *io)

@@ -271,6 +271,13 @@ static struct wm_plot_input *find_inputs(const struct plot_args *args)
     return inputs;
 }
 
+static void note_runs(const struct plot_args *args, const struct wm_plot_input *inputs,
+                      const struct cmd_streams *io)
+{
+    for (size_t i = 0; i < args->recordings.count; i++)
+        output_note_run("plot", inputs[i].path, &args->run, io);
+}
+
 /* A figure that was drawn. */
 struct drawn {
     char *bytes;
@@ -404,6 +411,8 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
     request.names = open_memstream(&names, &names_size);
     request.stop = interrupt_catch();
     if (inputs && channels && request.names) {
+        if (request.kind != WM_PLOT_REPEATS && request.kind != WM_PLOT_CAPS)
+            note_runs(args, inputs, io);
         code = (is_film(&request) ? shoot : draw)(args, module, &request, io);
     } else {
         fprintf(io->chat, "wattmeter plot: out of memory\n");

@@ -147,6 +147,8 @@ static const struct wm_member result_members[] = {
     { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_bound_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_is_main), .type = WM_MEMBER_BOOL },
+    { RESULT(run_seconds), .type = WM_MEMBER_KNOWN },
+    { RESULT(run_memory_bytes), .type = WM_MEMBER_KNOWN },
     MEMORY_PEAK(main_peak),
     MEMORY_PEAK(descendants_peak),
     MEMORY_PEAK(tree_peak),
