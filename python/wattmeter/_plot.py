@@ -132,12 +132,13 @@ class Picture:
         return self._draw("pdf")
 
     def save(self, path: Path, *, dpi: float | None = None, overwrite: bool = False) -> None:
-        """Writes it to a .svg, .png or .pdf; FileExistsError where there is one, unless
+        """Writes it to a .svg, .png or .pdf. Error "EEXIST" if there is such a file, unless
         `overwrite`."""
+        from wattmeter._files import write_file
+
         form = format_of(path, _FIGURES, "figure")
         drawn = self.svg.encode() if form == "svg" else self._draw(form, dpi or 0.0)
-        with open(path, "wb" if overwrite else "xb") as file:
-            file.write(drawn)
+        write_file(path, drawn, overwrite)
 
     def _repr_svg_(self) -> str:
         return self.svg
