@@ -53,6 +53,8 @@ def test_a_picture(tree, tmp_path):
     with pytest.raises(wattmeter.ExistsError, match="overwrite=True replaces it"):
         picture.save(tmp_path / "a.svg")
     picture.save(tmp_path / "a.svg", overwrite=True)
+    with pytest.raises(TypeError, match="no such option"):
+        wattmeter._core.plot([(None, tree, None)], None, {"colour": "red"})
     with pytest.raises(ValueError, match="one of .svg, .png, .pdf"):
         picture.save(tmp_path / "a.mp4")
 
