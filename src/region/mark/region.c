@@ -556,7 +556,16 @@ static __attribute__((noinline)) bool mark_slowly(enum wm_ring_kind kind, const 
     return is_kept;
 }
 
+/* Nothing is open, so that ends mean nothing. */
 static bool is_off(void)
+{
+    int now = atomic_load_explicit(&mode, memory_order_relaxed);
+
+    return now == MODE_OFF || now == MODE_WAITING;
+}
+
+/* Nor is it time to search for a tracker. */
+static bool is_idle(void)
 {
     int now = atomic_load_explicit(&mode, memory_order_relaxed);
 
@@ -569,7 +578,7 @@ void wm_region_begin(const char *name)
 
     if (writer && is_current(writer) && wm_region_writer_begin_quickly(writer, name))
         return;
-    if (!is_off())
+    if (!is_idle())
         mark_slowly(WM_RING_BEGIN, name ? name : "", 0, 0);
 }
 
@@ -601,7 +610,7 @@ uint64_t wm_region_start(const char *name)
 
 uint64_t wm_region_start_in(const char *name, uint64_t parent)
 {
-    if (is_off())
+    if (is_idle())
         return ID_DROPPED;
     uint64_t id = 1 + atomic_fetch_add(&last_id, 1) % (ID_DROPPED - 1);
     return mark_slowly(WM_RING_START, name ? name : "", id, parent) ? id : ID_DROPPED;
@@ -615,7 +624,7 @@ void wm_region_stop(uint64_t region)
 
 bool wm_region_is_on(void)
 {
-    if (is_off())
+    if (is_idle())
         return false;
     struct detour detour = enter_detour();
     enum mode found = find_mode();
