@@ -88,7 +88,7 @@ static PyObject *analyze(PyObject *module, PyObject *args)
 
 static PyStructSequence_Field comparison_fields[] = {
     { "text", "the comparison in the format that was asked for" },
-    { "json", "as JSON; None: the format is gpu_tracker's" },
+    { "json", "as JSON, if that is text; else \"\"" },
     { "worst", "the largest increase that is no noise, as a ratio; 0: there is none" },
     { "worst_figure", "which figure that is; None" },
     { "untested", "the first session of which nothing could be tested; None: there is "
@@ -157,7 +157,7 @@ static PyObject *result_of(struct wm_comparison *comparison,
     if (text && comparing->format == WM_REPORT_TEXT)
         json = printed(comparison, comparing->statistic, WM_REPORT_JSON);
     else if (text)
-        json = core_text(NULL);
+        json = core_text("");
     core_struct_add(&fill, text);
     core_struct_add(&fill, json);
     if (!fill.object)

@@ -217,7 +217,7 @@ def test_sub_tracking(data, tmp_path):
     assert "another session" in remarks[0]
     files = [recording, data / "recordings" / "v1.csv"]
     comparison = _core.compare(["a", "b"], files, "mean", "json", 0.01, ())
-    assert comparison.text and comparison.json is None and len(comparison.remarks) == 2
+    assert comparison.text and comparison.json == "" and len(comparison.remarks) == 2
     with pytest.raises(ValueError, match='"a"'):
         _core.compare(["a", "a"], files, "mean", "text", 0.01, ())
     with pytest.raises(ValueError, match="each session has a name and a path"):

@@ -398,7 +398,7 @@ def analyze(
 
 class Comparison(NamedTuple):
     text: str
-    json: Optional[str]
+    json: str
     worst: float
     worst_figure: Optional[str]
     untested: Optional[str]

@@ -41,7 +41,7 @@ class Comparison:
         """The comparison as docs/analysis.md has it."""
         import json
 
-        whole: dict[str, JSON] = json.loads(self._core.json or "{}")
+        whole: dict[str, JSON] = json.loads(self._core.json)
         return whole
 
     def to_pandas(self) -> pandas.DataFrame:
