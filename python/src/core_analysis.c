@@ -1,389 +1,234 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_analysis.c - _core.Analysis and _core.Comparison, what was measured inside blocks
- * of code and what differs between sessions; and the functions that print tables of
- * recordings. */
+/* core_analysis.c - the functions about files of several runs or blocks: what was measured
+ * inside the blocks, what differs between sessions, which runs there are. */
 #include "core.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static PyTypeObject *analysis_type, *comparison_type;
+static PyTypeObject *comparison_type;
 
-/* What a session is read from. The texts live as long as `held`. */
-struct session {
-    struct wm_analysis_input input;
-    PyObject *tracking;
-    struct core_texts sub_tracking;
-};
-
-static void session_release(struct session *session)
+/* A list of what `at` gives until it gives NULL. */
+static PyObject *texts_of(const void *of, const char *(*at)(const void *, size_t))
 {
-    Py_CLEAR(session->tracking);
-    core_texts_release(&session->sub_tracking);
+    PyObject *list = PyList_New(0);
+    const char *text;
+
+    for (size_t i = 0; list && (text = at(of, i)) != NULL; i++)
+        if (!core_append(list, core_text(text)))
+            Py_CLEAR(list);
+    return list;
 }
 
-/* `session->tracking` is there; the rest is of these. */
-static int session_init(struct session *session, PyObject *sub_tracking, PyObject *run)
-{
-    session->input.run = core_run_number(run);
-    if (PyErr_Occurred() ||
-        (sub_tracking != Py_None && core_texts_init(&session->sub_tracking, sub_tracking,
-                                                    "the sub-tracking files") < 0)) {
-        session_release(session);
-        return -1;
-    }
-    core_share_sqlite();
-    session->input.tracking = PyBytes_AsString(session->tracking);
-    session->input.sub_tracking = session->sub_tracking.texts;
-    session->input.sub_tracking_count = session->sub_tracking.count;
-    return 0;
-}
-
-static void free_analysis(void *handle)
-{
-    wm_report_free(handle);
-}
-
-static PyObject *analysis_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = { "tracking", "sub_tracking", "run", NULL };
-    struct session session = { 0 };
-    PyObject *sub_tracking = Py_None, *run = Py_None;
-    struct wm_report *report;
-    struct wm_error err = { 0 };
-    int status;
-
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O&|OO:Analysis", names,
-                                     PyUnicode_FSConverter, &session.tracking,
-                                     &sub_tracking, &run) ||
-        session_init(&session, sub_tracking, run) < 0)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-        status = wm_report_from_files(&session.input, &report, &err);
-    Py_END_ALLOW_THREADS
-    session_release(&session);
-    if (core_check(status, &err) < 0)
-        return NULL;
-    return core_object_new(type, "analysis", report, free_analysis, CORE_MAY_FORK);
-}
-
-struct analysis_printing {
+struct blocks {
     const struct wm_report *report;
     enum wm_report_format format;
 };
 
-static int print_analysis(void *context, FILE *out, struct wm_error *err)
+static int print_blocks(void *context, FILE *out, struct wm_error *err)
 {
-    const struct analysis_printing *printing = context;
+    const struct blocks *blocks = context;
 
-    return wm_report_print_blocks(printing->report, printing->format, out, err);
+    return wm_report_print_blocks(blocks->report, blocks->format, out, err);
 }
 
-static PyObject *analysis_print(PyObject *self, PyObject *args)
+static const char *file_remark(const void *report, size_t index)
 {
-    const char *word = "text";
+    return wm_report_file_remark(report, index);
+}
 
-    if (!PyArg_ParseTuple(args, "|s:print", &word))
+static PyObject *analyze_files(const struct wm_analysis_input *input,
+                               enum wm_report_format format)
+{
+    struct blocks blocks = { .format = format };
+    struct wm_report *report;
+    uint64_t stray, unfinished;
+    struct wm_error err = { 0 };
+    int status;
+
+    core_share_sqlite();
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_report_from_files(input, &report, &err);
+    Py_END_ALLOW_THREADS
+    if (core_check(status, &err) < 0)
+        return NULL;
+    blocks.report = report;
+    wm_report_unpaired(report, &stray, &unfinished);
+    PyObject *text = core_print(print_blocks, &blocks);
+    PyObject *result =
+        text ? Py_BuildValue("(NN(KK))", text, texts_of(report, file_remark),
+                             (unsigned long long)stray, (unsigned long long)unfinished)
+             : NULL;
+    wm_report_free(report);
+    return result;
+}
+
+static PyObject *analyze(PyObject *module, PyObject *args)
+{
+    struct wm_analysis_input input = { .run = WM_LAST_RUN };
+    struct core_texts files = { 0 };
+    PyObject *tracking, *sequence, *result = NULL;
+    const char *word;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&Os:analyze", PyUnicode_FSConverter, &tracking, &sequence,
+                          &word))
         return NULL;
     int format = core_choice(word, core_report_formats, "format");
-    if (format < 0)
+    if (format >= 0 && core_texts_init(&files, sequence, "the sub-tracking files") == 0) {
+        input.tracking = PyBytes_AsString(tracking);
+        input.sub_tracking = files.texts;
+        input.sub_tracking_count = files.count;
+        result = analyze_files(&input, (enum wm_report_format)format);
+        core_texts_release(&files);
+    }
+    Py_DECREF(tracking);
+    return result;
+}
+
+static PyStructSequence_Field comparison_fields[] = {
+    { "text", "the comparison in the format that was asked for" },
+    { "json", "as JSON, if that is text; else \"\"" },
+    { "worst", "the largest increase that is no noise, as a ratio; 0: there is none" },
+    { "worst_figure", "which figure that is; None" },
+    { "untested", "the first session of which nothing could be tested; None: there is "
+                  "none" },
+    { "remarks", "what a reader has to know" },
+    { NULL, NULL },
+};
+
+static PyStructSequence_Desc comparison_desc = {
+    .name = "wattmeter._core.Comparison",
+    .doc = "What differs between sessions: overall, and block by block.",
+    .fields = comparison_fields,
+    .n_in_sequence = 6,
+};
+
+struct comparing {
+    struct core_texts names, paths, watched;
+    const char *statistic;
+    enum wm_report_format format;
+    double threshold;
+};
+
+/* Without the GIL. */
+static int add_all(const struct comparing *comparing, struct wm_comparison *comparison,
+                   struct wm_error *err)
+{
+    int status = wm_comparison_set_threshold(comparison, comparing->threshold, err);
+
+    for (size_t i = 0; status >= 0 && i < comparing->names.count; i++)
+        status = wm_comparison_add(comparison, comparing->names.texts[i],
+                                   comparing->paths.texts[i], err);
+    for (size_t i = 0; status >= 0 && i < comparing->watched.count; i++)
+        status = wm_comparison_watch(comparison, comparing->watched.texts[i], err);
+    return status;
+}
+
+static int print_comparison(void *comparison, FILE *out, struct wm_error *err)
+{
+    return wm_comparison_print(comparison, 0, out, err);
+}
+
+static PyObject *printed(struct wm_comparison *comparison, const char *statistic,
+                         enum wm_report_format format)
+{
+    struct wm_error err = { 0 };
+    int status;
+
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_comparison_run(comparison, statistic, format, &err);
+    Py_END_ALLOW_THREADS
+    return core_check(status, &err) < 0 ? NULL : core_print(print_comparison, comparison);
+}
+
+static const char *comparison_remark(const void *comparison, size_t index)
+{
+    return wm_comparison_remark(comparison, index);
+}
+
+static PyObject *result_of(struct wm_comparison *comparison,
+                           const struct comparing *comparing)
+{
+    struct core_struct fill = core_struct_begin(comparison_type);
+    PyObject *text = printed(comparison, comparing->statistic, comparing->format);
+    PyObject *json = NULL;
+
+    if (text && comparing->format == WM_REPORT_TEXT)
+        json = printed(comparison, comparing->statistic, WM_REPORT_JSON);
+    else if (text)
+        json = core_text("");
+    core_struct_add(&fill, text);
+    core_struct_add(&fill, json);
+    if (!fill.object)
         return NULL;
-    struct analysis_printing printing = { core_slot_of(self)->handle,
-                                          (enum wm_report_format)format };
-    return core_print(print_analysis, &printing);
+    core_struct_add(&fill, PyFloat_FromDouble(wm_comparison_worst(comparison)));
+    core_struct_add(&fill, core_text(wm_comparison_worst_figure(comparison)));
+    core_struct_add(&fill, core_text(wm_comparison_untested(comparison)));
+    core_struct_add(&fill, texts_of(comparison, comparison_remark));
+    return core_struct_end(&fill);
 }
 
-static PyObject *analysis_remarks(PyObject *self, void *unused)
+static PyObject *compare_all(const struct comparing *comparing)
 {
-    PyObject *list = PyList_New(0);
-    const char *remark;
-
-    (void)unused;
-    for (size_t i = 0;
-         list && (remark = wm_report_file_remark(core_slot_of(self)->handle, i)) != NULL;
-         i++)
-        if (!core_append(list, core_text(remark)))
-            Py_CLEAR(list);
-    return list;
-}
-
-static PyObject *analysis_unpaired(PyObject *self, void *unused)
-{
-    uint64_t stray, unfinished;
-
-    (void)unused;
-    wm_report_unpaired(core_slot_of(self)->handle, &stray, &unfinished);
-    return Py_BuildValue("(KK)", (unsigned long long)stray, (unsigned long long)unfinished);
-}
-
-static PyMethodDef analysis_methods[] = {
-    { "print", analysis_print, METH_VARARGS,
-      "print($self, format='text', /)\n--\n\n\"text\", \"json\", \"gpu-tracker-text\" or\n"
-      "\"gpu-tracker-json\"." },
-    { NULL, NULL, 0, NULL },
-};
-
-static PyGetSetDef analysis_members[] = {
-    { "remarks", analysis_remarks, NULL, "What a person should know of the files.", NULL },
-    { "unpaired", analysis_unpaired, NULL,
-      "(stops that nothing had started, starts that nothing stopped).", NULL },
-    { NULL, NULL, NULL, NULL, NULL },
-};
-
-PyDoc_STRVAR(
-    analysis_doc,
-    "Analysis(tracking, sub_tracking=None, run=None)\n--\n\n"
-    "A session's samples, all of them and those inside the calls of each block of\n"
-    "code.\n\n"
-    "tracking: a tracking file of gpu_tracker's, or a recording.\n"
-    "sub_tracking: a list of sub-tracking files; None: the regions recorded.\n"
-    "run: the number of the recording's run, from 0; None: the newest.");
-
-static PyType_Slot analysis_slots[] = {
-    { Py_tp_new, analysis_new },         { Py_tp_dealloc, core_object_dealloc },
-    { Py_tp_methods, analysis_methods }, { Py_tp_getset, analysis_members },
-    { Py_tp_doc, (void *)analysis_doc }, { 0, NULL },
-};
-
-static PyType_Spec analysis_spec = {
-    .name = "wattmeter._core.Analysis",
-    .basicsize = sizeof(struct core_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = analysis_slots,
-};
-
-static void free_comparison(void *handle)
-{
-    wm_comparison_free(handle);
-}
-
-static PyObject *comparison_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = { NULL };
     struct wm_comparison *comparison;
     struct wm_error err = { 0 };
-
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, ":Comparison", names) ||
-        core_check(wm_comparison_new(&comparison, &err), &err) < 0)
-        return NULL;
-    return core_object_new(type, "comparison", comparison, free_comparison, CORE_MAY_FORK);
-}
-
-PyDoc_STRVAR(add_doc,
-             "add($self, name, path, /)\n--\n\n"
-             "Adds a session: a recording, a tracking file, or gpu_tracker's JSON of an\n"
-             "analysis. The first is what the others are compared with.\n\n"
-             "Raises ValueError where a session has that name already.");
-
-static PyObject *comparison_add(PyObject *self, PyObject *args)
-{
-    const char *name;
-    struct wm_error err = { 0 };
-    PyObject *path;
-    int status;
-
-    if (!PyArg_ParseTuple(args, "sO&:add", &name, PyUnicode_FSConverter, &path))
-        return NULL;
-    struct wm_comparison *comparison = core_object_enter(self);
     PyObject *result = NULL;
-    if (comparison) {
-        const char *text = PyBytes_AsString(path);
-        core_share_sqlite();
-        Py_BEGIN_ALLOW_THREADS
-            status = wm_comparison_add(comparison, name, text, &err);
-        Py_END_ALLOW_THREADS
-        result = core_object_return(self, status, &err);
-    }
-    Py_DECREF(path);
-    return result;
-}
-
-PyDoc_STRVAR(add_session_doc,
-             "add_session($self, name, tracking, sub_tracking=None, run=None)\n--\n\n"
-             "The same, of what Analysis is made of; run None: all runs are repeats.");
-
-static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = { "name", "tracking", "sub_tracking", "run", NULL };
-    struct session session = { 0 };
-    PyObject *sub_tracking = Py_None, *run = Py_None, *result = NULL;
-    const char *name;
-    struct wm_error err = { 0 };
     int status;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO&|OO:add_session", names, &name,
-                                     PyUnicode_FSConverter, &session.tracking,
-                                     &sub_tracking, &run) ||
-        session_init(&session, sub_tracking, run) < 0)
+    if (core_check(wm_comparison_new(&comparison, &err), &err) < 0)
         return NULL;
-    if (run == Py_None)
-        session.input.run = WM_ALL_RUNS;
-    struct wm_comparison *comparison = core_object_enter(self);
-    if (comparison) {
-        Py_BEGIN_ALLOW_THREADS
-            status = wm_comparison_add_session(comparison, name, &session.input, &err);
-        Py_END_ALLOW_THREADS
-        result = core_object_return(self, status, &err);
-    }
-    session_release(&session);
+    core_share_sqlite();
+    Py_BEGIN_ALLOW_THREADS
+        status = add_all(comparing, comparison, &err);
+    Py_END_ALLOW_THREADS
+    if (core_check(status, &err) == 0)
+        result = result_of(comparison, comparing);
+    wm_comparison_free(comparison);
     return result;
-}
-
-PyDoc_STRVAR(watch_doc,
-             "watch($self, metric, /)\n--\n\n"
-             "Has `worst` looked for in this metric alone, and those of further\n"
-             "calls, before run(). ValueError lists what can be chosen.");
-
-static PyObject *comparison_watch(PyObject *self, PyObject *args)
-{
-    const char *metric;
-    struct wm_error err = { 0 };
-
-    if (!PyArg_ParseTuple(args, "s:watch", &metric))
-        return NULL;
-    struct wm_comparison *comparison = core_object_enter(self);
-    return comparison ? core_object_return(
-                            self, wm_comparison_watch(comparison, metric, &err), &err)
-                      : NULL;
-}
-
-PyDoc_STRVAR(threshold_doc,
-             "threshold($self, ratio, /)\n--\n\n"
-             "A smaller difference counts as none, before run(). ValueError: not 0 to 1.");
-
-static PyObject *comparison_threshold(PyObject *self, PyObject *args)
-{
-    struct wm_error err = { 0 };
-    double ratio;
-
-    if (!PyArg_ParseTuple(args, "d:threshold", &ratio))
-        return NULL;
-    struct wm_comparison *comparison = core_object_enter(self);
-    return comparison
-               ? core_object_return(
-                     self, wm_comparison_set_threshold(comparison, ratio, &err), &err)
-               : NULL;
 }
 
 PyDoc_STRVAR(
-    run_doc,
-    "run($self, statistic='mean', format='text')\n--\n\n"
-    "Compares, by \"min\", \"max\", \"mean\", \"std\" or \"total\". The formats are\n"
-    "\"text\", \"json\", and gpu_tracker's \"gpu-tracker-text\", \"gpu-tracker-json\"\n"
-    "and \"gpu-tracker-cli\", which match blocks by its rules: ValueError where\n"
-    "they do not match.");
+    compare_doc,
+    "compare(names, paths, statistic, format, threshold, watched, /)\n--\n\n"
+    "A Comparison of sessions, each a name and a recording, a tracking file, or\n"
+    "gpu_tracker's JSON of an analysis; the first is what the others are compared with.\n\n"
+    "statistic: \"min\", \"max\", \"mean\", \"std\" or \"total\". format: \"text\", "
+    "\"json\",\n"
+    "or gpu_tracker's \"gpu-tracker-text\", \"gpu-tracker-json\" and \"gpu-tracker-cli\",\n"
+    "which match blocks by its rules. A difference below `threshold` counts as none.\n"
+    "watched: the metrics in which alone the worst is searched for; none: all.\n\n"
+    "Raises ValueError for wrong words, a name that is there twice, and blocks that do\n"
+    "not match.");
 
-static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *compare(PyObject *module, PyObject *args)
 {
     static const char *const formats[] = {
         "text", "json", "gpu-tracker-text", "gpu-tracker-json", "gpu-tracker-cli", NULL
     };
-    static char *names[] = { "statistic", "format", NULL };
-    const char *statistic = "mean", *word = "text";
-    struct wm_error err = { 0 };
-    int status;
+    struct comparing comparing = { 0 };
+    PyObject *names, *paths, *watched, *result = NULL;
+    const char *word;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|ss:run", names, &statistic, &word))
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOssdO:compare", &names, &paths, &comparing.statistic,
+                          &word, &comparing.threshold, &watched))
         return NULL;
     int format = core_choice(word, formats, "format");
-    struct wm_comparison *comparison = format < 0 ? NULL : core_object_enter(self);
-    if (!comparison)
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-        status =
-            wm_comparison_run(comparison, statistic, (enum wm_report_format)format, &err);
-    Py_END_ALLOW_THREADS
-    return core_object_return(self, status, &err);
-}
-
-static int print_comparison(void *context, FILE *out, struct wm_error *err)
-{
-    return wm_comparison_print(context, 0, out, err);
-}
-
-static PyObject *comparison_print(PyObject *self, PyObject *unused)
-{
-    struct wm_comparison *comparison = core_object_enter(self);
-
-    (void)unused;
-    if (!comparison)
-        return NULL;
-    PyObject *result = core_print(print_comparison, comparison);
-    core_object_leave(self);
+    comparing.format = (enum wm_report_format)format;
+    if (format >= 0 && core_texts_init(&comparing.names, names, "names") == 0 &&
+        core_texts_init(&comparing.paths, paths, "paths") == 0 &&
+        core_texts_init(&comparing.watched, watched, "metrics to watch") == 0) {
+        if (comparing.names.count == comparing.paths.count)
+            result = compare_all(&comparing);
+        else
+            PyErr_SetString(PyExc_ValueError, "each session has a name and a path");
+    }
+    core_texts_release(&comparing.names);
+    core_texts_release(&comparing.paths);
+    core_texts_release(&comparing.watched);
     return result;
 }
-
-static PyObject *comparison_worst(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyFloat_FromDouble(wm_comparison_worst(core_slot_of(self)->handle));
-}
-
-static PyObject *comparison_worst_figure(PyObject *self, void *unused)
-{
-    (void)unused;
-    return core_text(wm_comparison_worst_figure(core_slot_of(self)->handle));
-}
-
-static PyObject *comparison_untested(PyObject *self, void *unused)
-{
-    (void)unused;
-    return core_text(wm_comparison_untested(core_slot_of(self)->handle));
-}
-
-static PyObject *comparison_remarks(PyObject *self, void *unused)
-{
-    PyObject *list = PyList_New(0);
-    const char *remark;
-
-    (void)unused;
-    for (size_t i = 0;
-         list && (remark = wm_comparison_remark(core_slot_of(self)->handle, i)) != NULL;
-         i++)
-        if (!core_append(list, core_text(remark)))
-            Py_CLEAR(list);
-    return list;
-}
-
-static PyMethodDef comparison_methods[] = {
-    { "add", comparison_add, METH_VARARGS, add_doc },
-    { "add_session", CORE_KEYWORDS(comparison_add_session), add_session_doc },
-    { "threshold", comparison_threshold, METH_VARARGS, threshold_doc },
-    { "watch", comparison_watch, METH_VARARGS, watch_doc },
-    { "run", CORE_KEYWORDS(comparison_run), run_doc },
-    { "print", comparison_print, METH_NOARGS,
-      "print($self, /)\n--\n\nThe comparison in the format that it was run for." },
-    { NULL, NULL, 0, NULL },
-};
-
-static PyGetSetDef comparison_members[] = {
-    { "worst", comparison_worst, NULL,
-      "The largest increase that is no noise, as a ratio; 0: there is none. After run().",
-      NULL },
-    { "worst_figure", comparison_worst_figure, NULL, "Which figure that is; None.", NULL },
-    { "untested", comparison_untested, NULL,
-      "The first session of which nothing could be tested; None: there is none.", NULL },
-    { "remarks", comparison_remarks, NULL, "What a reader has to know.", NULL },
-    { NULL, NULL, NULL, NULL, NULL },
-};
-
-static PyType_Slot comparison_slots[] = {
-    { Py_tp_new, comparison_new },
-    { Py_tp_dealloc, core_object_dealloc },
-    { Py_tp_methods, comparison_methods },
-    { Py_tp_getset, comparison_members },
-    { Py_tp_doc,
-      "Comparison()\n--\n\nWhat differs between sessions: overall, and block by\n"
-      "block." },
-    { 0, NULL },
-};
-
-static PyType_Spec comparison_spec = {
-    .name = "wattmeter._core.Comparison",
-    .basicsize = sizeof(struct core_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = comparison_slots,
-};
 
 /* Remarks of a function that runs without the GIL, each with its NUL. */
 static void keep_remark(void *opaque, const char *remark)
@@ -436,76 +281,46 @@ static PyObject *combine(PyObject *module, PyObject *args)
     return result;
 }
 
-struct table {
-    struct core_texts paths;
-    size_t run;
+struct listing {
+    const char *path;
     enum wm_report_format format;
 };
 
 static int print_list(void *context, FILE *out, struct wm_error *err)
 {
-    const struct table *table = context;
+    const struct listing *listing = context;
 
-    return wm_report_print_list(table->paths.texts[0], table->format, out, err);
-}
-
-static int print_csv(void *context, FILE *out, struct wm_error *err)
-{
-    const struct table *table = context;
-
-    return wm_report_print_csv(table->paths.texts, table->paths.count, table->run, out,
-                               err);
+    return wm_report_print_list(listing->path, listing->format, out, err);
 }
 
 static PyObject *list_runs(PyObject *module, PyObject *args)
 {
-    PyObject *path;
+    PyObject *path, *result = NULL;
     const char *word = "text";
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O|s:print_list", &path, &word))
+    if (!PyArg_ParseTuple(args, "O&|s:print_list", PyUnicode_FSConverter, &path, &word))
         return NULL;
     int format = core_choice(word, core_report_formats, "format");
-    struct table table = { .format = (enum wm_report_format)format };
-    PyObject *list = format < 0 ? NULL : Py_BuildValue("[O]", path);
-    PyObject *result = NULL;
-    if (list && core_texts_init(&table.paths, list, "the paths") == 0) {
+    struct listing listing = { PyBytes_AsString(path), (enum wm_report_format)format };
+    if (format >= 0) {
         core_share_sqlite();
-        result = core_print(print_list, &table);
-        core_texts_release(&table.paths);
+        result = core_print(print_list, &listing);
     }
-    Py_XDECREF(list);
-    return result;
-}
-
-/* None: the newest; "all": all of them. */
-static size_t table_run(PyObject *run)
-{
-    PyObject *text = PyUnicode_Check(run) ? PyUnicode_AsUTF8String(run) : NULL;
-    bool is_all = text && strcmp(PyBytes_AsString(text), "all") == 0;
-
-    Py_XDECREF(text);
-    return is_all ? WM_ALL_RUNS : core_run_number(run);
-}
-
-static PyObject *table_of_runs(PyObject *module, PyObject *args)
-{
-    PyObject *sequence, *run = Py_None;
-    struct table table = { 0 };
-
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O|O:print_csv", &sequence, &run))
-        return NULL;
-    table.run = table_run(run);
-    if (PyErr_Occurred() || core_texts_init(&table.paths, sequence, "the paths") < 0)
-        return NULL;
-    core_share_sqlite();
-    PyObject *result = core_print(print_csv, &table);
-    core_texts_release(&table.paths);
+    Py_DECREF(path);
     return result;
 }
 
 static PyMethodDef functions[] = {
+    { "analyze", analyze, METH_VARARGS,
+      "analyze(tracking, sub_tracking, format, /)\n--\n\n"
+      "A session's samples, all of them and those inside the calls of each block of code:\n"
+      "(a text in that format, remarks, (stops that nothing had started, starts that "
+      "nothing\n"
+      "stopped)). tracking: a tracking file of gpu_tracker's, or a recording, whose blocks "
+      "are\n"
+      "the calls in the sub-tracking files, or, without such files, its regions." },
+    { "compare", compare, METH_VARARGS, compare_doc },
     { "combine_sub_tracking", combine, METH_VARARGS,
       "combine_sub_tracking(paths, target, /)\n--\n\nJoins sub-tracking files of one "
       "format,\n"
@@ -514,16 +329,11 @@ static PyMethodDef functions[] = {
       "print_list(path, format='text', /)\n--\n\nThe runs of a recording: a line for "
       "each,\n"
       "or \"json\"." },
-    { "print_csv", table_of_runs, METH_VARARGS,
-      "print_csv(paths, run=None, /)\n--\n\nA table of runs as CSV, in SI base units: of "
-      "each\n"
-      "recording the newest, that of a number, or \"all\"." },
     { NULL, NULL, 0, NULL },
 };
 
 int core_add_analysis(PyObject *module)
 {
-    analysis_type = core_add_type(module, &analysis_spec);
-    comparison_type = core_add_type(module, &comparison_spec);
-    return analysis_type && comparison_type ? PyModule_AddFunctions(module, functions) : -1;
+    comparison_type = core_add_struct(module, &comparison_desc);
+    return comparison_type ? PyModule_AddFunctions(module, functions) : -1;
 }

@@ -349,22 +349,6 @@ static PyObject *gpus_migs(PyObject *self, PyObject *args)
     return result;
 }
 
-static PyObject *gpus_seen_as(PyObject *self, PyObject *args)
-{
-    Py_ssize_t gpu;
-    struct wm_gpu_value value;
-
-    if (!PyArg_ParseTuple(args, "n:seen_as", &gpu))
-        return NULL;
-    struct wm_gpus *gpus = enter_at(self, gpu);
-    if (!gpus)
-        return NULL;
-    wm_gpu_seen_as(gpus, (size_t)gpu, &value);
-    PyObject *result = value_new(&value, WM_GPU_WHOLE);
-    core_object_leave(self);
-    return result;
-}
-
 static PyObject *select_gpus(struct wm_gpus *gpus, const char *words,
                              const char *const *environment)
 {
@@ -535,10 +519,6 @@ static PyMethodDef methods[] = {
       "whole." },
     { "migs", gpus_migs, METH_VARARGS,
       "migs($self, gpu, /)\n--\n\nThe parts of a partitioned GPU as dicts of GpuValue." },
-    { "seen_as", gpus_seen_as, METH_VARARGS,
-      "seen_as($self, gpu, /)\n--\n\nAs which device a program sees it, CUDA's or its "
-      "like's,\n"
-      "where the GPUs were chosen by \"visible\"." },
     { "select", CORE_KEYWORDS(gpus_select), select_doc },
     { "print", gpus_print, METH_VARARGS,
       "print($self, format='text', /)\n--\n\n\"text\" (blocks for a person), \"brief\" (a "

@@ -50,9 +50,11 @@ def test_a_picture(tree, tmp_path):
     assert (tmp_path / "a.svg").read_text() == picture.svg
     picture.save(tmp_path / "a.png", dpi=192)
     assert size_of((tmp_path / "a.png").read_bytes()) == (1600, 800)
-    with pytest.raises(FileExistsError):
+    with pytest.raises(wattmeter.ExistsError, match="overwrite=True replaces it"):
         picture.save(tmp_path / "a.svg")
     picture.save(tmp_path / "a.svg", overwrite=True)
+    with pytest.raises(TypeError, match="no such option"):
+        wattmeter._core.plot([(None, tree, None)], None, {"colour": "red"})
     with pytest.raises(ValueError, match="one of .svg, .png, .pdf"):
         picture.save(tmp_path / "a.mp4")
 

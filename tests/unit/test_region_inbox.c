@@ -2012,7 +2012,7 @@ static void set_age(const char *folder, int64_t age_s)
     const time_t then = (time_t)(wm_clock_unix_ns() / WM_NS_PER_S - age_s);
     const struct timespec times[2] = { { .tv_sec = then }, { .tv_sec = then } };
 
-    assert_int_equal(utimensat(AT_FDCWD, folder, times, 0), 0);
+    assert_int_equal(utimensat(AT_FDCWD, folder, times, AT_SYMLINK_NOFOLLOW), 0);
 }
 
 /* Whether the folder is there when the next tracker is ready. */
@@ -2064,6 +2064,37 @@ static void test_stale_folders(void **state)
         rmdir(folder);
         if (fd >= 0)
             close(fd);
+    }
+}
+
+/* The links of processes that were killed while they measured themselves. */
+static void test_stale_links(void **state)
+{
+    static const struct {
+        const char *name, *target;
+        int64_t age_s;
+        bool is_left;
+    } cases[] = {
+        { "dead", "/nonexistent", 2 * 60, false },
+        { "dead, just now", "/nonexistent", 0, true },
+        { "of a tracker that lives", "/", 2 * 60, true },
+    };
+    struct wm_region_inbox *inbox;
+    struct stat info;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char link[64];
+        snprintf(link, sizeof(link), "/dev/shm/wattmeter-%u-of-0", geteuid());
+        unlink(link);
+        assert_int_equal(symlink(cases[i].target, link), 0);
+        set_age(link, cases[i].age_s);
+        assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
+        assert_int_equal(wm_region_inbox_open(inbox, NULL), WM_OK);
+        wm_region_inbox_free(inbox);
+        if ((lstat(link, &info) == 0) != cases[i].is_left)
+            fail_msg("%s", cases[i].name);
+        unlink(link);
     }
 }
 
@@ -2169,6 +2200,7 @@ UNIT(region_inbox)
         TEST(test_out_of_memory),
         TEST(test_thread_without_memory),
         cmocka_unit_test(test_stale_folders),
+        cmocka_unit_test(test_stale_links),
         TEST(test_killed_tracker),
     };
 #undef TEST

@@ -30,11 +30,8 @@ class Comparison:
     remarks        what a reader has to know
     """
 
-    def __init__(self, core: _core.Comparison, statistic: str) -> None:
+    def __init__(self, core: _core.Comparison) -> None:
         self._core = core
-        self._statistic = statistic
-        core.run(statistic, "text")
-        self._text = core.print()
         self.worst_figure = core.worst_figure
         self.untested = core.untested
         self.worst = _worst_of(core)
@@ -44,8 +41,7 @@ class Comparison:
         """The comparison as docs/analysis.md has it."""
         import json
 
-        self._core.run(self._statistic, "json")
-        whole: dict[str, JSON] = json.loads(self._core.print())
+        whole: dict[str, JSON] = json.loads(self._core.json)
         return whole
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -56,7 +52,7 @@ class Comparison:
         return frame_of_comparison(self.to_dict())
 
     def __str__(self) -> str:
-        return self._text
+        return self._core.text
 
     def __repr__(self) -> str:
         what = self.worst.why or self.worst_figure or "no figure increased"
@@ -65,7 +61,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html
 
-        return as_html(self._text)
+        return as_html(self._core.text)
 
 
 def _worst_of(core: _core.Comparison) -> Figure:
@@ -83,18 +79,14 @@ def _refuse_reports(runs: Iterable[object]) -> None:
         raise TypeError("recordings are compared, not reports: give the recordings' files")
 
 
-def _add(core: _core.Comparison, name: str, path: Path) -> None:
-    try:
-        core.add(name, path)
-    except _core.Error as error:
-        from wattmeter._results.saved import is_saved
+def _refuse_saved(paths: Iterable[Path]) -> None:
+    from wattmeter._results.saved import is_saved
 
-        if error.status != "EFORMAT" or not is_saved(path):
-            raise
-    else:
-        return
-    name = os.fspath(path)
-    raise ValueError(f"{name}: a saved report; compare() takes recordings: give its recording")
+    for path in paths:
+        if is_saved(path):
+            name = os.fspath(path)
+            message = f"{name}: a saved report; compare() takes recordings: give its recording"
+            raise ValueError(message) from None
 
 
 def compare(
@@ -134,10 +126,12 @@ def compare(
         named = {os.fspath(path): path for path in (runs, *others)}
         if len(named) <= len(others):
             raise ValueError("a recording is there twice: give names, in a dict")
-    core = _core.Comparison()
-    core.threshold(threshold)
-    for name, path in named.items():
-        _add(core, name, path)
-    for metric in watch:
-        core.watch(metric)
-    return Comparison(core, statistic)
+    try:
+        core = _core.compare(
+            list(named), list(named.values()), statistic, "text", threshold, list(watch)
+        )
+    except _core.Error as error:
+        if error.status == "EFORMAT":
+            _refuse_saved(named.values())
+        raise
+    return Comparison(core)

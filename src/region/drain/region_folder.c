@@ -85,6 +85,16 @@ static bool is_stale(int parent, const char *name, int64_t now_s)
     return is_stale;
 }
 
+/* Whether it is a process's link (region_link.h) to a folder that is gone. */
+static bool is_stale_link(int parent, const char *name, int64_t now_s)
+{
+    struct stat info, target;
+
+    return fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISLNK(info.st_mode) && info.st_uid == geteuid() &&
+           now_s - info.st_mtime >= FRESH_S && fstatat(parent, name, &target, 0) < 0;
+}
+
 /* A program that still writes there, into rings that it has mapped, is not to wait for room
  * in them. */
 static void close_stale(const char *folder)
@@ -112,13 +122,17 @@ void wm_region_folder_remove_stale(void)
     DIR *dir = opendir(MEMORY_FOLDER);
     if (!dir)
         return;
-    while ((entry = readdir(dir)))
-        if (strncmp(entry->d_name, start, length) == 0 &&
-            is_stale(dirfd(dir), entry->d_name, now_s)) {
+    while ((entry = readdir(dir))) {
+        if (strncmp(entry->d_name, start, length) != 0)
+            continue;
+        if (is_stale(dirfd(dir), entry->d_name, now_s)) {
             snprintf(path, sizeof(path), MEMORY_FOLDER "/%s", entry->d_name);
             close_stale(path);
             remove_all(path);
+        } else if (is_stale_link(dirfd(dir), entry->d_name, now_s)) {
+            unlinkat(dirfd(dir), entry->d_name, 0);
         }
+    }
     closedir(dir);
 }
 

@@ -195,7 +195,7 @@ class DatabaseParser:
         """What is known of the model; None where that is nothing."""
         if self._card is not None or not self._runs():
             return self._card
-        model = json.loads(self.load().print("json"))["model"]
+        model = json.loads(self.load().json())["model"]
         return None if model is None else dict(model["card"])
 
 
