@@ -130,7 +130,7 @@ def _(folder):
                 document[k] for k in ("samples", "gaps", "result", "run")]
 
 
-@case("SQL finds columns named with their units, and gpu_tracker's tables")
+@case("SQL finds columns named with their units")
 def _(folder):
     url, name = database()
     record(folder, url, *WORK)
@@ -138,10 +138,7 @@ def _(folder):
     lite = sqlite3.connect(folder / "a.sqlite")
     for sql in ('SELECT count(*), max("gpu0_power_W"), max("tree_memory_total_B"),'
                 ' max("gpu0_energy_J") - min("gpu0_energy_J") FROM %ssample',
-                'SELECT count(*), max(combined_ram), max("timestamp"),'
-                ' max(cpu_system_sum_utilization_percent) FROM %sdata',
-                "SELECT ram_unit, ram_system_capacity, system_core_count, n_expected_gpus"
-                " FROM %sstatic_data"):
+                'SELECT count(*), max(ordinal), min(kind) FROM %schannel'):
         ours = [float(x) if x[0].isdigit() else x
                 for x in server().sql(sql % "wattmeter.", name).split("|")]
         theirs = list(lite.execute(sql % "").fetchone())
@@ -224,8 +221,6 @@ def _(folder):
     assert assert_whole(folder, url, name) > 600
     assert server().sql("SELECT count(*) FROM (SELECT time_ns - lag(time_ns) OVER (ORDER BY"
                         " time_ns) AS step FROM wattmeter.sample) s WHERE step > 1000000000", name) == "0"
-    assert server().sql("SELECT (SELECT count(*) FROM wattmeter.sample) -"
-                        " (SELECT count(*) FROM wattmeter.data)", name) == "1"
 
 
 @case("the server is killed with -9 and comes back")
@@ -284,21 +279,6 @@ def _(folder):
     assert regions_of_file(folder / "back.sqlite") == regions_of_file(SAMPLE)
     open_ones = server().sql("SELECT count(*) FROM wattmeter.region WHERE open", name)
     assert open_ones == "3", open_ones
-
-
-@case("a database of before there were regions gets their tables")
-def _(folder):
-    url, name = database()
-    record(folder, url, "true")
-    old = ("DROP VIEW wattmeter.region; DROP TABLE wattmeter.region_call, wattmeter.region_path,"
-           " wattmeter.region_thread; CREATE TABLE wattmeter.region"
-           " (run bigint NOT NULL REFERENCES wattmeter.run ON DELETE CASCADE, pid integer,"
-           " tid integer, name text, start_ns bigint, stop_ns bigint, depth integer)")
-    server().sql(old, name)
-    assert wattmeter("report", url).returncode == 0
-    assert wattmeter("export", url, "-o", folder / "old.sqlite").returncode == 0
-    assert wattmeter("export", SAMPLE, "-o", url).returncode == 0
-    assert server().sql("SELECT count(*) FROM wattmeter.region", name) == "7"
 
 
 @case("connections cut again and again: every region is there once")

@@ -622,15 +622,18 @@ static int check_version(const struct wm_db *db, struct wm_error *err)
 int wm_pg_check_format(const struct wm_pg *pg, bool *ret_is_there, struct wm_error *err)
 {
     const struct wm_db *db = &pg->db;
-    int64_t relations = 0;
+    int64_t relations = 0, has_format = 0;
 
     int status = wm_db_number(db, &relations, err,
                               "SELECT count(*) FROM pg_catalog.pg_class"
                               " WHERE relnamespace = to_regnamespace('" WM_PG_SCHEMA "')");
     if (status == WM_OK)
-        status = wm_db_has_table(db, "recording_format", ret_is_there, err);
+        status = wm_db_number(db, &has_format, err,
+                              "SELECT count(*) FROM pg_catalog.pg_class WHERE"
+                              " relkind = 'r' AND oid = to_regclass('recording_format')");
     if (status < 0)
         return status;
+    *ret_is_there = has_format > 0;
     if (relations > 0 && !*ret_is_there)
         return fail(pg, WM_EFORMAT, "its schema " WM_PG_SCHEMA " holds something else",
                     err);
