@@ -341,6 +341,7 @@ class GpuValue(NamedTuple):
     value: Union[str, int, float, bool, None]
     state: str
     why: Optional[str]  # None where there is a value
+    code: int  # the driver's number of the failure; -1: it did not answer; 0: none
 
 class GpuField(NamedTuple):
     name: str
@@ -358,6 +359,7 @@ class GpuLooked(NamedTuple):
     present: int
     status: str
     detail: str
+    code: int
 
 class Gpus:
     def __new__(cls, words: Optional[str] = None) -> Gpus: ...
