@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_cap_search.c - which cap to measure next, and the answer.
+ * cap_search.c - which cap to measure next, and the answer.
  *
  * A spread first: the default limit, the lowest cap, and some between them. Then the caps
  * of which most is to be expected, because the curve is low there or not known. At last the
@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/cap/analyze_cap_model.h"
 #include "base/base_error.h"
+#include "cap/search/cap_model.h"
 #include "wattmeter/cap_search.h"
 
 enum { WINDOWS = 2, SPREAD = 4 };
