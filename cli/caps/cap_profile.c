@@ -130,6 +130,7 @@ static int wait_for_command(const struct profile *profile, struct wm_error *err)
 
 /* A command that runs all the time. */
 
+/* That have ended; 0, too, where memory is short. */
 static uint64_t count_calls(const struct profile *profile)
 {
     struct wm_report_region region = { 0 };
@@ -160,19 +161,20 @@ static int command_ended(struct profile *profile, struct wm_error *err)
 
 static int profile_calls(struct profile *profile, struct wm_error *err)
 {
-    uint64_t before = 0, calls = 0;
+    uint64_t calls = 0;
     double due_s = now_s() + profile->window_s;
     int more = step(profile, 0, err),
         status = more < 0 ? more : start_command(profile, err);
 
-    for (; status >= 0 && more > 0; before = calls) {
+    while (status >= 0 && more > 0) {
         status = wait_for_command(profile, err);
         if (status == WM_TRACKER_ENDED)
             return command_ended(profile, err);
         if (status < 0)
             return status;
-        calls = count_calls(profile);
-        status = more = step(profile, calls - before, err);
+        uint64_t all = count_calls(profile), units = all > calls ? all - calls : 0;
+        calls += units;
+        status = more = step(profile, units, err);
         /* A misspelt name would cost all the time that the command takes. */
         if (calls == 0 && now_s() > due_s) {
             due_s = INFINITY;
