@@ -305,7 +305,8 @@ static int measure_shell(struct repeat_work *work)
         return CMD_DONE;
     char **argv = repeat_shell_words(work->args->shell, "");
     if (!argv)
-        return fail(work, &(struct wm_error) { WM_ENOMEM, "out of memory" });
+        return fail(work,
+                    &(struct wm_error) { .status = WM_ENOMEM, .text = "out of memory" });
     shot.argv = argv;
     code = find_batch(work, shot, &shot.batch);
     shot.counts = true;

@@ -206,10 +206,10 @@ PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     static int (*const parts[])(PyObject *) = {
-        add_error,       core_add_tracker,    core_add_report,     core_add_region,
-        core_add_meter,  core_add_gpus,       core_add_recording,  core_add_analysis,
-        core_add_repeat, core_add_experiment, core_add_doctor,     core_add_source,
-        core_add_plot,   core_add_cap,        core_add_cap_search, core_add_context,
+        add_error,       core_add_tracker,    core_add_report,      core_add_region,
+        core_add_meter,  core_add_gpus,       core_add_recording,   core_add_analysis,
+        core_add_repeat, core_add_experiment, core_add_doctor,      core_add_source,
+        core_add_plot,   core_add_cap,        core_add_cap_profile, core_add_context,
     };
     PyObject *module = PyModule_Create(&definition);
 

@@ -313,6 +313,7 @@ class GpuValue(NamedTuple):
     value: Union[str, int, float, bool, None]
     state: str
     why: Optional[str]  # None where there is a value
+    code: int  # the driver's number of the failure; -1: it did not answer; 0: none
 
 class GpuField(NamedTuple):
     name: str
@@ -330,6 +331,7 @@ class GpuLooked(NamedTuple):
     present: int
     status: str
     detail: str
+    code: int
 
 class Gpus:
     def __new__(cls, words: Optional[str] = None) -> Gpus: ...
@@ -468,18 +470,15 @@ class Caps:
     def end(self) -> None: ...
 
 @final
-class CapSearch:
+class CapProfile:
     def __new__(
         cls,
-        minimum: float,
-        maximum: float,
+        gpus: str,
         objective: str = "energy",
         max_slowdown: float = 0.0,
         probes: int = 0,
-        windows: int = 0,
-        time_watts: float = 0.0,
-    ) -> CapSearch: ...
-    def next(self) -> Optional[float]: ...
-    def left(self) -> int: ...
-    def add(self, cap: float, seconds: float, joules: float, /) -> None: ...
+        window: float = 0.0,
+    ) -> CapProfile: ...
+    def step(self, units: int, /) -> Optional[str]: ...
     def answer(self, format: str = "json", /) -> str: ...
+    def close(self) -> None: ...

@@ -315,8 +315,12 @@ def test_errors(machine: Machine) -> None:
 def test_lost(machine: Machine) -> None:
     machine.add_gpus({"gpus": [{"lost_at": 0.3}]})
     program = "import time\ntime.sleep(0.4)\n"
-    told = answers(machine, ["nvmlDeviceGetPowerUsage(handle)"], START + program)
-    assert told == [["NVMLError_GpuIsLost", "GPU is lost", 15]]
+    calls = [
+        "nvmlDeviceGetPowerUsage(handle)",
+        "nvmlDeviceGetComputeRunningProcesses(handle)",
+    ]
+    told = answers(machine, calls, START + program)
+    assert told == [["NVMLError_GpuIsLost", "GPU is lost", 15]] * 2
 
 
 def test_hang(machine: Machine) -> None:
