@@ -36,6 +36,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/source.h"
 
@@ -89,10 +90,9 @@ WM_API void wm_caps_get(const struct wm_caps *caps, size_t index,
 /* Reads all values again. The power of a CPU package is the mean since the last reading. */
 WM_API int wm_caps_refresh(struct wm_caps *caps, struct wm_error *err);
 
-enum wm_caps_format { WM_CAPS_TEXT, WM_CAPS_JSON };
-
-/* Prints all settings as last read. Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_caps_print(const struct wm_caps *caps, enum wm_caps_format format, FILE *out,
+/* Prints all settings as last read, as text or JSON. Returns WM_EIO if `out` did not take
+ * all of it. */
+WM_API int wm_caps_print(const struct wm_caps *caps, enum wm_format format, FILE *out,
                          struct wm_error *err);
 
 /* One requested cap. */

@@ -33,6 +33,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 
 #ifdef __cplusplus
@@ -146,17 +147,11 @@ struct wm_cap_answer {
 WM_API int wm_cap_search_answer(struct wm_cap_search *search,
                                 struct wm_cap_answer *ret_answer, struct wm_error *err);
 
-enum wm_cap_answer_format {
-    WM_CAP_ANSWER_TEXT, /* for people */
-    WM_CAP_ANSWER_JSON, /* for programs; docs/cap-profile.md has the keys */
-    WM_CAP_ANSWER_CSV,  /* the curve, a line for each cap */
-};
-
-/* Prints the measurements, the choice, and the choice by each other objective. Returns
- * WM_EIO if `out` did not take all of it. */
-WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer,
-                               enum wm_cap_answer_format format, FILE *out,
-                               struct wm_error *err);
+/* Prints the measurements, the choice, and the choice by each other objective, as text or
+ * JSON; docs/cap-profile.md has the keys. As CSV it is the curve, a line for each cap.
+ * Returns WM_EIO if `out` did not take all of it. */
+WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer, enum wm_format format,
+                               FILE *out, struct wm_error *err);
 
 /* A sweep that another tool has measured. */
 struct wm_cap_row {
@@ -173,7 +168,7 @@ struct wm_cap_table {
 
 /* Reads CSV with the columns cap_w (or cap_hz), seconds and joules, all above 0; other
  * columns are ignored. Each row is one measurement; a cap may have several. A row without
- * seconds and joules is skipped, so the output of WM_CAP_ANSWER_CSV can be read. Release
+ * seconds and joules is skipped, so the output of WM_FORMAT_CSV can be read. Release
  * the table with wm_cap_table_release(). */
 WM_API int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
                              struct wm_error *err);

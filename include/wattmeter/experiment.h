@@ -29,6 +29,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
 
@@ -53,9 +54,10 @@ WM_API int wm_tracker_experiment(struct wm_tracker *tracker,
                                  const struct wm_experiment_setup *setup,
                                  struct wm_error *err);
 
-/* Prints the experiments in `target`, the oldest first. */
-WM_API int wm_experiment_print_list(const char *target, enum wm_report_format format,
-                                    FILE *out, struct wm_error *err);
+/* Prints the experiments in `target`, the oldest first. All printing here is in text or
+ * JSON. */
+WM_API int wm_experiment_print_list(const char *target, enum wm_format format, FILE *out,
+                                    struct wm_error *err);
 
 /* Opens all runs called `name`; "-" are the runs without a name. Returns WM_ENOENT if there
  * is no such run; the error lists the names. */
@@ -74,7 +76,7 @@ struct wm_experiment_style {
 
 /* Prints the runs and their cost, each and in total. */
 WM_API int wm_experiment_print(const struct wm_experiment *experiment,
-                               enum wm_report_format format,
+                               enum wm_format format,
                                const struct wm_experiment_style *style, FILE *out,
                                struct wm_error *err);
 
@@ -150,16 +152,15 @@ WM_API struct wm_series_segment wm_series_segment(const struct wm_series *series
 
 /* Prints the figure. */
 WM_API int wm_series_print_figure(const struct wm_series *series, enum wm_figure_kind kind,
-                                  const struct wm_range *range,
-                                  enum wm_report_format format, FILE *out,
-                                  struct wm_error *err);
+                                  const struct wm_range *range, enum wm_format format,
+                                  FILE *out, struct wm_error *err);
 
 /* Prints the values of one series, or of several at all their times. Values inside a
  * segment are interpolated linearly; outside of segments they are empty. As text it is CSV.
  * WM_EINVAL: `count` is 0. */
 WM_API int wm_series_print(const struct wm_series *const series[], size_t count,
-                           const struct wm_range *range, enum wm_report_format format,
-                           FILE *out, struct wm_error *err);
+                           const struct wm_range *range, enum wm_format format, FILE *out,
+                           struct wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -39,6 +39,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/source.h"
 
 #ifdef __cplusplus
@@ -328,15 +329,10 @@ WM_API int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
                          const char *const *environment, size_t *ret_chosen,
                          size_t *ret_count, const char **ret_remark, struct wm_error *err);
 
-enum wm_gpus_format {
-    WM_GPUS_TEXT,      /* blocks for people, in the layout of igpu */
-    WM_GPUS_BRIEF,     /* one line per GPU */
-    WM_GPUS_JSON,      /* everything, for programs; described in docs/gpu-info.md */
-    WM_GPUS_JSON_LINE, /* JSON in one line */
-};
-
-/* Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *out,
+/* Prints text in the layout of igpu, a line for each GPU (WM_FORMAT_BRIEF), or JSON, in one
+ * line too; docs/gpu-info.md describes it. Returns WM_EIO if `out` did not take all of
+ * it. */
+WM_API int wm_gpus_print(const struct wm_gpus *gpus, enum wm_format format, FILE *out,
                          struct wm_error *err);
 
 #ifdef __cplusplus

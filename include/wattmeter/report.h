@@ -16,7 +16,7 @@
  *             energy.state == WM_REPORT_MISSING)
  *             printf("GPU %zu: n/a (%s)\n", i, energy.why);
  *     }
- *     wm_report_print(report, WM_REPORT_JSON, NULL, stdout, &err);
+ *     wm_report_print(report, WM_FORMAT_JSON, NULL, stdout, &err);
  *     wm_report_free(report);
  *
  * A report has parts: the run, its regions, its GPUs and other devices. A part has facts,
@@ -33,6 +33,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/recording.h"
 
 #ifdef __cplusplus
@@ -40,17 +41,6 @@ extern "C" {
 #endif
 
 struct wm_report;
-
-enum wm_report_format {
-    WM_REPORT_TEXT, /* for people */
-    WM_REPORT_JSON, /* for programs; the structure is described in docs/report.md */
-    /* gpu_tracker's layouts, byte by byte, without the line end that it adds on the screen;
-     * described in docs/gpu-tracker.md. */
-    WM_REPORT_GPU_TRACKER_TEXT,
-    WM_REPORT_GPU_TRACKER_JSON,
-    WM_REPORT_GPU_TRACKER_CLI, /* of a comparison: the text as in the documentation of its
-                                * command, with names of blocks not indented */
-};
 
 /* How a report is printed. Zero-initialize it for the defaults. A unit is one of
  * gpu_tracker's words: bytes, kilobytes, megabytes, gigabytes, terabytes (powers of 1000);
@@ -88,16 +78,17 @@ WM_API void wm_report_free(struct wm_report *report);
  * The error lists the known units. */
 WM_API int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err);
 
-/* `style` may be NULL. Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_report_print(const struct wm_report *report, enum wm_report_format format,
+/* Prints text, JSON (docs/report.md describes the structure) or one of gpu_tracker's
+ * layouts. `style` may be NULL. Returns WM_EIO if `out` did not take all of it. */
+WM_API int wm_report_print(const struct wm_report *report, enum wm_format format,
                            const struct wm_report_style *style, FILE *out,
                            struct wm_error *err);
 
 /* Lists the runs of the recording at `path`, in any format: a line for each, or with
- * WM_REPORT_JSON an object. It shows figures that need no reading of every sample; the time
+ * WM_FORMAT_JSON an object. It shows figures that need no reading of every sample; the time
  * of a run without a result is the exception. The energy is in the report of each run. A
  * run that cannot be read has a line with the reason. */
-WM_API int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
+WM_API int wm_report_print_list(const char *path, enum wm_format format, FILE *out,
                                 struct wm_error *err);
 
 /* Prints a table of runs as CSV: of each recording the run of that number, WM_LAST_RUN or

@@ -12,7 +12,7 @@
  *             ;
  *         wm_tracker_stop(tracker, &err);
  *         if (wm_tracker_report(tracker, &report, &err) == WM_OK)
- *             wm_report_print(report, WM_REPORT_TEXT, NULL, stderr, &err);
+ *             wm_report_print(report, WM_FORMAT_TEXT, NULL, stderr, &err);
  *     }
  *     wm_tracker_free(tracker);
  *

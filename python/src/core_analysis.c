@@ -69,7 +69,7 @@ static PyObject *analysis_new(PyTypeObject *type, PyObject *args, PyObject *keyw
 
 struct analysis_printing {
     const struct wm_report *report;
-    enum wm_report_format format;
+    enum wm_format format;
 };
 
 static int print_analysis(void *context, FILE *out, struct wm_error *err)
@@ -85,11 +85,11 @@ static PyObject *analysis_print(PyObject *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "|s:print", &word))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
+    int format = core_format(word);
     if (format < 0)
         return NULL;
     struct analysis_printing printing = { core_slot_of(self)->handle,
-                                          (enum wm_report_format)format };
+                                          (enum wm_format)format };
     return core_print(print_analysis, &printing);
 }
 
@@ -118,7 +118,7 @@ static PyObject *analysis_unpaired(PyObject *self, void *unused)
 
 static PyMethodDef analysis_methods[] = {
     { "print", analysis_print, METH_VARARGS,
-      "print($self, format='text', /)\n--\n\n\"text\", \"json\", \"gpu-tracker-text\" or\n"
+      "print($self, format='text', /)\n--\n\n\"text\", \"json\", \"gpu-tracker\" or\n"
       "\"gpu-tracker-json\"." },
     { NULL, NULL, 0, NULL },
 };
@@ -269,15 +269,12 @@ PyDoc_STRVAR(
     run_doc,
     "run($self, statistic='mean', format='text')\n--\n\n"
     "Compares, by \"min\", \"max\", \"mean\", \"std\" or \"total\". The formats are\n"
-    "\"text\", \"json\", and gpu_tracker's \"gpu-tracker-text\", \"gpu-tracker-json\"\n"
-    "and \"gpu-tracker-cli\", which match blocks by its rules: ValueError where\n"
+    "\"text\", \"json\", and gpu_tracker's \"gpu-tracker\", \"gpu-tracker-api\" and\n"
+    "\"gpu-tracker-json\", which match blocks by its rules: ValueError where\n"
     "they do not match.");
 
 static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static const char *const formats[] = {
-        "text", "json", "gpu-tracker-text", "gpu-tracker-json", "gpu-tracker-cli", NULL
-    };
     static char *names[] = { "statistic", "format", NULL };
     const char *statistic = "mean", *word = "text";
     struct wm_error err = { 0 };
@@ -285,13 +282,12 @@ static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywor
 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|ss:run", names, &statistic, &word))
         return NULL;
-    int format = core_choice(word, formats, "format");
+    int format = core_format(word);
     struct wm_comparison *comparison = format < 0 ? NULL : core_object_enter(self);
     if (!comparison)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        status =
-            wm_comparison_run(comparison, statistic, (enum wm_report_format)format, &err);
+        status = wm_comparison_run(comparison, statistic, (enum wm_format)format, &err);
     Py_END_ALLOW_THREADS
     return core_object_return(self, status, &err);
 }
@@ -439,7 +435,7 @@ static PyObject *combine(PyObject *module, PyObject *args)
 struct table {
     struct core_texts paths;
     size_t run;
-    enum wm_report_format format;
+    enum wm_format format;
 };
 
 static int print_list(void *context, FILE *out, struct wm_error *err)
@@ -465,8 +461,8 @@ static PyObject *list_runs(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "O|s:print_list", &path, &word))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
-    struct table table = { .format = (enum wm_report_format)format };
+    int format = core_format(word);
+    struct table table = { .format = (enum wm_format)format };
     PyObject *list = format < 0 ? NULL : Py_BuildValue("[O]", path);
     PyObject *result = NULL;
     if (list && core_texts_init(&table.paths, list, "the paths") == 0) {

@@ -94,7 +94,7 @@ static PyObject *search_add(PyObject *self, PyObject *args)
 
 struct printing {
     struct wm_cap_search *search;
-    enum wm_cap_answer_format format;
+    enum wm_format format;
 };
 
 static int print_answer(void *context, FILE *out, struct wm_error *err)
@@ -111,21 +111,14 @@ PyDoc_STRVAR(answer_doc, "answer($self, format=\"json\", /)\n--\n\n"
 
 static PyObject *search_answer(PyObject *self, PyObject *args)
 {
-    static const char *const formats[] = { [WM_CAP_ANSWER_TEXT] = "text",
-                                           [WM_CAP_ANSWER_JSON] = "json",
-                                           [WM_CAP_ANSWER_CSV] = "csv" };
     const char *word = "json";
-    size_t format = 0;
 
     if (!PyArg_ParseTuple(args, "|s:answer", &word))
         return NULL;
-    while (format <= WM_CAP_ANSWER_CSV && strcmp(formats[format], word) != 0)
-        format++;
-    if (format > WM_CAP_ANSWER_CSV)
-        return PyErr_Format(PyExc_ValueError,
-                            "the format is 'text', 'json' or 'csv', not '%s'", word);
-    struct printing printing = { core_object_enter(self),
-                                 (enum wm_cap_answer_format)format };
+    int format = core_format(word);
+    if (format < 0)
+        return NULL;
+    struct printing printing = { core_object_enter(self), (enum wm_format)format };
     if (!printing.search)
         return NULL;
     PyObject *text = core_print(print_answer, &printing);

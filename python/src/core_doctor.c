@@ -34,7 +34,7 @@ static PyObject *doctor_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 
 struct printing {
     const struct wm_doctor *doctor;
-    enum wm_doctor_format format;
+    enum wm_format format;
 };
 
 static int print_doctor(void *context, FILE *out, struct wm_error *err)
@@ -46,16 +46,14 @@ static int print_doctor(void *context, FILE *out, struct wm_error *err)
 
 static PyObject *doctor_print(PyObject *self, PyObject *args)
 {
-    static const char *const formats[] = { "text", "json", NULL };
     const char *word = "text";
 
     if (!PyArg_ParseTuple(args, "|s:print", &word))
         return NULL;
-    int format = core_choice(word, formats, "format");
+    int format = core_format(word);
     if (format < 0)
         return NULL;
-    struct printing printing = { core_slot_of(self)->handle,
-                                 (enum wm_doctor_format)format };
+    struct printing printing = { core_slot_of(self)->handle, (enum wm_format)format };
     return core_print(print_doctor, &printing);
 }
 

@@ -62,7 +62,7 @@ static PyObject *experiment_new(PyTypeObject *type, PyObject *args, PyObject *ke
 
 struct printing {
     const struct wm_experiment *experiment;
-    enum wm_report_format format;
+    enum wm_format format;
     struct wm_experiment_style style;
 };
 
@@ -94,11 +94,11 @@ static PyObject *experiment_print(PyObject *self, PyObject *args, PyObject *keyw
                                      names, &word, &style->idle_watts, &style->per,
                                      CORE_STYLE_TARGETS(style->report, terminal)))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
+    int format = core_format(word);
     printing.experiment = format < 0 ? NULL : core_object_enter(self);
     if (!printing.experiment)
         return NULL;
-    printing.format = (enum wm_report_format)format;
+    printing.format = (enum wm_format)format;
     style->report.for_terminal = terminal;
     PyObject *result = core_print(print_experiment, &printing);
     core_object_leave(self);
@@ -260,7 +260,7 @@ struct series_printing {
     size_t count;
     enum wm_figure_kind kind;
     struct wm_range range;
-    enum wm_report_format format;
+    enum wm_format format;
 };
 
 static int print_figure(void *context, FILE *out, struct wm_error *err)
@@ -294,13 +294,13 @@ static PyObject *series_print_figure(PyObject *self, PyObject *args, PyObject *k
                                      &from, &to, &format_word))
         return NULL;
     int kind = core_choice(word, figure_kinds, "figure");
-    int format = kind < 0 ? -1 : core_choice(format_word, core_report_formats, "format");
+    int format = kind < 0 ? -1 : core_format(format_word);
     if (format < 0)
         return NULL;
     struct series_printing printing = { .series = &series,
                                         .kind = (enum wm_figure_kind)kind,
                                         .range = { .from_ns = from, .to_ns = to },
-                                        .format = (enum wm_report_format)format };
+                                        .format = (enum wm_format)format };
     return core_print(print_figure, &printing);
 }
 
@@ -354,13 +354,13 @@ static PyObject *print_many(PyObject *module, PyObject *args, PyObject *keywords
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|LLs:print_series", names, &sequence,
                                      &from, &to, &word))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
+    int format = core_format(word);
     PyObject *list = format < 0 ? NULL : PySequence_List(sequence);
     if (!list)
         return NULL;
     struct series_printing printing = { .count = (size_t)PyList_Size(list),
                                         .range = { .from_ns = from, .to_ns = to },
-                                        .format = (enum wm_report_format)format };
+                                        .format = (enum wm_format)format };
     printing.series = calloc(printing.count + 1, sizeof(struct wm_series *));
     if (!printing.series)
         PyErr_NoMemory();
@@ -373,7 +373,7 @@ static PyObject *print_many(PyObject *module, PyObject *args, PyObject *keywords
 
 struct listing {
     const char *target;
-    enum wm_report_format format;
+    enum wm_format format;
 };
 
 static int print_experiments(void *context, FILE *out, struct wm_error *err)
@@ -392,8 +392,8 @@ static PyObject *list_experiments(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&|s:print_experiments", PyUnicode_FSConverter, &target,
                           &word))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
-    struct listing listing = { PyBytes_AsString(target), (enum wm_report_format)format };
+    int format = core_format(word);
+    struct listing listing = { PyBytes_AsString(target), (enum wm_format)format };
     if (format >= 0) {
         core_share_sqlite();
         result = core_print(print_experiments, &listing);

@@ -2,7 +2,6 @@
 /* core_plot.c - plot() and film(): recordings as figures and films, drawn by the library
  * that `wattmeter plot` draws with, which is loaded when the first is asked for. */
 #include "core.h"
-
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@ static const char *const kinds[] = { "time",    "energy", "regions", "caps",
                                      "repeats", "flame",  NULL };
 static const char *const measures[] = { "energy", "time", NULL };
 static const char *const styles[] = { "light", "dark", NULL };
-static const char *const formats[] = { "svg", "png", "pdf", "mp4", "gif", NULL };
 
 /* The path of a library beside ours; memory of the caller. */
 static char *find_beside(const char *name)
@@ -153,7 +151,7 @@ struct words {
 static int fill(struct asked *asked, const struct words *words)
 {
     int kind = core_choice(words->kind, kinds, "kind of figure");
-    int format = kind < 0 ? -1 : core_choice(words->format, formats, "format of a figure");
+    int format = kind < 0 ? -1 : core_format(words->format);
 
     int style = format < 0 ? -1 : core_choice(words->style, styles, "style of a figure");
 
@@ -166,7 +164,7 @@ static int fill(struct asked *asked, const struct words *words)
     asked->request.is_dark = style == 1;
     asked->request.without_legend = words->without_legend != 0;
     asked->request.kind = (enum wm_plot_kind)kind;
-    asked->request.format = (enum wm_plot_format)format;
+    asked->request.format = (enum wm_format)format;
     asked->request.without_regions = words->without_regions != 0;
     int status = fill_inputs(asked, words->inputs);
     if (status == 0 && words->channels != Py_None) {

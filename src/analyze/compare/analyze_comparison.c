@@ -26,7 +26,7 @@ struct wm_comparison {
     size_t file_count, file_room;
 
     struct wm_compare *compare;
-    enum wm_report_format format;
+    enum wm_format format;
     struct wm_known threshold; /* where it was set */
     uint64_t watched;          /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
@@ -539,9 +539,10 @@ static void find_references(struct wm_comparison *comparison)
 }
 
 int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                      enum wm_report_format format, struct wm_error *err)
+                      enum wm_format format, struct wm_error *err)
 {
-    bool as_gpu_tracker = format >= WM_REPORT_GPU_TRACKER_TEXT;
+    bool as_gpu_tracker =
+        format >= WM_FORMAT_GPU_TRACKER && format <= WM_FORMAT_GPU_TRACKER_JSON;
     enum wm_block_figure chosen = WM_BLOCK_MEAN;
 
     forget_run(comparison);
@@ -589,7 +590,7 @@ const struct wm_compare *wm_comparison_compare(const struct wm_comparison *compa
     return comparison->compare;
 }
 
-enum wm_report_format wm_comparison_format(const struct wm_comparison *comparison)
+enum wm_format wm_comparison_format(const struct wm_comparison *comparison)
 {
     return comparison->format;
 }

@@ -294,7 +294,7 @@ class SubTrackingResults:
 
     def __str__(self) -> str:
         with _file_of(self) as path:
-            return _core.Analysis(path).print("gpu-tracker-text")
+            return _core.Analysis(path).print("gpu-tracker-api")
 
 
 def _block_of(tree: Mapping[str, Any]) -> CodeBlockResults:
@@ -544,8 +544,8 @@ class TrackingComparison:
         return comparison
 
     def printed(self, statistic: str, format: str) -> str:
-        """In gpu_tracker's layouts: "gpu-tracker-text", "gpu-tracker-json", or
-        "gpu-tracker-cli", the text as the documents of its command have it."""
+        """In gpu_tracker's layouts: "gpu-tracker-api", "gpu-tracker-json", or
+        "gpu-tracker", the text as the documents of its command have it."""
         return self._run(statistic, format).print()
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
@@ -557,7 +557,7 @@ class TrackingComparison:
         tree = json.loads(self.printed(statistic, "gpu-tracker-json"))
         results = ComparisonResults(**tree)
         results.__setstate__(tree)
-        vars(results)["_text"] = self.printed(statistic, "gpu-tracker-text")
+        vars(results)["_text"] = self.printed(statistic, "gpu-tracker-api")
         return results
 
 
