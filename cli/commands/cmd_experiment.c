@@ -69,7 +69,7 @@ static int do_list(const struct work *work, struct wm_error *err)
 static int do_show(const struct work *work, struct wm_error *err)
 {
     const struct wm_experiment_style style = {
-        .report = work->args->output.style,
+        .report = &work->args->output.style,
         .idle_watts = work->args->idle_watts,
         .per = work->args->per,
     };

@@ -34,6 +34,7 @@ extern "C" {
 #endif
 
 struct wm_analysis_input {
+    size_t size;                     /* sizeof this struct */
     const char *tracking;            /* a tracking file of gpu_tracker, a recording, or */
                                      /* gpu_tracker's JSON of an analysis */
     size_t run;                      /* of a recording; WM_LAST_RUN */

@@ -44,10 +44,10 @@ struct wm_cap_search;
 
 /* What to minimize for a unit of work that takes E joules and t seconds. */
 enum wm_cap_objective {
-    WM_CAP_ENERGY, /* E */
-    WM_CAP_EDP,    /* E t */
-    WM_CAP_ED2P,   /* E t^2 */
-    WM_CAP_COST,   /* E plus what the time is worth, in joules */
+    WM_CAP_ENERGY = 0, /* E */
+    WM_CAP_EDP = 1,    /* E t */
+    WM_CAP_ED2P = 2,   /* E t^2 */
+    WM_CAP_COST = 3,   /* E plus what the time is worth, in joules */
 };
 #define WM_CAP_OBJECTIVES 4
 
@@ -56,6 +56,7 @@ WM_API const char *wm_cap_objective_name(size_t objective);
 
 /* Zero-initialize all but the first two for the defaults. */
 struct wm_cap_plan {
+    size_t size;    /* sizeof this struct */
     double minimum; /* the lowest cap that can be set */
     double maximum; /* the highest: the default limit, the base of all comparisons */
     enum wm_cap_objective objective;
@@ -125,11 +126,12 @@ struct wm_cap_choice {
 
 /* The reason for the choice. */
 enum wm_cap_reason {
-    WM_CAP_FOUND,         /* the best by the model, and measured */
-    WM_CAP_PREDICTED,     /* the same, but not measured */
-    WM_CAP_BEST_MEASURED, /* the model is not sure of a better one that was not measured */
-    WM_CAP_NEVER_BINDS,   /* no cap has an effect */
-    WM_CAP_NO_GAIN,       /* none is better than the default by more than the noise */
+    WM_CAP_FOUND = 0,     /* the best by the model, and measured */
+    WM_CAP_PREDICTED = 1, /* the same, but not measured */
+    /* The model is not sure of a better one that was not measured. */
+    WM_CAP_BEST_MEASURED = 2,
+    WM_CAP_NEVER_BINDS = 3, /* no cap has an effect */
+    WM_CAP_NO_GAIN = 4,     /* none is better than the default by more than the noise */
 };
 
 struct wm_cap_answer {

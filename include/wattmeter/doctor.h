@@ -37,11 +37,11 @@ struct wm_doctor;
 
 /* The state of a source. */
 enum wm_health {
-    WM_HEALTH_GOOD,   /* all values of its devices can be read */
-    WM_HEALTH_PARTLY, /* some values cannot be read */
-    WM_HEALTH_ABSENT, /* this machine lacks the hardware or its driver */
-    WM_HEALTH_DENIED, /* this user may not read it */
-    WM_HEALTH_BROKEN, /* it does not answer */
+    WM_HEALTH_GOOD = 0,   /* all values of its devices can be read */
+    WM_HEALTH_PARTLY = 1, /* some values cannot be read */
+    WM_HEALTH_ABSENT = 2, /* this machine lacks the hardware or its driver */
+    WM_HEALTH_DENIED = 3, /* this user may not read it */
+    WM_HEALTH_BROKEN = 4, /* it does not answer */
 };
 
 /* "good", "partly", "absent", "denied", "broken". */

@@ -42,6 +42,7 @@ struct wm_series;
 
 /* The experiment of a run. The strings are copied. */
 struct wm_experiment_setup {
+    size_t size; /* sizeof this struct */
     const char *target;
     const char *name;        /* 1 to 100 bytes, without '/' and not beginning with '.' */
     const char *description; /* may be NULL */
@@ -69,9 +70,10 @@ WM_API void wm_experiment_close(struct wm_experiment *experiment);
 
 /* How an experiment is printed. Zero-initialize it for the defaults. */
 struct wm_experiment_style {
-    struct wm_report_style report; /* units, money and CO2e */
-    double idle_watts;             /* idle power of the measured devices; 0: as measured */
-    const char *per; /* a metric: energy from each of its values to the next */
+    size_t size;                          /* sizeof this struct */
+    const struct wm_report_style *report; /* units, money and CO2e; may be NULL */
+    double idle_watts; /* idle power of the measured devices; 0: as measured */
+    const char *per;   /* a metric: energy from each of its values to the next */
 };
 
 /* Prints the runs and their cost, each and in total. */
@@ -104,14 +106,14 @@ struct wm_range {
 enum wm_figure_kind {
     /* Of an energy or another counter: its growth. Of any other metric: the area under its
      * curve; for power these are joules. */
-    WM_FIGURE_TOTAL,
+    WM_FIGURE_TOTAL = 0,
 
     /* The total divided by the time for which the metric is known. */
-    WM_FIGURE_AVERAGE,
+    WM_FIGURE_AVERAGE = 1,
 
     /* The highest value. Of a counter: the highest rate, over at least the time that its
      * sensor needs to resolve it. */
-    WM_FIGURE_MAX,
+    WM_FIGURE_MAX = 2,
 };
 
 struct wm_figure {

@@ -30,12 +30,14 @@ extern "C" {
 #endif
 
 enum wm_plot_kind {
-    WM_PLOT_TIME,    /* panels over one time axis */
-    WM_PLOT_ENERGY,  /* energy over time: a point for each recording, arrows between them */
-    WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
-    WM_PLOT_CAPS,    /* energy over time under each cap; inputs: tables (cap_search.h) */
-    WM_PLOT_REPEATS, /* a box for each command and metric, a point for each run */
-    WM_PLOT_FLAME,   /* a flame graph of one recording: regions by path, titles in an SVG */
+    WM_PLOT_TIME = 0, /* panels over one time axis */
+    /* Energy over time: a point for each recording, arrows between them. */
+    WM_PLOT_ENERGY = 1,
+    WM_PLOT_REGIONS = 2, /* the energy of each region as bars, or its time */
+    WM_PLOT_CAPS = 3, /* energy over time under each cap; inputs: tables (cap_search.h) */
+    WM_PLOT_REPEATS = 4, /* a box for each command and metric, a point for each run */
+    /* A flame graph of one recording: regions by path, titles in an SVG. */
+    WM_PLOT_FLAME = 5,
 };
 
 struct wm_plot_input {

@@ -52,6 +52,7 @@ struct wm_repeat;
 
 /* Zero-initialize it for the defaults. */
 struct wm_repeat_options {
+    size_t size;      /* sizeof this struct */
     uint64_t seed;    /* of the order of the commands */
     double threshold; /* a smaller difference counts as none, a ratio; 0: 0.01 */
     size_t reference; /* the command that the others are compared with */

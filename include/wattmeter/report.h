@@ -54,6 +54,7 @@ struct wm_report;
  * adds all other figures and how they were obtained; 2 adds the reason for each missing
  * one. JSON is always complete. */
 struct wm_report_style {
+    size_t size; /* sizeof this struct */
     const char *ram_unit;
     const char *gpu_ram_unit;
     const char *time_unit;
@@ -109,20 +110,21 @@ WM_API int wm_report_write_codecarbon(const struct wm_report *report, const char
 
 /* The kinds of parts of a report. */
 enum wm_report_kind {
-    WM_REPORT_RUN,    /* the whole run: the only one of its kind */
-    WM_REPORT_REGION, /* all calls of one name, in the order in which names were first seen
-                       */
-    WM_REPORT_PATH,   /* the calls of one name in one place of the tree of calls; a place
-                       * comes before those inside it */
-    WM_REPORT_REST,   /* the remainder outside of regions: one, if there are regions */
-    WM_REPORT_GPU,
-    WM_REPORT_DEVICE, /* other devices: a CPU package or a part of one, memory, ... */
+    WM_REPORT_RUN = 0, /* the whole run: the only one of its kind */
+    /* All calls of one name, in the order in which names were first seen. */
+    WM_REPORT_REGION = 1,
+    WM_REPORT_PATH = 2, /* the calls of one name in one place of the tree of calls; a place
+                         * comes before those inside it */
+    WM_REPORT_REST = 3, /* the remainder outside of regions: one, if there are regions */
+    WM_REPORT_GPU = 4,
+    WM_REPORT_DEVICE = 5, /* other devices: a CPU package or a part of one, memory, ... */
 };
 
 /* The two ways to count a region's figures; docs/report.md explains them. */
 enum wm_report_share {
-    WM_REPORT_INCLUSIVE, /* everything while a call was open */
-    WM_REPORT_EXCLUSIVE, /* its share of that, without the regions inside; shares add up */
+    WM_REPORT_INCLUSIVE = 0, /* everything while a call was open */
+    /* Its share of that, without the regions inside; shares add up. */
+    WM_REPORT_EXCLUSIVE = 1,
 };
 
 /* The part of a figure. Zero-initialize it for the run. */
@@ -141,9 +143,9 @@ WM_API int wm_report_find(const struct wm_report *report, enum wm_report_kind ki
                           const char *name, size_t *ret_index);
 
 enum wm_report_state {
-    WM_REPORT_MISSING, /* unknown; `why` has the reason */
-    WM_REPORT_KNOWN,
-    WM_REPORT_AT_LEAST, /* a peak that may have been higher; `why` has the reason */
+    WM_REPORT_MISSING = 0, /* unknown; `why` has the reason */
+    WM_REPORT_KNOWN = 1,
+    WM_REPORT_AT_LEAST = 2, /* a peak that may have been higher; `why` has the reason */
 };
 
 /* A figure, in SI base units or percent. */
@@ -180,9 +182,9 @@ WM_API size_t wm_report_figure_text(const struct wm_report_figure *figure, char 
                                     size_t size);
 
 enum wm_report_end {
-    WM_REPORT_END_UNKNOWN, /* not observed, or the recording ends before it */
-    WM_REPORT_EXITED,
-    WM_REPORT_KILLED, /* by a signal */
+    WM_REPORT_END_UNKNOWN = 0, /* not observed, or the recording ends before it */
+    WM_REPORT_EXITED = 1,
+    WM_REPORT_KILLED = 2, /* by a signal */
 };
 
 /* Facts about the run. A string is NULL if it is unknown. */

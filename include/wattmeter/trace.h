@@ -28,6 +28,7 @@ extern "C" {
 #endif
 
 struct wm_trace_request {
+    size_t size;           /* sizeof this struct */
     enum wm_format format; /* a trace's */
     bool by_time;          /* of stacks: seconds, also where joules are known */
 

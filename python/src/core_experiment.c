@@ -63,6 +63,7 @@ static PyObject *experiment_new(PyTypeObject *type, PyObject *args, PyObject *ke
 struct printing {
     const struct wm_experiment *experiment;
     enum wm_format format;
+    struct wm_report_style report;
     struct wm_experiment_style style;
 };
 
@@ -92,14 +93,15 @@ static PyObject *experiment_print(PyObject *self, PyObject *args, PyObject *keyw
 
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|sdz$" CORE_STYLE_FORMAT ":print",
                                      names, &word, &style->idle_watts, &style->per,
-                                     CORE_STYLE_TARGETS(style->report, terminal)))
+                                     CORE_STYLE_TARGETS(printing.report, terminal)))
         return NULL;
     int format = core_format(word);
     printing.experiment = format < 0 ? NULL : core_object_enter(self);
     if (!printing.experiment)
         return NULL;
     printing.format = (enum wm_format)format;
-    style->report.for_terminal = terminal;
+    printing.report.for_terminal = terminal;
+    style->report = &printing.report;
     PyObject *result = core_print(print_experiment, &printing);
     core_object_leave(self);
     return result;

@@ -11,6 +11,7 @@
 #include "analyze/analyze_build.h"
 #include "base/base_array.h"
 #include "base/base_file.h"
+#include "base/base_options.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record.h"
@@ -372,9 +373,12 @@ static void drop_newest_file(struct wm_comparison *comparison)
 int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
                               const struct wm_analysis_input *input, struct wm_error *err)
 {
-    char *shown = wm_recorder_shown(name);
-    int status = WM_OK;
+    struct wm_analysis_input own;
+    int status = wm_options_read(input, &own, sizeof(own), err);
 
+    if (status < 0)
+        return status;
+    char *shown = wm_recorder_shown(name);
     forget_run(comparison);
     if (!shown || wm_array_reserve(&comparison->files, comparison->file_count,
                                    &comparison->file_room, sizeof(shown)) < 0)
@@ -382,8 +386,8 @@ int wm_comparison_add_session(struct wm_comparison *comparison, const char *name
     else if (has_file(comparison, shown))
         status = wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"", shown);
     if (status == WM_OK)
-        status = load(comparison, shown, input, err);
-    if (status == WM_OK && input->run == WM_ALL_RUNS)
+        status = load(comparison, shown, &own, err);
+    if (status == WM_OK && own.run == WM_ALL_RUNS)
         status = keep_repeats(comparison, shown, err);
     if (status < 0) {
         drop_newest_file(comparison);

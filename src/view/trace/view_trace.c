@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "base/base_options.h"
 #include "base/text/base_json.h"
 #include "base/text/base_number.h"
 #include "record/record_read.h"
