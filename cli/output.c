@@ -336,17 +336,24 @@ int output_find_word(const char *words, const char *word)
 }
 
 int output_find_format(const char *name, const struct output_args *args, const char *format,
-                       const char *words, const struct cmd_streams *io, size_t *ret_format)
+                       const char *words, const struct cmd_streams *io,
+                       enum wm_format *ret_format)
 {
-    int found = format ? output_find_word(words, format) : args->json;
-
     if (format && args->json)
         return output_misused(name, io, "--json and --format exclude each other");
-    if (found < 0)
+    if (format && output_find_word(words, format) < 0)
         return output_misused(name, io, "--format: there is no '%s'; there are: %s",
                               cmd_shown(format), words);
-    *ret_format = (size_t)found;
+    *ret_format = format       ? (enum wm_format)wm_format_find(format)
+                  : args->json ? WM_FORMAT_JSON
+                               : WM_FORMAT_TEXT;
     return CMD_DONE;
+}
+
+bool output_adds_line_end(const struct output_args *args, enum wm_format format)
+{
+    return format >= WM_FORMAT_GPU_TRACKER && format <= WM_FORMAT_GPU_TRACKER_JSON &&
+           !args->path;
 }
 
 /* Opens the place, which was checked, for writing; NULL, with errno, when it cannot. A
@@ -442,7 +449,7 @@ int output_write(const char *name, const struct output_args *args,
     struct wm_report_style style = args->style;
     const struct output_report printed = {
         .report = report,
-        .format = args->json ? WM_REPORT_JSON : WM_REPORT_TEXT,
+        .format = args->json ? WM_FORMAT_JSON : WM_FORMAT_TEXT,
         .style = &style,
     };
     struct wm_error err;

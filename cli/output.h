@@ -5,6 +5,7 @@
 #define WM_OUTPUT_H
 
 #include "cmd.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 
 /* The first member of such a command's arguments. */
@@ -94,10 +95,16 @@ int output_check_input(const char *name, const struct output_args *args, const c
 /* Which of `words`, with blanks between them, that is, from 0; -1: none. */
 int output_find_word(const char *words, const char *word);
 
-/* Which of `words`, with blanks between them, --format is, from 0; without it the first,
- * or with --json the second. CMD_DONE, or CMD_MISUSED with a complaint. */
+/* The format that --format names, which has to be one of `words`, names of formats with
+ * blanks between them. Without it text, or JSON with --json. CMD_DONE, or CMD_MISUSED with
+ * a complaint. */
 int output_find_format(const char *name, const struct output_args *args, const char *format,
-                       const char *words, const struct cmd_streams *io, size_t *ret_format);
+                       const char *words, const struct cmd_streams *io,
+                       enum wm_format *ret_format);
+
+/* Whether a layout of gpu_tracker's goes to the screen, where its print() adds a line
+ * end. */
+bool output_adds_line_end(const struct output_args *args, enum wm_format format);
 
 /* What prints what a command has found out. */
 typedef int output_printer(const void *found, FILE *out, struct wm_error *err);
@@ -114,7 +121,7 @@ int output_print(const char *name, const struct output_args *args, output_printe
 /* A report and how it is printed, for output_report_print(). */
 struct output_report {
     const struct wm_report *report;
-    enum wm_report_format format;
+    enum wm_format format;
     const struct wm_report_style *style;
 };
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#define FORMATS "text json csv"
 #define SLOT(member) offsetof(struct cap_search_args, member)
 
 const struct cmd_option cap_search_options[] = {
@@ -72,11 +73,9 @@ const struct cmd_option cap_search_options[] = {
       .slot = SLOT(format),
       .placeholder = "FORMAT",
       .help = "text (default), json or csv",
-      .words = "text json csv" },
+      .words = FORMATS },
     { 0 },
 };
-
-static const char format_words[] = "text json csv";
 
 static int find_objective(const char *word, const struct cmd_streams *io,
                           enum wm_cap_objective *ret_objective)
@@ -107,9 +106,8 @@ int cap_search_plan(const struct cap_search_args *args, const struct cmd_streams
                     struct wm_cap_plan *ret_plan)
 {
     struct wm_cap_plan plan = { .probes = (unsigned)args->probes.value };
-    size_t format;
-    int code =
-        output_find_format("cap", &args->output, args->format, format_words, io, &format);
+    enum wm_format format;
+    int code = output_find_format("cap", &args->output, args->format, FORMATS, io, &format);
 
     if (code == CMD_DONE && args->objective)
         code = find_objective(args->objective, io, &plan.objective);
@@ -133,7 +131,7 @@ int cap_search_plan(const struct cap_search_args *args, const struct cmd_streams
 
 struct printed {
     const struct wm_cap_answer *answer;
-    enum wm_cap_answer_format format;
+    enum wm_format format;
 };
 
 static int print_answer(const void *found, FILE *out, struct wm_error *err)
@@ -149,17 +147,17 @@ int cap_search_print(const struct cap_search_args *args, struct wm_cap_search *s
     struct cmd_streams streams = *io;
     struct wm_cap_answer answer;
     struct wm_error err;
-    size_t format = 0;
+    enum wm_format format = WM_FORMAT_TEXT;
 
-    output_find_format("cap", &args->output, args->format, format_words, io, &format);
+    output_find_format("cap", &args->output, args->format, FORMATS, io, &format);
     if (wm_cap_search_answer(search, &answer, &err) < 0)
         return output_failure("cap", &err, io);
-    struct printed printed = { &answer, (enum wm_cap_answer_format)format };
+    struct printed printed = { &answer, format };
     bool is_file = args->output.path && strcmp(args->output.path, "-") != 0;
     /* Who has waited for minutes sees the answer at once, wherever else it goes. */
-    if (screen == io->chat && (is_file || printed.format != WM_CAP_ANSWER_TEXT))
-        wm_cap_answer_print(&answer, WM_CAP_ANSWER_TEXT, screen, NULL);
-    if (printed.format == WM_CAP_ANSWER_TEXT)
+    if (screen == io->chat && (is_file || printed.format != WM_FORMAT_TEXT))
+        wm_cap_answer_print(&answer, WM_FORMAT_TEXT, screen, NULL);
+    if (printed.format == WM_FORMAT_TEXT)
         streams.out = screen;
     return output_print("cap", &args->output, print_answer, &printed, &streams);
 }

@@ -49,7 +49,7 @@ static int do_show(struct work *work, struct wm_error *err)
     nanosleep(&between, NULL);
     int status = wm_caps_refresh(work->caps, err);
     if (status == WM_OK && !work->args->search.output.json)
-        status = wm_caps_print(work->caps, WM_CAPS_TEXT, work->out, err);
+        status = wm_caps_print(work->caps, WM_FORMAT_TEXT, work->out, err);
     return status;
 }
 
@@ -217,7 +217,7 @@ static int run_verb(size_t verb, struct work *work, struct wm_error *err)
     status = work->wishes ? actions[verb].run(work, err)
                           : output_fail(err, WM_ENOMEM, "out of memory");
     if (status == WM_OK && work->args->search.output.json)
-        status = wm_caps_print(work->caps, WM_CAPS_JSON, work->io->out, err);
+        status = wm_caps_print(work->caps, WM_FORMAT_JSON, work->io->out, err);
     free(work->wishes);
     wm_caps_close(work->caps);
     return status;

@@ -14,7 +14,6 @@ struct analyze_args {
 
 #define ANALYZE(member) offsetof(struct analyze_args, member)
 
-/* In the order of enum wm_report_format. */
 #define FORMATS "text json gpu-tracker gpu-tracker-json"
 
 static const struct cmd_option analyze_options[] = {
@@ -46,7 +45,7 @@ static int check_output(const struct analyze_args *args, const struct cmd_stream
 
 struct printed {
     const struct wm_report *report;
-    enum wm_report_format format;
+    enum wm_format format;
 };
 
 static int print_blocks(const void *opaque, FILE *out, struct wm_error *err)
@@ -65,17 +64,16 @@ static void print_remarks(const struct wm_report *report, const struct cmd_strea
         fprintf(io->chat, "wattmeter analyze: %s\n", remark);
 }
 
-static int print(const struct analyze_args *args, enum wm_report_format format,
+static int print(const struct analyze_args *args, enum wm_format format,
                  const struct wm_report *report, const struct cmd_streams *io)
 {
-    bool as_gpu_tracker = format >= WM_REPORT_GPU_TRACKER_TEXT;
+    bool as_gpu_tracker = format != WM_FORMAT_TEXT && format != WM_FORMAT_JSON;
     const struct printed printed = { report, format };
 
     if (as_gpu_tracker)
         print_remarks(report, io);
     int code = output_print("analyze", &args->output, print_blocks, &printed, io);
-    /* As gpu_tracker's print() does on the screen, and not in a file. */
-    if (code == CMD_DONE && as_gpu_tracker && !args->output.path)
+    if (code == CMD_DONE && output_adds_line_end(&args->output, format))
         fputc('\n', io->out);
     return code;
 }
@@ -91,7 +89,7 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
     };
     struct wm_report *report;
     struct wm_error err;
-    size_t format;
+    enum wm_format format;
 
     int code =
         output_find_format("analyze", &args->output, args->format, FORMATS, io, &format);
@@ -104,7 +102,7 @@ static int run_analyze(const void *opaque, const struct cmd_streams *io)
 
     if (wm_report_from_files(&input, &report, &err) < 0)
         return output_failure("analyze", &err, io);
-    code = print(args, (enum wm_report_format)format, report, io);
+    code = print(args, format, report, io);
     wm_report_free(report);
     return code;
 }

@@ -65,20 +65,11 @@ static const struct cmd_option compare_options[] = {
 };
 static const struct cmd_option *const options[] = { compare_options, output_options, NULL };
 
-/* In the order of FORMATS. */
-static const enum wm_report_format formats[] = {
-    WM_REPORT_TEXT,
-    WM_REPORT_JSON,
-    WM_REPORT_GPU_TRACKER_CLI,
-    WM_REPORT_GPU_TRACKER_TEXT,
-    WM_REPORT_GPU_TRACKER_JSON,
-};
-
 /* What the options come to. */
 struct request {
     const struct compare_args *args;
     const struct cmd_streams *io;
-    enum wm_report_format format;
+    enum wm_format format;
     const char *statistic;
     double fail_above; /* a ratio; negative: not given */
 };
@@ -93,13 +84,9 @@ static int misuse(const struct request *request, const char *option, const char 
 static int find_format(struct request *request)
 {
     const struct compare_args *args = request->args;
-    size_t format;
 
-    int code = output_find_format("compare", &args->output, args->format, FORMATS,
-                                  request->io, &format);
-    if (code == CMD_DONE)
-        request->format = formats[format];
-    return code;
+    return output_find_format("compare", &args->output, args->format, FORMATS, request->io,
+                              &request->format);
 }
 
 /* A bare 0.05 could be meant as 5 %, so the sign has to be there. */
@@ -265,8 +252,7 @@ static int print(const struct request *request, const struct wm_comparison *comp
     const struct printed printed = { comparison, output->style.verbosity };
     int code = output_print("compare", output, print_comparison, &printed, request->io);
 
-    /* As gpu_tracker's print() does on the screen, and not in a file. */
-    if (code == CMD_DONE && request->format >= WM_REPORT_GPU_TRACKER_TEXT && !output->path)
+    if (code == CMD_DONE && output_adds_line_end(output, request->format))
         fputc('\n', request->io->out);
     return code;
 }

@@ -28,7 +28,7 @@ static const struct cmd_option *const options[] = { doctor_options, NULL };
 static int run_doctor(const void *opaque, const struct cmd_streams *io)
 {
     const struct doctor_args *args = opaque;
-    enum wm_doctor_format format = args->json ? WM_DOCTOR_JSON : WM_DOCTOR_TEXT;
+    enum wm_format format = args->json ? WM_FORMAT_JSON : WM_FORMAT_TEXT;
     int64_t duration_ns = args->duration_ns ? args->duration_ns : WM_DOCTOR_DURATION_NS;
     struct wm_doctor *doctor;
     struct wm_error err;

@@ -55,9 +55,9 @@ struct work {
     FILE *out;
 };
 
-static enum wm_report_format format_of(const struct work *work)
+static enum wm_format format_of(const struct work *work)
 {
-    return work->args->output.json ? WM_REPORT_JSON : WM_REPORT_TEXT;
+    return work->args->output.json ? WM_FORMAT_JSON : WM_FORMAT_TEXT;
 }
 
 static int do_list(const struct work *work, struct wm_error *err)
@@ -69,7 +69,7 @@ static int do_list(const struct work *work, struct wm_error *err)
 static int do_show(const struct work *work, struct wm_error *err)
 {
     const struct wm_experiment_style style = {
-        .report = work->args->output.style,
+        .report = &work->args->output.style,
         .idle_watts = work->args->idle_watts,
         .per = work->args->per,
     };

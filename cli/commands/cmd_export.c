@@ -19,7 +19,6 @@ struct export_args {
 
 #define EXPORT(member) offsetof(struct export_args, member)
 
-/* In the order of enum wm_trace_format. */
 #define FORMATS "chrome firefox speedscope folded"
 #define MEASURES "energy time"
 
@@ -124,23 +123,21 @@ static int check_trace(const struct export_args *args, struct wm_trace_request *
 {
     const struct output_args plain = { 0 };
     int measure = args->by ? output_find_word(MEASURES, args->by) : 0;
-    size_t format = 0;
 
-    int code = output_find_format("export", &plain, args->format, FORMATS, io, &format);
+    int code =
+        output_find_format("export", &plain, args->format, FORMATS, io, &request->format);
     if (code != CMD_DONE)
         return code;
     if (measure < 0)
         return output_misused("export", io, "--by: '%s' is none of " MEASURES,
                               cmd_shown(args->by));
-    *request = (struct wm_trace_request) { .format = (enum wm_trace_format)format,
-                                           .by_time = measure == 1,
-                                           .with = args->with,
-                                           .carbon_g_per_kwh =
-                                               args->output.style.carbon_g_per_kwh };
-    if (args->by && request->format != WM_TRACE_SPEEDSCOPE &&
-        request->format != WM_TRACE_FOLDED)
+    request->by_time = measure == 1;
+    request->with = args->with;
+    request->carbon_g_per_kwh = args->output.style.carbon_g_per_kwh;
+    if (args->by && request->format != WM_FORMAT_SPEEDSCOPE &&
+        request->format != WM_FORMAT_FOLDED)
         return output_misused("export", io, "--by: is for --format speedscope or folded");
-    if (args->with && request->format != WM_TRACE_CHROME)
+    if (args->with && request->format != WM_FORMAT_CHROME)
         return output_misused("export", io, "--with: is for --format chrome");
     if (args->append)
         return output_misused("export", io, "--append: nothing is added to a trace");

@@ -99,11 +99,11 @@ static char *join(const struct cmd_list *list)
     return words;
 }
 
-static enum wm_gpus_format format_of(const struct info_args *args)
+static enum wm_format format_of(const struct info_args *args)
 {
     if (args->output.json)
-        return args->watch_ns ? WM_GPUS_JSON_LINE : WM_GPUS_JSON;
-    return args->brief ? WM_GPUS_BRIEF : WM_GPUS_TEXT;
+        return args->watch_ns ? WM_FORMAT_JSON_LINE : WM_FORMAT_JSON;
+    return args->brief ? WM_FORMAT_BRIEF : WM_FORMAT_TEXT;
 }
 
 /* The throughput of PCIe takes the driver long, so it is left out where it is not

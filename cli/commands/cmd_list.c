@@ -14,7 +14,7 @@ static int print(const void *found, FILE *out, struct wm_error *err)
     const struct list_args *args = found;
 
     return wm_report_print_list(args->recording.words[0],
-                                args->output.json ? WM_REPORT_JSON : WM_REPORT_TEXT, out,
+                                args->output.json ? WM_FORMAT_JSON : WM_FORMAT_TEXT, out,
                                 err);
 }
 

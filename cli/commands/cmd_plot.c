@@ -26,7 +26,7 @@ enum { LOWEST_PRIORITY = 19 };
 
 #define PLOT(member) offsetof(struct plot_args, member)
 
-/* In the order of enum wm_plot_kind and enum wm_plot_format. */
+/* In the order of enum wm_plot_kind. */
 #define KINDS "time energy regions caps repeats flame"
 #define FORMATS "svg png pdf mp4 gif"
 #define STYLES "light dark"
@@ -174,7 +174,7 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
 
 static bool is_film(const struct wm_plot_request *request)
 {
-    return request->format >= WM_PLOT_MP4;
+    return request->format == WM_FORMAT_MP4 || request->format == WM_FORMAT_GIF;
 }
 
 static int check_film(const struct plot_args *args, const struct wm_plot_request *request,
@@ -199,18 +199,18 @@ static int find_format(const struct plot_args *args, struct wm_plot_request *req
 {
     const char *dot = strrchr(args->output.path, '.');
     const char *word = args->format ? args->format : dot ? dot + 1 : "";
-    int format = output_find_word(FORMATS, word);
+    bool is_known = output_find_word(FORMATS, word) >= 0;
 
-    if (format < 0 && args->format)
+    if (!is_known && args->format)
         return output_misused("plot", io, "--format: '%s' is none of " FORMATS,
                               cmd_shown(args->format));
-    if (format < 0)
+    if (!is_known)
         return output_misused("plot", io,
                               "--output: the suffix of '%s' is none of " FORMATS
                               "; --format says which it is",
                               cmd_shown(args->output.path));
-    request->format = (enum wm_plot_format)format;
-    if (args->dpi > 0 && format != WM_PLOT_PNG && !is_film(request))
+    request->format = (enum wm_format)wm_format_find(word);
+    if (args->dpi > 0 && request->format != WM_FORMAT_PNG && !is_film(request))
         return output_misused("plot", io, "--dpi: is for png and films");
     return check_film(args, request, io);
 }

@@ -42,12 +42,12 @@ static bool are_swapped(struct wm_analysis_input input)
 
 static int print_as_text(const void *report, FILE *out, struct wm_error *err)
 {
-    return wm_report_print_blocks(report, WM_REPORT_GPU_TRACKER_TEXT, out, err);
+    return wm_report_print_blocks(report, WM_FORMAT_GPU_TRACKER_API, out, err);
 }
 
 static int print_as_json(const void *report, FILE *out, struct wm_error *err)
 {
-    return wm_report_print_blocks(report, WM_REPORT_GPU_TRACKER_JSON, out, err);
+    return wm_report_print_blocks(report, WM_FORMAT_GPU_TRACKER_JSON, out, err);
 }
 
 /* The original refuses a file with stray stops, and passes over unfinished calls. */
@@ -213,8 +213,8 @@ static bool compare_in_python(json_t *sessions, const char *statistic,
 static int compare(json_t *sessions, const char *statistic,
                    const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
-    enum wm_report_format format =
-        output->json ? WM_REPORT_GPU_TRACKER_JSON : WM_REPORT_GPU_TRACKER_CLI;
+    enum wm_format format =
+        output->json ? WM_FORMAT_GPU_TRACKER_JSON : WM_FORMAT_GPU_TRACKER;
     struct wm_comparison *comparison;
     const char *name, *remark;
     struct wm_error err;

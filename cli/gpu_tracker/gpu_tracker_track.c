@@ -193,7 +193,7 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
     print_end(tracker, report, io);
     const struct output_report printed_report = {
         .report = report,
-        .format = output->json ? WM_REPORT_GPU_TRACKER_JSON : WM_REPORT_GPU_TRACKER_TEXT,
+        .format = output->json ? WM_FORMAT_GPU_TRACKER_JSON : WM_FORMAT_GPU_TRACKER_API,
         .style = &style,
     };
     int printed = gpu_tracker_print(output, io, output_report_print, &printed_report);

@@ -266,7 +266,7 @@ static int add_commands(const struct repeat_work *work)
 
 struct printed {
     const struct wm_repeat *repeat;
-    enum wm_repeat_format format;
+    enum wm_format format;
     int verbosity;
 };
 
@@ -277,8 +277,7 @@ static int print(const void *found, FILE *out, struct wm_error *err)
     return wm_repeat_print(printed->repeat, printed->format, printed->verbosity, out, err);
 }
 
-static int print_to(const struct repeat_work *work, const char *path,
-                    enum wm_repeat_format format)
+static int print_to(const struct repeat_work *work, const char *path, enum wm_format format)
 {
     const struct output_args place = file_of(work->args, path);
     const struct printed printed = { work->repeat, format, 0 };
@@ -289,7 +288,7 @@ static int print_to(const struct repeat_work *work, const char *path,
 /* What a place does not take is shown as text, so that it is not lost. */
 static int print_main(const struct repeat_work *work, const struct printed *printed)
 {
-    const struct printed text = { work->repeat, WM_REPEAT_TEXT, printed->verbosity };
+    const struct printed text = { work->repeat, WM_FORMAT_TEXT, printed->verbosity };
     const struct output_args *output = &work->args->measure.output;
 
     int code = output_print("run", output, print, printed, work->io);
@@ -304,14 +303,14 @@ static int print_results(const struct repeat_work *work)
     const struct output_args *output = &work->args->measure.output;
     const struct printed printed = {
         work->repeat,
-        output->json ? WM_REPEAT_JSON : WM_REPEAT_TEXT,
+        output->json ? WM_FORMAT_JSON : WM_FORMAT_TEXT,
         output->style.verbosity,
     };
     bool is_shown = output->json || output_has_place(output) || !work->args->measure.quiet;
     int codes[] = {
         is_shown ? print_main(work, &printed) : CMD_DONE,
-        print_to(work, work->args->markdown, WM_REPEAT_MARKDOWN),
-        print_to(work, work->args->csv, WM_REPEAT_CSV),
+        print_to(work, work->args->markdown, WM_FORMAT_MARKDOWN),
+        print_to(work, work->args->csv, WM_FORMAT_CSV),
     };
 
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {

@@ -9,7 +9,7 @@
  *                                        .sub_tracking = files, .sub_tracking_count = 1 };
  *     struct wm_report *report;
  *     if (wm_report_from_files(&input, &report, &err) == WM_OK) {
- *         wm_report_print_blocks(report, WM_REPORT_TEXT, stdout, &err);
+ *         wm_report_print_blocks(report, WM_FORMAT_TEXT, stdout, &err);
  *         wm_report_free(report);
  *     }
  *
@@ -25,6 +25,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/report.h"
 
@@ -33,6 +34,7 @@ extern "C" {
 #endif
 
 struct wm_analysis_input {
+    size_t size;                     /* sizeof this struct */
     const char *tracking;            /* a tracking file of gpu_tracker, a recording, or */
                                      /* gpu_tracker's JSON of an analysis */
     size_t run;                      /* of a recording; WM_LAST_RUN */
@@ -46,12 +48,11 @@ struct wm_analysis_input {
 WM_API int wm_report_from_files(const struct wm_analysis_input *input,
                                 struct wm_report **ret_report, struct wm_error *err);
 
-/* Prints the blocks of such a report; docs/analysis.md describes the structures.
- * gpu_tracker's layouts are printed byte by byte, without the line end that it adds on the
- * screen. Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_report_print_blocks(const struct wm_report *report,
-                                  enum wm_report_format format, FILE *out,
-                                  struct wm_error *err);
+/* Prints the blocks of such a report as text, JSON or in gpu_tracker's layouts;
+ * docs/analysis.md describes the structures. Returns WM_EIO if `out` did not take all of
+ * it. */
+WM_API int wm_report_print_blocks(const struct wm_report *report, enum wm_format format,
+                                  FILE *out, struct wm_error *err);
 
 /* The index-th note on the files, such as a last line that was cut off, or NULL past the
  * last. The string is borrowed. Text and JSON include the notes. */

@@ -36,6 +36,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/source.h"
 
@@ -47,10 +48,11 @@ struct wm_caps;
 struct wm_cap_session;
 
 enum wm_cap_kind {
-    WM_CAP_GPU_POWER, /* W; each GPU has one, settable or not, in the order of gpu.h */
-    WM_CAP_GPU_CLOCK, /* Hz: the highest graphics clock. Drivers do not report it:
-                         wattmeter restores the limit it set last, or removes it */
-    WM_CAP_CPU_POWER, /* W, of a package, over seconds (RAPL's long term) */
+    WM_CAP_GPU_POWER = 0, /* W; each GPU has one, settable or not, in the order of gpu.h */
+    /* Hz: the highest graphics clock. Drivers do not report it: wattmeter restores the
+     * limit it set last, or removes it. */
+    WM_CAP_GPU_CLOCK = 1,
+    WM_CAP_CPU_POWER = 2, /* W, of a package, over seconds (RAPL's long term) */
 };
 
 /* "gpu_power", "gpu_clock", "cpu_power"; NULL past the last. */
@@ -89,10 +91,9 @@ WM_API void wm_caps_get(const struct wm_caps *caps, size_t index,
 /* Reads all values again. The power of a CPU package is the mean since the last reading. */
 WM_API int wm_caps_refresh(struct wm_caps *caps, struct wm_error *err);
 
-enum wm_caps_format { WM_CAPS_TEXT, WM_CAPS_JSON };
-
-/* Prints all settings as last read. Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_caps_print(const struct wm_caps *caps, enum wm_caps_format format, FILE *out,
+/* Prints all settings as last read, as text or JSON. Returns WM_EIO if `out` did not take
+ * all of it. */
+WM_API int wm_caps_print(const struct wm_caps *caps, enum wm_format format, FILE *out,
                          struct wm_error *err);
 
 /* One requested cap. */
@@ -135,10 +136,10 @@ WM_API int wm_caps_reset(struct wm_caps *caps, size_t index, struct wm_error *er
 
 /* The result of restoring a setting. */
 enum wm_cap_restored {
-    WM_CAP_NOTHING,    /* wattmeter has not changed it */
-    WM_CAP_PUT_BACK,   /* the previous value is restored */
-    WM_CAP_BACK,       /* it had the previous value already */
-    WM_CAP_BY_ANOTHER, /* another program has changed it since: left alone */
+    WM_CAP_NOTHING = 0,    /* wattmeter has not changed it */
+    WM_CAP_PUT_BACK = 1,   /* the previous value is restored */
+    WM_CAP_BACK = 2,       /* it had the previous value already */
+    WM_CAP_BY_ANOTHER = 3, /* another program has changed it since: left alone */
 };
 
 /* Restores the value from before wattmeter's changes, by wm_caps_set() or by a session

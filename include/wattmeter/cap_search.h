@@ -35,6 +35,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 
 #ifdef __cplusplus
@@ -45,10 +46,10 @@ struct wm_cap_search;
 
 /* What to minimize for a unit of work that takes E joules and t seconds. */
 enum wm_cap_objective {
-    WM_CAP_ENERGY, /* E */
-    WM_CAP_EDP,    /* E t */
-    WM_CAP_ED2P,   /* E t^2 */
-    WM_CAP_COST,   /* E plus what the time is worth, in joules */
+    WM_CAP_ENERGY = 0, /* E */
+    WM_CAP_EDP = 1,    /* E t */
+    WM_CAP_ED2P = 2,   /* E t^2 */
+    WM_CAP_COST = 3,   /* E plus what the time is worth, in joules */
 };
 #define WM_CAP_OBJECTIVES 4
 
@@ -57,6 +58,7 @@ WM_API const char *wm_cap_objective_name(size_t objective);
 
 /* Zero-initialize all but the first two for the defaults. */
 struct wm_cap_plan {
+    size_t size;    /* sizeof this struct */
     double minimum; /* the lowest cap that can be set */
     double maximum; /* the highest: the default limit, the base of all comparisons */
     enum wm_cap_objective objective;
@@ -127,11 +129,12 @@ struct wm_cap_choice {
 
 /* The reason for the choice. */
 enum wm_cap_reason {
-    WM_CAP_FOUND,         /* the best by the model, and measured */
-    WM_CAP_PREDICTED,     /* the same, but not measured */
-    WM_CAP_BEST_MEASURED, /* the model is not sure of a better one that was not measured */
-    WM_CAP_NEVER_BINDS,   /* no cap has an effect */
-    WM_CAP_NO_GAIN,       /* none is better than the default by more than the noise */
+    WM_CAP_FOUND = 0,     /* the best by the model, and measured */
+    WM_CAP_PREDICTED = 1, /* the same, but not measured */
+    /* The model is not sure of a better one that was not measured. */
+    WM_CAP_BEST_MEASURED = 2,
+    WM_CAP_NEVER_BINDS = 3, /* no cap has an effect */
+    WM_CAP_NO_GAIN = 4,     /* none is better than the default by more than the noise */
 };
 
 struct wm_cap_answer {
@@ -149,17 +152,11 @@ struct wm_cap_answer {
 WM_API int wm_cap_search_answer(struct wm_cap_search *search,
                                 struct wm_cap_answer *ret_answer, struct wm_error *err);
 
-enum wm_cap_answer_format {
-    WM_CAP_ANSWER_TEXT, /* for people */
-    WM_CAP_ANSWER_JSON, /* for programs; docs/cap-profile.md has the keys */
-    WM_CAP_ANSWER_CSV,  /* the curve, a line for each cap */
-};
-
-/* Prints the measurements, the choice, and the choice by each other objective. Returns
- * WM_EIO if `out` did not take all of it. */
-WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer,
-                               enum wm_cap_answer_format format, FILE *out,
-                               struct wm_error *err);
+/* Prints the measurements, the choice, and the choice by each other objective, as text or
+ * JSON; docs/cap-profile.md has the keys. As CSV it is the curve, a line for each cap.
+ * Returns WM_EIO if `out` did not take all of it. */
+WM_API int wm_cap_answer_print(const struct wm_cap_answer *answer, enum wm_format format,
+                               FILE *out, struct wm_error *err);
 
 /* A sweep that another tool has measured. */
 struct wm_cap_row {
@@ -176,7 +173,7 @@ struct wm_cap_table {
 
 /* Reads CSV with the columns cap_w (or cap_hz), seconds and joules, all above 0; other
  * columns are ignored. Each row is one measurement; a cap may have several. A row without
- * seconds and joules is skipped, so the output of WM_CAP_ANSWER_CSV can be read. Release
+ * seconds and joules is skipped, so the output of WM_FORMAT_CSV can be read. Release
  * the table with wm_cap_table_release(). */
 WM_API int wm_cap_table_load(const char *path, struct wm_cap_table *ret_table,
                              struct wm_error *err);
@@ -207,7 +204,7 @@ WM_API int wm_cap_search_fit(const struct wm_cap_plan *plan,
  *         train_one_batch();
  *     if (more == 0 && wm_cap_search_answer(wm_cap_profile_state(profile)->search, &answer,
  *                                           &err) == WM_OK)
- *         wm_cap_answer_print(&answer, WM_CAP_ANSWER_TEXT, stdout, &err);
+ *         wm_cap_answer_print(&answer, WM_FORMAT_TEXT, stdout, &err);
  *     wm_cap_profile_close(profile, &err);
  *
  * It measures one window after another with a meter (energy.h). If a unit queues work on
@@ -218,6 +215,7 @@ WM_API int wm_cap_search_fit(const struct wm_cap_plan *plan,
 struct wm_cap_profile;
 
 struct wm_cap_profile_options {
+    size_t size;             /* sizeof this struct */
     struct wm_cap_plan plan; /* the range is ignored: the GPUs have it */
     const char *gpus; /* to cap and measure, by the words of wm_caps_select(); NULL: all */
     double window_s;  /* of a window, up to the end of a unit; 0: 10 */

@@ -8,7 +8,7 @@
  *         return fail(&err);
  *     wm_comparison_add(comparison, "before", "before.sqlite", &err);
  *     wm_comparison_add(comparison, "after", "after.json", &err);
- *     if (wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, &err) == WM_OK)
+ *     if (wm_comparison_run(comparison, "mean", WM_FORMAT_TEXT, &err) == WM_OK)
  *         wm_comparison_print(comparison, 0, stdout, &err);
  *     wm_comparison_free(comparison);
  *
@@ -26,6 +26,7 @@
 #include "wattmeter/analysis.h"
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 
 #ifdef __cplusplus
@@ -66,11 +67,12 @@ WM_API int wm_comparison_watch(struct wm_comparison *comparison, const char *met
 WM_API int wm_comparison_set_threshold(struct wm_comparison *comparison, double threshold,
                                        struct wm_error *err);
 
-/* `statistic` is min, max, mean, std, or total; gpu_tracker's formats lack total. Those
- * formats match blocks by gpu_tracker's rules; WM_EINVAL if blocks do not match. In the
- * other formats a block may be missing in some sessions. */
+/* Compares, to print it as text, as JSON or in one of gpu_tracker's formats. `statistic` is
+ * min, max, mean, std, or total; gpu_tracker's formats lack total. Those formats match
+ * blocks by gpu_tracker's rules; WM_EINVAL if blocks do not match. In the other formats a
+ * block may be missing in some sessions. */
 WM_API int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                             enum wm_report_format format, struct wm_error *err);
+                             enum wm_format format, struct wm_error *err);
 
 /* The largest increase over the first session that is certain: the lower end of its 95 %
  * interval, as a ratio (0.05 is 5 %). Only figures that matter count. 0: no figure has

@@ -7,7 +7,7 @@
  *     struct wm_error err;
  *     if (wm_doctor_examine(NULL, 0, &doctor, &err) < 0)
  *         return report(&err);
- *     wm_doctor_print(doctor, WM_DOCTOR_TEXT, stdout, &err);
+ *     wm_doctor_print(doctor, WM_FORMAT_TEXT, stdout, &err);
  *     wm_doctor_free(doctor);
  *
  * The examination reads every source repeatedly for some seconds and measures how often
@@ -26,6 +26,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/source.h"
 
 #ifdef __cplusplus
@@ -36,11 +37,11 @@ struct wm_doctor;
 
 /* The state of a source. */
 enum wm_health {
-    WM_HEALTH_GOOD,   /* all values of its devices can be read */
-    WM_HEALTH_PARTLY, /* some values cannot be read */
-    WM_HEALTH_ABSENT, /* this machine lacks the hardware or its driver */
-    WM_HEALTH_DENIED, /* this user may not read it */
-    WM_HEALTH_BROKEN, /* it does not answer */
+    WM_HEALTH_GOOD = 0,   /* all values of its devices can be read */
+    WM_HEALTH_PARTLY = 1, /* some values cannot be read */
+    WM_HEALTH_ABSENT = 2, /* this machine lacks the hardware or its driver */
+    WM_HEALTH_DENIED = 3, /* this user may not read it */
+    WM_HEALTH_BROKEN = 4, /* it does not answer */
 };
 
 /* "good", "partly", "absent", "denied", "broken". */
@@ -98,14 +99,10 @@ WM_API const struct wm_doctor_source *wm_doctor_source(const struct wm_doctor *d
 /* Whether any sensor works on this machine. */
 WM_API bool wm_doctor_can_measure(const struct wm_doctor *doctor);
 
-enum wm_doctor_format {
-    WM_DOCTOR_TEXT,
-    WM_DOCTOR_JSON, /* the structure is described in docs/doctor.md */
-};
-
-/* WM_EIO when `out` did not take all of it. */
-WM_API int wm_doctor_print(const struct wm_doctor *doctor, enum wm_doctor_format format,
-                           FILE *out, struct wm_error *err);
+/* Prints text or JSON; docs/doctor.md describes the structure. Returns WM_EIO if `out` did
+ * not take all of it. */
+WM_API int wm_doctor_print(const struct wm_doctor *doctor, enum wm_format format, FILE *out,
+                           struct wm_error *err);
 
 #ifdef __cplusplus
 }

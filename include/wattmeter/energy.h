@@ -58,6 +58,7 @@ struct wm_meter;
 
 /* Zero-initialize it for the defaults. The strings are copied. */
 struct wm_meter_options {
+    size_t size; /* sizeof this struct */
     /* GPUs of all vendors, by the words of wm_gpu_select() in gpu.h. NULL: all. */
     const char *gpus;
 
@@ -82,12 +83,12 @@ struct wm_meter_options {
 
 /* How a figure was obtained. */
 enum wm_meter_method {
-    WM_METER_NO_METHOD, /* there is no figure */
-    WM_METER_COUNTER,   /* a counter of energy */
-    WM_METER_FILLED,    /* a counter, its gaps filled by the integral of power */
-    WM_METER_INTEGRAL,  /* the integral of power */
-    WM_METER_MIXED,     /* a sum of figures with several methods */
-    WM_METER_MODEL,     /* an estimate: no sensor measured it */
+    WM_METER_NO_METHOD = 0, /* there is no figure */
+    WM_METER_COUNTER = 1,   /* a counter of energy */
+    WM_METER_FILLED = 2,    /* a counter, its gaps filled by the integral of power */
+    WM_METER_INTEGRAL = 3,  /* the integral of power */
+    WM_METER_MIXED = 4,     /* a sum of figures with several methods */
+    WM_METER_MODEL = 5,     /* an estimate: no sensor measured it */
 };
 
 /* "", "counter", "filled", "integral", "mixed", "model". */

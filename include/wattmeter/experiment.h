@@ -29,6 +29,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
 
@@ -41,6 +42,7 @@ struct wm_series;
 
 /* The experiment of a run. The strings are copied. */
 struct wm_experiment_setup {
+    size_t size; /* sizeof this struct */
     const char *target;
     const char *name;        /* 1 to 100 bytes, without '/' and not beginning with '.' */
     const char *description; /* may be NULL */
@@ -53,9 +55,10 @@ WM_API int wm_tracker_experiment(struct wm_tracker *tracker,
                                  const struct wm_experiment_setup *setup,
                                  struct wm_error *err);
 
-/* Prints the experiments in `target`, the oldest first. */
-WM_API int wm_experiment_print_list(const char *target, enum wm_report_format format,
-                                    FILE *out, struct wm_error *err);
+/* Prints the experiments in `target`, the oldest first. All printing here is in text or
+ * JSON. */
+WM_API int wm_experiment_print_list(const char *target, enum wm_format format, FILE *out,
+                                    struct wm_error *err);
 
 /* Opens all runs called `name`; "-" are the runs without a name. Returns WM_ENOENT if there
  * is no such run; the error lists the names. */
@@ -67,14 +70,15 @@ WM_API void wm_experiment_close(struct wm_experiment *experiment);
 
 /* How an experiment is printed. Zero-initialize it for the defaults. */
 struct wm_experiment_style {
-    struct wm_report_style report; /* units, money and CO2e */
-    double idle_watts;             /* idle power of the measured devices; 0: as measured */
-    const char *per; /* a metric: energy from each of its values to the next */
+    size_t size;                          /* sizeof this struct */
+    const struct wm_report_style *report; /* units, money and CO2e; may be NULL */
+    double idle_watts; /* idle power of the measured devices; 0: as measured */
+    const char *per;   /* a metric: energy from each of its values to the next */
 };
 
 /* Prints the runs and their cost, each and in total. */
 WM_API int wm_experiment_print(const struct wm_experiment *experiment,
-                               enum wm_report_format format,
+                               enum wm_format format,
                                const struct wm_experiment_style *style, FILE *out,
                                struct wm_error *err);
 
@@ -102,14 +106,14 @@ struct wm_range {
 enum wm_figure_kind {
     /* Of an energy or another counter: its growth. Of any other metric: the area under its
      * curve; for power these are joules. */
-    WM_FIGURE_TOTAL,
+    WM_FIGURE_TOTAL = 0,
 
     /* The total divided by the time for which the metric is known. */
-    WM_FIGURE_AVERAGE,
+    WM_FIGURE_AVERAGE = 1,
 
     /* The highest value. Of a counter: the highest rate, over at least the time that its
      * sensor needs to resolve it. */
-    WM_FIGURE_MAX,
+    WM_FIGURE_MAX = 2,
 };
 
 struct wm_figure {
@@ -150,16 +154,15 @@ WM_API struct wm_series_segment wm_series_segment(const struct wm_series *series
 
 /* Prints the figure. */
 WM_API int wm_series_print_figure(const struct wm_series *series, enum wm_figure_kind kind,
-                                  const struct wm_range *range,
-                                  enum wm_report_format format, FILE *out,
-                                  struct wm_error *err);
+                                  const struct wm_range *range, enum wm_format format,
+                                  FILE *out, struct wm_error *err);
 
 /* Prints the values of one series, or of several at all their times. Values inside a
  * segment are interpolated linearly; outside of segments they are empty. As text it is CSV.
  * WM_EINVAL: `count` is 0. */
 WM_API int wm_series_print(const struct wm_series *const series[], size_t count,
-                           const struct wm_range *range, enum wm_report_format format,
-                           FILE *out, struct wm_error *err);
+                           const struct wm_range *range, enum wm_format format, FILE *out,
+                           struct wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -39,6 +39,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/source.h"
 
 #ifdef __cplusplus
@@ -65,136 +66,135 @@ enum wm_gpu_group {
     WM_GPU_EVERYTHING = (1 << 10) - 1,
 };
 
-/* The values of a GPU. wm_gpu_field_info() has their names, units and types. New ones are
- * added at the end of their group; programs that store these numbers must be compiled
- * again. */
+/* The values of a GPU. wm_gpu_field_info() has their names, units and types. The numbers
+ * are fixed: a new value gets the next one, whatever its group. */
 enum wm_gpu_field {
     /* WM_GPU_GENERAL */
-    WM_GPU_INDEX, /* its place among all GPUs of the machine; NVIDIA's come first, in
-                     the order of nvidia-smi */
-    WM_GPU_NAME,
-    WM_GPU_SERIAL,
-    WM_GPU_UUID, /* the identity: "GPU-7c1f..."; for other vendors the identity in the
-                    kernel */
-    WM_GPU_BIOS,
-    WM_GPU_LABEL, /* as in recordings: "gpu0", "card1" */
-    WM_GPU_VENDOR,
-    WM_GPU_SOURCE, /* source of these values: "nvml", "drm" */
-    WM_GPU_ARCHITECTURE,
-    WM_GPU_COMPUTE_CAPABILITY, /* "9.0" */
-    WM_GPU_CORES,
-    WM_GPU_MULTIPROCESSORS, /* SMs, compute units, Xe cores */
-    WM_GPU_KERNEL_DRIVER,   /* "nvidia", "amdgpu", "i915", "xe" */
-    WM_GPU_DRIVER_VERSION,
-    WM_GPU_NVML_VERSION,
-    WM_GPU_CUDA_VERSION, /* newest that the driver serves: "12.4" */
-    WM_GPU_COMPUTE_MODE, /* "Default", "Exclusive_Process", "Prohibited" */
-    WM_GPU_PERSISTENCE,  /* "Enabled", "Disabled" */
-    WM_GPU_MIG_MODE,
-    WM_GPU_MIG_MODE_PENDING,
-    WM_GPU_DISPLAY_ACTIVE,
-    WM_GPU_SIMULATED, /* the driver reports a simulated GPU */
+    /* Its place among all GPUs of the machine; NVIDIA's come first, in the order of
+     * nvidia-smi. */
+    WM_GPU_INDEX = 0,
+    WM_GPU_NAME = 1,
+    WM_GPU_SERIAL = 2,
+    WM_GPU_UUID = 3, /* the identity: "GPU-7c1f..."; of other vendors as in the kernel */
+    WM_GPU_BIOS = 4,
+    WM_GPU_LABEL = 5, /* as in recordings: "gpu0", "card1" */
+    WM_GPU_VENDOR = 6,
+    WM_GPU_SOURCE = 7, /* source of these values: "nvml", "drm" */
+    WM_GPU_ARCHITECTURE = 8,
+    WM_GPU_COMPUTE_CAPABILITY = 9, /* "9.0" */
+    WM_GPU_CORES = 10,
+    WM_GPU_MULTIPROCESSORS = 11, /* SMs, compute units, Xe cores */
+    WM_GPU_KERNEL_DRIVER = 12,   /* "nvidia", "amdgpu", "i915", "xe" */
+    WM_GPU_DRIVER_VERSION = 13,
+    WM_GPU_NVML_VERSION = 14,
+    WM_GPU_CUDA_VERSION = 15, /* newest that the driver serves: "12.4" */
+    WM_GPU_COMPUTE_MODE = 16, /* "Default", "Exclusive_Process", "Prohibited" */
+    WM_GPU_PERSISTENCE = 17,  /* "Enabled", "Disabled" */
+    WM_GPU_MIG_MODE = 18,
+    WM_GPU_MIG_MODE_PENDING = 19,
+    WM_GPU_DISPLAY_ACTIVE = 20,
+    WM_GPU_SIMULATED = 21, /* the driver reports a simulated GPU */
 
     /* WM_GPU_MEMORY */
-    WM_GPU_MEMORY_TOTAL,
-    WM_GPU_MEMORY_USED, /* without what the driver reserves, if that is known */
-    WM_GPU_MEMORY_FREE,
-    WM_GPU_MEMORY_RESERVED,
-    WM_GPU_MEMORY_BAR1_TOTAL,
-    WM_GPU_MEMORY_BAR1_USED,
-    WM_GPU_MEMORY_SHARED_TOTAL, /* the machine's, that the GPU may use (GTT) */
-    WM_GPU_MEMORY_SHARED_USED,
+    WM_GPU_MEMORY_TOTAL = 22,
+    WM_GPU_MEMORY_USED = 23, /* without what the driver reserves, if that is known */
+    WM_GPU_MEMORY_FREE = 24,
+    WM_GPU_MEMORY_RESERVED = 25,
+    WM_GPU_MEMORY_BAR1_TOTAL = 26,
+    WM_GPU_MEMORY_BAR1_USED = 27,
+    WM_GPU_MEMORY_SHARED_TOTAL = 28, /* the machine's, that the GPU may use (GTT) */
+    WM_GPU_MEMORY_SHARED_USED = 29,
 
     /* WM_GPU_UTILIZATION */
-    WM_GPU_UTILIZATION_GPU,    /* share of time in which anything ran on it */
-    WM_GPU_UTILIZATION_MEMORY, /* share of time in which its memory was read or written */
-    WM_GPU_UTILIZATION_ENCODER,
-    WM_GPU_UTILIZATION_DECODER,
-    WM_GPU_FAN, /* of its highest speed */
-    WM_GPU_FAN_SPEED,
-    WM_GPU_TEMPERATURE,
-    WM_GPU_TEMPERATURE_MEMORY,
-    WM_GPU_TEMPERATURE_HOTSPOT,
-    WM_GPU_TEMPERATURE_SLOWDOWN, /* at which it throttles */
-    WM_GPU_TEMPERATURE_SHUTDOWN,
-    WM_GPU_PERFORMANCE, /* "P0" (most) to "P15"; other vendors have words */
+    WM_GPU_UTILIZATION_GPU = 30,    /* share of time in which anything ran on it */
+    WM_GPU_UTILIZATION_MEMORY = 31, /* the same of its memory being read or written */
+    WM_GPU_UTILIZATION_ENCODER = 32,
+    WM_GPU_UTILIZATION_DECODER = 33,
+    WM_GPU_FAN = 34, /* of its highest speed */
+    WM_GPU_FAN_SPEED = 35,
+    WM_GPU_TEMPERATURE = 36,
+    WM_GPU_TEMPERATURE_MEMORY = 37,
+    WM_GPU_TEMPERATURE_HOTSPOT = 38,
+    WM_GPU_TEMPERATURE_SLOWDOWN = 39, /* at which it throttles */
+    WM_GPU_TEMPERATURE_SHUTDOWN = 40,
+    WM_GPU_PERFORMANCE = 41, /* "P0" (most) to "P15"; other vendors have words */
 
     /* WM_GPU_PCI */
-    WM_GPU_PCI_BUS, /* two hexadecimal digits */
-    WM_GPU_PCI_BUS_ID,
-    WM_GPU_PCI_DEVICE,
-    WM_GPU_PCI_DEVICE_ID,     /* eight: device, then vendor */
-    WM_GPU_PCI_SUB_SYSTEM_ID, /* eight: device of the board, then vendor */
-    WM_GPU_PCI_LINK_GEN,
-    WM_GPU_PCI_LINK_GEN_MAX,
-    WM_GPU_PCI_LINK_WIDTH,
-    WM_GPU_PCI_LINK_WIDTH_MAX,
-    WM_GPU_PCI_REPLAYS,
+    WM_GPU_PCI_BUS = 42, /* two hexadecimal digits */
+    WM_GPU_PCI_BUS_ID = 43,
+    WM_GPU_PCI_DEVICE = 44,
+    WM_GPU_PCI_DEVICE_ID = 45,     /* eight: device, then vendor */
+    WM_GPU_PCI_SUB_SYSTEM_ID = 46, /* eight: device of the board, then vendor */
+    WM_GPU_PCI_LINK_GEN = 47,
+    WM_GPU_PCI_LINK_GEN_MAX = 48,
+    WM_GPU_PCI_LINK_WIDTH = 49,
+    WM_GPU_PCI_LINK_WIDTH_MAX = 50,
+    WM_GPU_PCI_REPLAYS = 51,
 
     /* WM_GPU_CLOCKS */
-    WM_GPU_CLOCK_GRAPHICS,
-    WM_GPU_CLOCK_SM,
-    WM_GPU_CLOCK_MEMORY,
-    WM_GPU_CLOCK_VIDEO,
-    WM_GPU_CLOCK_GRAPHICS_MAX,
-    WM_GPU_CLOCK_SM_MAX,
-    WM_GPU_CLOCK_MEMORY_MAX,
-    WM_GPU_CLOCK_VIDEO_MAX,
-    WM_GPU_THROTTLE, /* why the clocks are not higher: "none", "gpu_idle",
-                        "sw_power_cap, hw_thermal_slowdown" */
+    WM_GPU_CLOCK_GRAPHICS = 52,
+    WM_GPU_CLOCK_SM = 53,
+    WM_GPU_CLOCK_MEMORY = 54,
+    WM_GPU_CLOCK_VIDEO = 55,
+    WM_GPU_CLOCK_GRAPHICS_MAX = 56,
+    WM_GPU_CLOCK_SM_MAX = 57,
+    WM_GPU_CLOCK_MEMORY_MAX = 58,
+    WM_GPU_CLOCK_VIDEO_MAX = 59,
+    /* Why the clocks are not higher: "none", "gpu_idle",
+     * "sw_power_cap, hw_thermal_slowdown". */
+    WM_GPU_THROTTLE = 60,
 
     /* WM_GPU_POWER */
-    WM_GPU_POWER_MANAGEMENT, /* "Supported" */
-    WM_GPU_POWER_DRAW,       /* what nvidia-smi calls power.draw; what it means depends on
-                                the board and the driver */
-    WM_GPU_POWER_INSTANT,
-    WM_GPU_POWER_AVERAGE, /* over the last second */
-    WM_GPU_POWER_SCOPE,   /* of the two above: "gpu", or "module" with the CPU in it */
-    WM_GPU_POWER_LIMIT,
-    WM_GPU_POWER_LIMIT_DEFAULT,
-    WM_GPU_POWER_LIMIT_ENFORCED,
-    WM_GPU_POWER_LIMIT_MIN,
-    WM_GPU_POWER_LIMIT_MAX,
-    WM_GPU_ENERGY, /* since the driver was loaded */
+    WM_GPU_POWER_MANAGEMENT = 61, /* "Supported" */
+    WM_GPU_POWER_DRAW = 62,       /* nvidia-smi's power.draw: depends on board and driver */
+    WM_GPU_POWER_INSTANT = 63,
+    WM_GPU_POWER_AVERAGE = 64, /* over the last second */
+    WM_GPU_POWER_SCOPE = 65,   /* of the two above: "gpu", or "module" with the CPU in it */
+    WM_GPU_POWER_LIMIT = 66,
+    WM_GPU_POWER_LIMIT_DEFAULT = 67,
+    WM_GPU_POWER_LIMIT_ENFORCED = 68,
+    WM_GPU_POWER_LIMIT_MIN = 69,
+    WM_GPU_POWER_LIMIT_MAX = 70,
+    WM_GPU_ENERGY = 71, /* since the driver was loaded */
 
     /* WM_GPU_ECC */
-    WM_GPU_ECC_MODE,
-    WM_GPU_ECC_MODE_PENDING,
-    WM_GPU_ECC_CORRECTED, /* since the driver was loaded */
-    WM_GPU_ECC_UNCORRECTED,
-    WM_GPU_ECC_CORRECTED_LIFETIME,
-    WM_GPU_ECC_UNCORRECTED_LIFETIME,
+    WM_GPU_ECC_MODE = 72,
+    WM_GPU_ECC_MODE_PENDING = 73,
+    WM_GPU_ECC_CORRECTED = 74, /* since the driver was loaded */
+    WM_GPU_ECC_UNCORRECTED = 75,
+    WM_GPU_ECC_CORRECTED_LIFETIME = 76,
+    WM_GPU_ECC_UNCORRECTED_LIFETIME = 77,
 
     /* WM_GPU_NVLINK */
-    WM_GPU_NVLINK_LINKS, /* number of links that are up */
-    WM_GPU_NVLINK_SENT,  /* over all links, since they came up; may wrap or be reset */
-    WM_GPU_NVLINK_RECEIVED,
+    WM_GPU_NVLINK_LINKS = 78, /* number of links that are up */
+    WM_GPU_NVLINK_SENT = 79,  /* over all links, since they came up; may wrap or be reset */
+    WM_GPU_NVLINK_RECEIVED = 80,
 
     /* WM_GPU_THROUGHPUT */
-    WM_GPU_PCI_SENT, /* per second, by the GPU */
-    WM_GPU_PCI_RECEIVED,
+    WM_GPU_PCI_SENT = 81, /* per second, by the GPU */
+    WM_GPU_PCI_RECEIVED = 82,
 
     WM_GPU_FIELDS
 };
 
 /* The values of a process on a GPU; all in WM_GPU_PROCESSES. */
 enum wm_gpu_process_field {
-    WM_GPU_PROCESS_PID, /* in our pid namespace; else missing, with the reason */
-    WM_GPU_PROCESS_NAME,
-    WM_GPU_PROCESS_USER,
-    WM_GPU_PROCESS_PARENT_PID,
-    WM_GPU_PROCESS_PARENT_NAME,
-    WM_GPU_PROCESS_CREATE_TIME, /* seconds since 1970, UTC */
-    WM_GPU_PROCESS_MEMORY,
-    WM_GPU_PROCESS_TYPE,       /* "C" computes, "G" draws, "C+G", "M" through MPS */
-    WM_GPU_PROCESS_DRIVER_PID, /* as the driver reports it */
-    WM_GPU_PROCESS_SM,         /* share of the GPU's time, in the last second */
-    WM_GPU_PROCESS_MEMORY_UTILIZATION,
-    WM_GPU_PROCESS_ENCODER,
-    WM_GPU_PROCESS_DECODER,
-    WM_GPU_PROCESS_GPU_TIME,     /* seconds of engine time since it opened the GPU */
-    WM_GPU_PROCESS_GPU_INSTANCE, /* of a partitioned GPU (MIG) */
-    WM_GPU_PROCESS_COMPUTE_INSTANCE,
+    WM_GPU_PROCESS_PID = 0, /* in our pid namespace; else missing, with the reason */
+    WM_GPU_PROCESS_NAME = 1,
+    WM_GPU_PROCESS_USER = 2,
+    WM_GPU_PROCESS_PARENT_PID = 3,
+    WM_GPU_PROCESS_PARENT_NAME = 4,
+    WM_GPU_PROCESS_CREATE_TIME = 5, /* seconds since 1970, UTC */
+    WM_GPU_PROCESS_MEMORY = 6,
+    WM_GPU_PROCESS_TYPE = 7,       /* "C" computes, "G" draws, "C+G", "M" through MPS */
+    WM_GPU_PROCESS_DRIVER_PID = 8, /* as the driver reports it */
+    WM_GPU_PROCESS_SM = 9,         /* share of the GPU's time, in the last second */
+    WM_GPU_PROCESS_MEMORY_UTILIZATION = 10,
+    WM_GPU_PROCESS_ENCODER = 11,
+    WM_GPU_PROCESS_DECODER = 12,
+    WM_GPU_PROCESS_GPU_TIME = 13,     /* seconds of engine time since it opened the GPU */
+    WM_GPU_PROCESS_GPU_INSTANCE = 14, /* of a partitioned GPU (MIG) */
+    WM_GPU_PROCESS_COMPUTE_INSTANCE = 15,
 
     WM_GPU_PROCESS_FIELDS
 };
@@ -202,23 +202,23 @@ enum wm_gpu_process_field {
 /* The values of a part of a partitioned GPU (MIG); all in WM_GPU_GENERAL, but the used
  * memory is in WM_GPU_MEMORY. */
 enum wm_gpu_mig_field {
-    WM_GPU_MIG_INDEX, /* among the parts of its GPU */
-    WM_GPU_MIG_UUID,
-    WM_GPU_MIG_NAME,
-    WM_GPU_MIG_GPU_INSTANCE,
-    WM_GPU_MIG_COMPUTE_INSTANCE,
-    WM_GPU_MIG_MULTIPROCESSORS,
-    WM_GPU_MIG_MEMORY_TOTAL,
-    WM_GPU_MIG_MEMORY_USED,
+    WM_GPU_MIG_INDEX = 0, /* among the parts of its GPU */
+    WM_GPU_MIG_UUID = 1,
+    WM_GPU_MIG_NAME = 2,
+    WM_GPU_MIG_GPU_INSTANCE = 3,
+    WM_GPU_MIG_COMPUTE_INSTANCE = 4,
+    WM_GPU_MIG_MULTIPROCESSORS = 5,
+    WM_GPU_MIG_MEMORY_TOTAL = 6,
+    WM_GPU_MIG_MEMORY_USED = 7,
 
     WM_GPU_MIG_FIELDS
 };
 
 enum wm_gpu_type {
-    WM_GPU_TEXT,
-    WM_GPU_WHOLE, /* a number without a fraction */
-    WM_GPU_REAL,
-    WM_GPU_YES_NO, /* 1 and 0 */
+    WM_GPU_TEXT = 0,
+    WM_GPU_WHOLE = 1, /* a number without a fraction */
+    WM_GPU_REAL = 2,
+    WM_GPU_YES_NO = 3, /* 1 and 0 */
 };
 
 /* The properties of a field. */
@@ -330,15 +330,10 @@ WM_API int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
                          const char *const *environment, size_t *ret_chosen,
                          size_t *ret_count, const char **ret_remark, struct wm_error *err);
 
-enum wm_gpus_format {
-    WM_GPUS_TEXT,      /* blocks for people, in the layout of igpu */
-    WM_GPUS_BRIEF,     /* one line per GPU */
-    WM_GPUS_JSON,      /* everything, for programs; described in docs/gpu-info.md */
-    WM_GPUS_JSON_LINE, /* JSON in one line */
-};
-
-/* Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *out,
+/* Prints text in the layout of igpu, a line for each GPU (WM_FORMAT_BRIEF), or JSON, in one
+ * line too; docs/gpu-info.md describes it. Returns WM_EIO if `out` did not take all of
+ * it. */
+WM_API int wm_gpus_print(const struct wm_gpus *gpus, enum wm_format format, FILE *out,
                          struct wm_error *err);
 
 #ifdef __cplusplus

@@ -6,7 +6,8 @@
  *     void *library = dlopen("wattmeter-plot.so", RTLD_NOW);
  *     const struct wm_plot_module *module = dlsym(library, "wm_plot_module");
  *     const struct wm_plot_input input = { .path = "run.sqlite", .run = WM_LAST_RUN };
- *     const struct wm_plot_request request = { .inputs = &input, .input_count = 1 };
+ *     const struct wm_plot_request request = { .inputs = &input, .input_count = 1,
+ *                                              .format = WM_FORMAT_SVG };
  *     if (strcmp(module->version, WM_VERSION) == 0)
  *         module->write(&request, stdout, &err);
  *
@@ -21,6 +22,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/recording.h"
 
 #ifdef __cplusplus
@@ -28,20 +30,14 @@ extern "C" {
 #endif
 
 enum wm_plot_kind {
-    WM_PLOT_TIME,    /* panels over one time axis */
-    WM_PLOT_ENERGY,  /* energy over time: a point for each recording, arrows between them */
-    WM_PLOT_REGIONS, /* the energy of each region as bars, or its time */
-    WM_PLOT_CAPS,    /* energy over time under each cap; inputs: tables (cap_search.h) */
-    WM_PLOT_REPEATS, /* a box for each command and metric, a point for each run */
-    WM_PLOT_FLAME,   /* a flame graph of one recording: regions by path, titles in an SVG */
-};
-
-enum wm_plot_format {
-    WM_PLOT_SVG,
-    WM_PLOT_PNG,
-    WM_PLOT_PDF,
-    WM_PLOT_MP4, /* films */
-    WM_PLOT_GIF,
+    WM_PLOT_TIME = 0, /* panels over one time axis */
+    /* Energy over time: a point for each recording, arrows between them. */
+    WM_PLOT_ENERGY = 1,
+    WM_PLOT_REGIONS = 2, /* the energy of each region as bars, or its time */
+    WM_PLOT_CAPS = 3, /* energy over time under each cap; inputs: tables (cap_search.h) */
+    WM_PLOT_REPEATS = 4, /* a box for each command and metric, a point for each run */
+    /* A flame graph of one recording: regions by path, titles in an SVG. */
+    WM_PLOT_FLAME = 5,
 };
 
 struct wm_plot_input {
@@ -50,12 +46,12 @@ struct wm_plot_input {
     size_t run;       /* as in wm_recording_open() */
 };
 
-/* Zero-initialize all but the inputs for the defaults. */
+/* Zero-initialize all but the inputs and the format for the defaults. */
 struct wm_plot_request {
     const struct wm_plot_input *inputs;
     size_t input_count; /* 1 at least */
     enum wm_plot_kind kind;
-    enum wm_plot_format format;
+    enum wm_format format; /* a figure's or a film's */
 
     /* Panels ("power"), devices ("gpu0"), metrics ("memory_used"), columns of the recording
      * ("gpu0_power_W") or metrics of the program ("accuracy"). If there are none: all
@@ -85,7 +81,7 @@ struct wm_plot_request {
                        * "column" or "page" of a journal; NULL: 960x720 */
     const char *font; /* "NAME,POINTS", one of them at least; NULL: DejaVu Sans of 9 points,
                        * of 7 if the size is in millimetres */
-    double dpi;       /* of WM_PLOT_PNG; 0: 96, 300 if the size is in millimetres. Of a
+    double dpi;       /* of WM_FORMAT_PNG; 0: 96, 300 if the size is in millimetres. Of a
                        * film, in which it says how large text and lines are; 0: 150 */
     const volatile sig_atomic_t *stop; /* as in wm_recording_stop_on(); may be NULL */
 };

@@ -33,9 +33,9 @@ struct wm_recording;
 
 /* What to do if the file exists. */
 enum wm_record_mode {
-    WM_RECORD_NEW,       /* leave it alone and return WM_EEXIST */
-    WM_RECORD_OVERWRITE, /* replace it */
-    WM_RECORD_APPEND,    /* add the run to it (SQLite only) */
+    WM_RECORD_NEW = 0,       /* leave it alone and return WM_EEXIST */
+    WM_RECORD_OVERWRITE = 1, /* replace it */
+    WM_RECORD_APPEND = 2,    /* add the run to it (SQLite only) */
     /* Runs are always added to a database. It is never overwritten, and a run that it has
      * already is continued. */
 };

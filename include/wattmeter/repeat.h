@@ -23,7 +23,7 @@
  *             wm_report_free(cost);
  *         }
  *     }
- *     wm_repeat_print(repeat, WM_REPEAT_TEXT, 0, stdout, &err);
+ *     wm_repeat_print(repeat, WM_FORMAT_TEXT, 0, stdout, &err);
  *     wm_repeat_free(repeat);
  *
  * The runs of one round are a pair. Commands change places from one round to the next (A B
@@ -40,6 +40,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
 
@@ -51,6 +52,7 @@ struct wm_repeat;
 
 /* Zero-initialize it for the defaults. */
 struct wm_repeat_options {
+    size_t size;      /* sizeof this struct */
     uint64_t seed;    /* of the order of the commands */
     double threshold; /* a smaller difference counts as none, a ratio; 0: 0.01 */
     size_t reference; /* the command that the others are compared with */
@@ -114,15 +116,10 @@ WM_API size_t wm_repeat_next_look(size_t rounds);
  * plus or minus `ratio`. All these tests together have a confidence of 95 %. */
 WM_API bool wm_repeat_is_narrow(const struct wm_repeat *repeat, double ratio);
 
-enum wm_repeat_format {
-    WM_REPEAT_TEXT,     /* for people */
-    WM_REPEAT_JSON,     /* hyperfine's structure with more in it; see docs/repeat.md */
-    WM_REPEAT_MARKDOWN, /* a table */
-    WM_REPEAT_CSV,      /* a row for each command */
-};
-
-/* With a `verbosity` of 1 text has more. Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_repeat_print(const struct wm_repeat *repeat, enum wm_repeat_format format,
+/* Prints text, a table in Markdown, CSV with a row for each command, or JSON: hyperfine's
+ * structure with more in it, see docs/repeat.md. With a `verbosity` of 1 text has more.
+ * Returns WM_EIO if `out` did not take all of it. */
+WM_API int wm_repeat_print(const struct wm_repeat *repeat, enum wm_format format,
                            int verbosity, FILE *out, struct wm_error *err);
 
 #ifdef __cplusplus

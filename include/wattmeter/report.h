@@ -16,7 +16,7 @@
  *             energy.state == WM_REPORT_MISSING)
  *             printf("GPU %zu: n/a (%s)\n", i, energy.why);
  *     }
- *     wm_report_print(report, WM_REPORT_JSON, NULL, stdout, &err);
+ *     wm_report_print(report, WM_FORMAT_JSON, NULL, stdout, &err);
  *     wm_report_free(report);
  *
  * A report has parts: the run, its regions, its GPUs and other devices. A part has facts,
@@ -33,6 +33,7 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/recording.h"
 
 #ifdef __cplusplus
@@ -40,17 +41,6 @@ extern "C" {
 #endif
 
 struct wm_report;
-
-enum wm_report_format {
-    WM_REPORT_TEXT, /* for people */
-    WM_REPORT_JSON, /* for programs; the structure is described in docs/report.md */
-    /* gpu_tracker's layouts, byte by byte, without the line end that it adds on the screen;
-     * described in docs/gpu-tracker.md. */
-    WM_REPORT_GPU_TRACKER_TEXT,
-    WM_REPORT_GPU_TRACKER_JSON,
-    WM_REPORT_GPU_TRACKER_CLI, /* of a comparison: the text as in the documentation of its
-                                * command, with names of blocks not indented */
-};
 
 /* How a report is printed. Zero-initialize it for the defaults. A unit is one of
  * gpu_tracker's words: bytes, kilobytes, megabytes, gigabytes, terabytes (powers of 1000);
@@ -64,6 +54,7 @@ enum wm_report_format {
  * adds all other figures and how they were obtained; 2 adds the reason for each missing
  * one. JSON is always complete. */
 struct wm_report_style {
+    size_t size; /* sizeof this struct */
     const char *ram_unit;
     const char *gpu_ram_unit;
     const char *time_unit;
@@ -88,16 +79,17 @@ WM_API void wm_report_free(struct wm_report *report);
  * The error lists the known units. */
 WM_API int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err);
 
-/* `style` may be NULL. Returns WM_EIO if `out` did not take all of it. */
-WM_API int wm_report_print(const struct wm_report *report, enum wm_report_format format,
+/* Prints text, JSON (docs/report.md describes the structure) or one of gpu_tracker's
+ * layouts. `style` may be NULL. Returns WM_EIO if `out` did not take all of it. */
+WM_API int wm_report_print(const struct wm_report *report, enum wm_format format,
                            const struct wm_report_style *style, FILE *out,
                            struct wm_error *err);
 
 /* Lists the runs of the recording at `path`, in any format: a line for each, or with
- * WM_REPORT_JSON an object. It shows figures that need no reading of every sample; the time
+ * WM_FORMAT_JSON an object. It shows figures that need no reading of every sample; the time
  * of a run without a result is the exception. The energy is in the report of each run. A
  * run that cannot be read has a line with the reason. */
-WM_API int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
+WM_API int wm_report_print_list(const char *path, enum wm_format format, FILE *out,
                                 struct wm_error *err);
 
 /* Prints a table of runs as CSV: of each recording the run of that number, WM_LAST_RUN or
@@ -118,20 +110,21 @@ WM_API int wm_report_write_codecarbon(const struct wm_report *report, const char
 
 /* The kinds of parts of a report. */
 enum wm_report_kind {
-    WM_REPORT_RUN,    /* the whole run: the only one of its kind */
-    WM_REPORT_REGION, /* all calls of one name, in the order in which names were first seen
-                       */
-    WM_REPORT_PATH,   /* the calls of one name in one place of the tree of calls; a place
-                       * comes before those inside it */
-    WM_REPORT_REST,   /* the remainder outside of regions: one, if there are regions */
-    WM_REPORT_GPU,
-    WM_REPORT_DEVICE, /* other devices: a CPU package or a part of one, memory, ... */
+    WM_REPORT_RUN = 0, /* the whole run: the only one of its kind */
+    /* All calls of one name, in the order in which names were first seen. */
+    WM_REPORT_REGION = 1,
+    WM_REPORT_PATH = 2, /* the calls of one name in one place of the tree of calls; a place
+                         * comes before those inside it */
+    WM_REPORT_REST = 3, /* the remainder outside of regions: one, if there are regions */
+    WM_REPORT_GPU = 4,
+    WM_REPORT_DEVICE = 5, /* other devices: a CPU package or a part of one, memory, ... */
 };
 
 /* The two ways to count a region's figures; docs/report.md explains them. */
 enum wm_report_share {
-    WM_REPORT_INCLUSIVE, /* everything while a call was open */
-    WM_REPORT_EXCLUSIVE, /* its share of that, without the regions inside; shares add up */
+    WM_REPORT_INCLUSIVE = 0, /* everything while a call was open */
+    /* Its share of that, without the regions inside; shares add up. */
+    WM_REPORT_EXCLUSIVE = 1,
 };
 
 /* The part of a figure. Zero-initialize it for the run. */
@@ -150,9 +143,9 @@ WM_API int wm_report_find(const struct wm_report *report, enum wm_report_kind ki
                           const char *name, size_t *ret_index);
 
 enum wm_report_state {
-    WM_REPORT_MISSING, /* unknown; `why` has the reason */
-    WM_REPORT_KNOWN,
-    WM_REPORT_AT_LEAST, /* a peak that may have been higher; `why` has the reason */
+    WM_REPORT_MISSING = 0, /* unknown; `why` has the reason */
+    WM_REPORT_KNOWN = 1,
+    WM_REPORT_AT_LEAST = 2, /* a peak that may have been higher; `why` has the reason */
 };
 
 /* A figure, in SI base units or percent. */
@@ -189,9 +182,9 @@ WM_API size_t wm_report_figure_text(const struct wm_report_figure *figure, char 
                                     size_t size);
 
 enum wm_report_end {
-    WM_REPORT_END_UNKNOWN, /* not observed, or the recording ends before it */
-    WM_REPORT_EXITED,
-    WM_REPORT_KILLED, /* by a signal */
+    WM_REPORT_END_UNKNOWN = 0, /* not observed, or the recording ends before it */
+    WM_REPORT_EXITED = 1,
+    WM_REPORT_KILLED = 2, /* by a signal */
 };
 
 /* Facts about the run. A string is NULL if it is unknown. */

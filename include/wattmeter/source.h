@@ -43,48 +43,48 @@ extern "C" {
 struct wm_source;
 
 enum wm_kind {
-    WM_GAUGE,   /* the value now: watts, bytes in use */
-    WM_COUNTER, /* a total that only grows: joules, seconds of CPU time */
+    WM_GAUGE = 0,   /* the value now: watts, bytes in use */
+    WM_COUNTER = 1, /* a total that only grows: joules, seconds of CPU time */
 };
 
 /* The kind of device of a channel, so that a program can ask for "every GPU" without
  * knowing the vendors. */
 enum wm_device_kind {
-    WM_DEVICE_HOST, /* the machine as a whole */
-    WM_DEVICE_CPU,  /* one core, package or CPU sensor; has energy: a whole package */
-    WM_DEVICE_GPU,
-    WM_DEVICE_TREE,     /* the tracked processes: "main", "descendants", "tree" */
-    WM_DEVICE_CPU_PART, /* a part of a package's energy: its cores, its uncore */
-    WM_DEVICE_DRAM,     /* memory, not included in any package */
-    WM_DEVICE_PLATFORM, /* all of the board or the machine: psys, a battery, a meter */
-    WM_DEVICE_OTHER,    /* a sensor of unknown purpose */
+    WM_DEVICE_HOST = 0, /* the machine as a whole */
+    WM_DEVICE_CPU = 1,  /* one core, package or CPU sensor; has energy: a whole package */
+    WM_DEVICE_GPU = 2,
+    WM_DEVICE_TREE = 3,     /* the tracked processes: "main", "descendants", "tree" */
+    WM_DEVICE_CPU_PART = 4, /* a part of a package's energy: its cores, its uncore */
+    WM_DEVICE_DRAM = 5,     /* memory, not included in any package */
+    WM_DEVICE_PLATFORM = 6, /* all of the board or the machine: psys, a battery, a meter */
+    WM_DEVICE_OTHER = 7,    /* a sensor of unknown purpose */
 };
 
 /* How a value was obtained. Every view marks values that were not measured. */
 enum wm_origin {
-    WM_MEASURED,
-    WM_ESTIMATED, /* from a model */
-    WM_SIMULATED, /* from a driver that reports a simulation */
+    WM_MEASURED = 0,
+    WM_ESTIMATED = 1, /* from a model */
+    WM_SIMULATED = 2, /* from a driver that reports a simulation */
 };
 
 /* The kind of sensor of a value. */
 enum wm_sensor_kind {
-    WM_SENSOR_UNKNOWN,
-    WM_SENSOR_BUILT_IN, /* a meter inside the device: RAPL, a GPU's meter */
-    WM_SENSOR_BOARD,    /* a meter beside the device, on its board */
-    WM_SENSOR_TOOL,     /* another tool */
-    WM_SENSOR_MODEL,    /* no meter: a model, whose value changes without steps */
-    WM_SENSOR_BATTERY,  /* a battery's own gauge */
-    WM_SENSOR_METER,    /* an external meter, whose readings have a time */
+    WM_SENSOR_UNKNOWN = 0,
+    WM_SENSOR_BUILT_IN = 1, /* a meter inside the device: RAPL, a GPU's meter */
+    WM_SENSOR_BOARD = 2,    /* a meter beside the device, on its board */
+    WM_SENSOR_TOOL = 3,     /* another tool */
+    WM_SENSOR_MODEL = 4,    /* no meter: a model, whose value changes without steps */
+    WM_SENSOR_BATTERY = 5,  /* a battery's own gauge */
+    WM_SENSOR_METER = 6,    /* an external meter, whose readings have a time */
 };
 
 /* The parts that a value of power or energy covers. Each covers those before it; wattmeter
  * never adds a value to one that covers it. */
 enum wm_contains {
-    WM_CONTAINS_DEVICE,   /* the device of the channel alone */
-    WM_CONTAINS_PACKAGE,  /* a processor with everything inside, such as a GPU */
-    WM_CONTAINS_MODULE,   /* a board with a CPU, its GPUs and their memory */
-    WM_CONTAINS_PLATFORM, /* the machine, or the part that its maker wired up */
+    WM_CONTAINS_DEVICE = 0,   /* the device of the channel alone */
+    WM_CONTAINS_PACKAGE = 1,  /* a processor with everything inside, such as a GPU */
+    WM_CONTAINS_MODULE = 2,   /* a board with a CPU, its GPUs and their memory */
+    WM_CONTAINS_PLATFORM = 3, /* the machine, or the part that its maker wired up */
 };
 
 /* The properties of the sensor behind power or energy: published, given by its driver, or
@@ -132,13 +132,13 @@ struct wm_channel {
 /* Zero is WM_READING_NONE, so that uninitialized memory never counts as a measurement of 0
  * W. */
 enum wm_reading_state {
-    WM_READING_NONE, /* nothing yet */
-    WM_READING_OK,
-    WM_READING_UNSUPPORTED, /* this device will never have it */
-    WM_READING_DENIED,      /* this user may not read it */
-    WM_READING_FAILED,      /* it did not answer, but may next time */
-    WM_READING_STALE,       /* too old to be valid now, or too expensive to read again */
-    WM_READING_JUMPED,      /* a counter: by more than the device can; it starts again */
+    WM_READING_NONE = 0, /* nothing yet */
+    WM_READING_OK = 1,
+    WM_READING_UNSUPPORTED = 2, /* this device will never have it */
+    WM_READING_DENIED = 3,      /* this user may not read it */
+    WM_READING_FAILED = 4,      /* it did not answer, but may next time */
+    WM_READING_STALE = 5,  /* too old to be valid now, or too expensive to read again */
+    WM_READING_JUMPED = 6, /* a counter: by more than the device can; it starts again */
 };
 
 struct wm_reading {
@@ -151,6 +151,7 @@ struct wm_reading {
  * environment (WATTMETER_PROCFS, WATTMETER_SYSFS, WATTMETER_NVML), then the usual places.
  * The strings are copied. */
 struct wm_source_config {
+    size_t size;           /* sizeof this struct */
     const char *procfs;    /* instead of /proc */
     const char *sysfs;     /* instead of /sys */
     const char *nvml;      /* path of the NVML library */

@@ -3,7 +3,7 @@
  * trace.h - recordings for the viewers of profiles: Perfetto and chrome://tracing, the
  * Firefox Profiler, speedscope, flame graphs.
  *
- *     const struct wm_trace_request request = { .format = WM_TRACE_CHROME };
+ *     const struct wm_trace_request request = { .format = WM_FORMAT_CHROME };
  *     struct wm_recording *run;
  *     if (wm_recording_open("run.sqlite", WM_LAST_RUN, &run, &err) < 0)
  *         return report(&err);
@@ -20,30 +20,24 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
+#include "wattmeter/format.h"
 #include "wattmeter/recording.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum wm_trace_format {
-    WM_TRACE_CHROME,     /* JSON: a counter for each channel, a slice for each call */
-    WM_TRACE_FIREFOX,    /* JSON: a power track for each device, a marker for each call */
-    WM_TRACE_SPEEDSCOPE, /* JSON: joules or seconds of each stack of regions */
-    WM_TRACE_FOLDED,     /* a line for each stack: names, and whole microjoules or
-                          * microseconds */
-};
-
 struct wm_trace_request {
-    enum wm_trace_format format;
-    bool by_time; /* of stacks: seconds, also where joules are known */
+    size_t size;           /* sizeof this struct */
+    enum wm_format format; /* a trace's */
+    bool by_time;          /* of stacks: seconds, also where joules are known */
 
-    /* The JSON trace of PyTorch's profiler whose events WM_TRACE_CHROME adds, on the clock
+    /* The JSON trace of PyTorch's profiler whose events WM_FORMAT_CHROME adds, on the clock
      * of that trace; NULL: none. */
     const char *with;
 
-    double
-        carbon_g_per_kwh; /* what WM_TRACE_FIREFOX shows energy as; 0: the viewer's own */
+    /* What WM_FORMAT_FIREFOX shows energy as; 0: the viewer's own. */
+    double carbon_g_per_kwh;
 };
 
 /* Writes the run of `recording`, which stands at its start, in bounded memory. WM_ENODEV:

@@ -12,7 +12,7 @@
  *             ;
  *         wm_tracker_stop(tracker, &err);
  *         if (wm_tracker_report(tracker, &report, &err) == WM_OK)
- *             wm_report_print(report, WM_REPORT_TEXT, NULL, stderr, &err);
+ *             wm_report_print(report, WM_FORMAT_TEXT, NULL, stderr, &err);
  *     }
  *     wm_tracker_free(tracker);
  *
@@ -50,6 +50,7 @@ struct wm_tracker;
 
 /* Zero-initialize it for the defaults. */
 struct wm_tracker_options {
+    size_t size;           /* sizeof this struct */
     int64_t interval_ns;   /* between ticks, 1 ms to 1 h; 0: 100 ms */
     double expected_cores; /* divisor of "hardware percent"; 0: all cores */
 
@@ -103,10 +104,10 @@ struct wm_tracker_options {
 #define WM_INTERVAL_MAX_NS INT64_C(3600000000000)
 
 enum wm_tracker_state {
-    WM_TRACKER_NEW,
-    WM_TRACKER_RUNNING,
-    WM_TRACKER_ENDED, /* the target has ended; call wm_tracker_stop() */
-    WM_TRACKER_STOPPED,
+    WM_TRACKER_NEW = 0,
+    WM_TRACKER_RUNNING = 1,
+    WM_TRACKER_ENDED = 2, /* the target has ended; call wm_tracker_stop() */
+    WM_TRACKER_STOPPED = 3,
 };
 
 /* `options` may be NULL. */

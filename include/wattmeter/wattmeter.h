@@ -12,6 +12,7 @@
 #include "wattmeter/energy.h"
 #include "wattmeter/error.h"
 #include "wattmeter/experiment.h"
+#include "wattmeter/format.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/region.h"

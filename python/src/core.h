@@ -101,10 +101,12 @@ PyObject *core_text(const char *text);
  * otherwise. `what` is what one of them is: "format". */
 int core_choice(const char *word, const char *const words[], const char *what);
 
-/* The words of enum wm_record_mode, enum wm_report_format, enum wm_report_kind and the
+/* The format of that name; -1 and a ValueError if there is none. */
+int core_format(const char *word);
+
+/* The words of enum wm_record_mode, enum wm_report_kind and the
  * states, origins and kinds of device of source.h. */
 extern const char *const core_modes[];
-extern const char *const core_report_formats[];
 extern const char *const core_report_kinds[];
 extern const char *const core_reading_states[];
 extern const char *const core_origins[];

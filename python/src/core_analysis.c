@@ -22,7 +22,7 @@ static PyObject *texts_of(const void *of, const char *(*at)(const void *, size_t
 
 struct blocks {
     const struct wm_report *report;
-    enum wm_report_format format;
+    enum wm_format format;
 };
 
 static int print_blocks(void *context, FILE *out, struct wm_error *err)
@@ -37,8 +37,7 @@ static const char *file_remark(const void *report, size_t index)
     return wm_report_file_remark(report, index);
 }
 
-static PyObject *analyze_files(const struct wm_analysis_input *input,
-                               enum wm_report_format format)
+static PyObject *analyze_files(const struct wm_analysis_input *input, enum wm_format format)
 {
     struct blocks blocks = { .format = format };
     struct wm_report *report;
@@ -74,12 +73,12 @@ static PyObject *analyze(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "O&Os:analyze", PyUnicode_FSConverter, &tracking, &sequence,
                           &word))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
+    int format = core_format(word);
     if (format >= 0 && core_texts_init(&files, sequence, "the sub-tracking files") == 0) {
         input.tracking = PyBytes_AsString(tracking);
         input.sub_tracking = files.texts;
         input.sub_tracking_count = files.count;
-        result = analyze_files(&input, (enum wm_report_format)format);
+        result = analyze_files(&input, (enum wm_format)format);
         core_texts_release(&files);
     }
     Py_DECREF(tracking);
@@ -107,7 +106,7 @@ static PyStructSequence_Desc comparison_desc = {
 struct comparing {
     struct core_texts names, paths, watched;
     const char *statistic;
-    enum wm_report_format format;
+    enum wm_format format;
     double threshold;
 };
 
@@ -131,7 +130,7 @@ static int print_comparison(void *comparison, FILE *out, struct wm_error *err)
 }
 
 static PyObject *printed(struct wm_comparison *comparison, const char *statistic,
-                         enum wm_report_format format)
+                         enum wm_format format)
 {
     struct wm_error err = { 0 };
     int status;
@@ -154,8 +153,8 @@ static PyObject *result_of(struct wm_comparison *comparison,
     PyObject *text = printed(comparison, comparing->statistic, comparing->format);
     PyObject *json = NULL;
 
-    if (text && comparing->format == WM_REPORT_TEXT)
-        json = printed(comparison, comparing->statistic, WM_REPORT_JSON);
+    if (text && comparing->format == WM_FORMAT_TEXT)
+        json = printed(comparison, comparing->statistic, WM_FORMAT_JSON);
     else if (text)
         json = core_text("");
     core_struct_add(&fill, text);
@@ -195,7 +194,7 @@ PyDoc_STRVAR(
     "gpu_tracker's JSON of an analysis; the first is what the others are compared with.\n\n"
     "statistic: \"min\", \"max\", \"mean\", \"std\" or \"total\". format: \"text\", "
     "\"json\",\n"
-    "or gpu_tracker's \"gpu-tracker-text\", \"gpu-tracker-json\" and \"gpu-tracker-cli\",\n"
+    "or gpu_tracker's \"gpu-tracker-api\", \"gpu-tracker-json\" and \"gpu-tracker\",\n"
     "which match blocks by its rules. A difference below `threshold` counts as none.\n"
     "watched: the metrics in which alone the worst is searched for; none: all.\n\n"
     "Raises ValueError for wrong words, a name that is there twice, and blocks that do\n"
@@ -203,9 +202,6 @@ PyDoc_STRVAR(
 
 static PyObject *compare(PyObject *module, PyObject *args)
 {
-    static const char *const formats[] = {
-        "text", "json", "gpu-tracker-text", "gpu-tracker-json", "gpu-tracker-cli", NULL
-    };
     struct comparing comparing = { 0 };
     PyObject *names, *paths, *watched, *result = NULL;
     const char *word;
@@ -214,8 +210,8 @@ static PyObject *compare(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOssdO:compare", &names, &paths, &comparing.statistic,
                           &word, &comparing.threshold, &watched))
         return NULL;
-    int format = core_choice(word, formats, "format");
-    comparing.format = (enum wm_report_format)format;
+    int format = core_format(word);
+    comparing.format = (enum wm_format)format;
     if (format >= 0 && core_texts_init(&comparing.names, names, "names") == 0 &&
         core_texts_init(&comparing.paths, paths, "paths") == 0 &&
         core_texts_init(&comparing.watched, watched, "metrics to watch") == 0) {
@@ -283,7 +279,7 @@ static PyObject *combine(PyObject *module, PyObject *args)
 
 struct listing {
     const char *path;
-    enum wm_report_format format;
+    enum wm_format format;
 };
 
 static int print_list(void *context, FILE *out, struct wm_error *err)
@@ -301,8 +297,8 @@ static PyObject *list_runs(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "O&|s:print_list", PyUnicode_FSConverter, &path, &word))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
-    struct listing listing = { PyBytes_AsString(path), (enum wm_report_format)format };
+    int format = core_format(word);
+    struct listing listing = { PyBytes_AsString(path), (enum wm_format)format };
     if (format >= 0) {
         core_share_sqlite();
         result = core_print(print_list, &listing);

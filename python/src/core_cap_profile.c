@@ -65,7 +65,7 @@ static PyObject *profile_step(PyObject *self, PyObject *args)
 
 struct printing {
     const struct wm_cap_profile *profile;
-    enum wm_cap_answer_format format;
+    enum wm_format format;
 };
 
 static int print_answer(void *context, FILE *out, struct wm_error *err)
@@ -83,19 +83,14 @@ PyDoc_STRVAR(answer_doc, "answer($self, format=\"json\", /)\n--\n\n"
 
 static PyObject *profile_answer(PyObject *self, PyObject *args)
 {
-    static const char *const formats[] = { [WM_CAP_ANSWER_TEXT] = "text",
-                                           [WM_CAP_ANSWER_JSON] = "json",
-                                           [WM_CAP_ANSWER_CSV] = "csv",
-                                           NULL };
     const char *word = "json";
 
     if (!PyArg_ParseTuple(args, "|s:answer", &word))
         return NULL;
-    int format = core_choice(word, formats, "format");
+    int format = core_format(word);
     if (format < 0)
         return NULL;
-    struct printing printing = { core_object_enter(self),
-                                 (enum wm_cap_answer_format)format };
+    struct printing printing = { core_object_enter(self), (enum wm_format)format };
     if (!printing.profile)
         return NULL;
     PyObject *text = core_print(print_answer, &printing);

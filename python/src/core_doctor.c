@@ -4,7 +4,7 @@
 
 struct printing {
     const struct wm_doctor *doctor;
-    enum wm_doctor_format format;
+    enum wm_format format;
 };
 
 static int print_doctor(void *context, FILE *out, struct wm_error *err)
@@ -14,7 +14,7 @@ static int print_doctor(void *context, FILE *out, struct wm_error *err)
     return wm_doctor_print(printing->doctor, printing->format, out, err);
 }
 
-static PyObject *printed(const struct wm_doctor *doctor, enum wm_doctor_format format)
+static PyObject *printed(const struct wm_doctor *doctor, enum wm_format format)
 {
     struct printing printing = { doctor, format };
 
@@ -40,8 +40,8 @@ static PyObject *examine(PyObject *module, PyObject *args)
     Py_END_ALLOW_THREADS
     if (core_check(status, &err) < 0)
         return NULL;
-    PyObject *text = printed(doctor, WM_DOCTOR_TEXT);
-    PyObject *result = text ? Py_BuildValue("(NNN)", text, printed(doctor, WM_DOCTOR_JSON),
+    PyObject *text = printed(doctor, WM_FORMAT_TEXT);
+    PyObject *result = text ? Py_BuildValue("(NNN)", text, printed(doctor, WM_FORMAT_JSON),
                                             PyBool_FromLong(wm_doctor_can_measure(doctor)))
                             : NULL;
     wm_doctor_free(doctor);

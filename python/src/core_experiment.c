@@ -62,7 +62,7 @@ static int print_experiment(void *experiment, FILE *out, struct wm_error *err)
 {
     const struct wm_experiment_style style = { 0 };
 
-    return wm_experiment_print(experiment, WM_REPORT_JSON, &style, out, err);
+    return wm_experiment_print(experiment, WM_FORMAT_JSON, &style, out, err);
 }
 
 static PyObject *experiment_json(PyObject *self, PyObject *unused)

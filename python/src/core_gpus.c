@@ -400,7 +400,7 @@ static PyObject *gpus_select(PyObject *self, PyObject *args, PyObject *keywords)
 
 struct printing {
     const struct wm_gpus *gpus;
-    enum wm_gpus_format format;
+    enum wm_format format;
 };
 
 static int print_gpus(void *context, FILE *out, struct wm_error *err)
@@ -412,13 +412,12 @@ static int print_gpus(void *context, FILE *out, struct wm_error *err)
 
 static PyObject *gpus_print(PyObject *self, PyObject *args)
 {
-    static const char *const formats[] = { "text", "brief", "json", "json-line", NULL };
     const char *word = "text";
 
     if (!PyArg_ParseTuple(args, "|s:print", &word))
         return NULL;
-    int format = core_choice(word, formats, "format");
-    struct printing printing = { .format = (enum wm_gpus_format)format };
+    int format = core_format(word);
+    struct printing printing = { .format = (enum wm_format)format };
     printing.gpus = format < 0 ? NULL : core_object_enter(self);
     if (!printing.gpus)
         return NULL;

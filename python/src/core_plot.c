@@ -14,7 +14,6 @@ static const char *const kinds[] = { "time",    "energy", "regions", "caps",
                                      "repeats", "flame",  NULL };
 static const char *const measures[] = { "energy", "time", NULL };
 static const char *const styles[] = { "light", "dark", NULL };
-static const char *const formats[] = { "svg", "png", "pdf", "mp4", "gif", NULL };
 
 /* The path of a library beside ours; memory of the caller. */
 static char *find_beside(const char *name)
@@ -147,13 +146,20 @@ static int fill_inputs(struct asked *asked, PyObject *inputs)
 /* An option of a figure or a film, by the name that it has in Python. */
 static const struct option {
     const char *name;
-    enum { TEXT, NUMBER, FLAG, WORD, FLAG_WORD } type; /* the second of two words sets it */
+    enum {
+        TEXT,
+        NUMBER,
+        FLAG,
+        FORMAT,
+        WORD,
+        FLAG_WORD
+    } type; /* the second of two words
+             * sets a flag */
     size_t offset;
     const char *const *words;
     const char *what; /* a word is */
 } options[] = {
-    { "format", WORD, offsetof(struct asked, request.format), formats,
-      "format of a figure" },
+    { "format", FORMAT, offsetof(struct asked, request.format), NULL, NULL },
     { "kind", WORD, offsetof(struct asked, request.kind), kinds, "kind of figure" },
     { "layout", TEXT, offsetof(struct asked, request.layout), NULL, NULL },
     { "start", TEXT, offsetof(struct asked, request.from), NULL, NULL },
@@ -192,9 +198,10 @@ static bool set_option(struct asked *asked, const struct option *option, PyObjec
         *(bool *)at = place > 0;
         return place >= 0;
     default:
-        place = PyArg_Parse(value, "s", &word)
-                    ? core_choice(word, option->words, option->what)
-                    : -1;
+        if (!PyArg_Parse(value, "s", &word))
+            return false;
+        place = option->type == FORMAT ? core_format(word)
+                                       : core_choice(word, option->words, option->what);
         if (option->type == FLAG_WORD)
             *(bool *)at = place == 1;
         else

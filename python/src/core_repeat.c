@@ -48,7 +48,7 @@ static PyObject *repeat_order(PyObject *self, PyObject *args)
 
 static int print_json(void *repeat, FILE *out, struct wm_error *err)
 {
-    return wm_repeat_print(repeat, WM_REPEAT_JSON, 0, out, err);
+    return wm_repeat_print(repeat, WM_FORMAT_JSON, 0, out, err);
 }
 
 static int add_runs(struct wm_repeat *repeat, PyObject *reports)

@@ -106,7 +106,7 @@ static PyObject *from_recording(PyObject *type, PyObject *args, PyObject *keywor
 
 struct printing {
     const struct wm_report *report;
-    enum wm_report_format format;
+    enum wm_format format;
     struct wm_report_style style;
 };
 
@@ -121,7 +121,7 @@ PyDoc_STRVAR(
     print_doc,
     "print($self, format='text', *, " CORE_STYLE_SIGNATURE ")\n--\n\n"
     "The report as a string.\n\n"
-    "format: \"text\", \"json\", \"gpu-tracker-text\", \"gpu-tracker-json\".\n"
+    "format: \"text\", \"json\", \"gpu-tracker\", \"gpu-tracker-json\".\n"
     "ram_unit, gpu_ram_unit: bytes, kilobytes, ... terabytes; time_unit: seconds,\n"
     "minutes, hours, days. With price_per_kwh (in `currency`) or carbon_g_per_kwh\n"
     "it has what the energy comes to, times the power usage effectiveness `pue`.\n"
@@ -139,10 +139,10 @@ static PyObject *report_print(PyObject *self, PyObject *args, PyObject *keywords
                                      names, &word,
                                      CORE_STYLE_TARGETS(printing.style, terminal)))
         return NULL;
-    int format = core_choice(word, core_report_formats, "format");
+    int format = core_format(word);
     if (format < 0)
         return NULL;
-    printing.format = (enum wm_report_format)format;
+    printing.format = (enum wm_format)format;
     printing.style.for_terminal = terminal;
     return core_print(print_report, &printing);
 }

@@ -8,8 +8,6 @@
 #include <string.h>
 
 const char *const core_modes[] = { "new", "overwrite", "append", NULL };
-const char *const core_report_formats[] = { "text", "json", "gpu-tracker-text",
-                                            "gpu-tracker-json", NULL };
 const char *const core_report_kinds[] = { "run", "region", "path", "rest",
                                           "gpu", "device", NULL };
 const char *const core_reading_states[] = { "none",   "ok",    "unsupported", "denied",
@@ -17,6 +15,15 @@ const char *const core_reading_states[] = { "none",   "ok",    "unsupported", "d
 const char *const core_origins[] = { "measured", "estimated", "simulated", NULL };
 const char *const core_device_kinds[] = { "host", "cpu",      "gpu",   "tree", "cpu_part",
                                           "dram", "platform", "other", NULL };
+
+int core_format(const char *word)
+{
+    int format = wm_format_find(word);
+
+    if (format < 0)
+        PyErr_Format(PyExc_ValueError, "there is no format '%s'", word);
+    return format < 0 ? -1 : format;
+}
 
 PyObject *core_text(const char *text)
 {

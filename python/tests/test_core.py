@@ -112,7 +112,7 @@ def test_units_prices_and_carbon(data):
     assert "EUR" in report.print(price_per_kwh=0.3, currency="EUR")
     assert "CO2e" in report.print(carbon_g_per_kwh=400, pue=1.2)
     assert "hours" in report.print("json", time_unit="hours")
-    assert report.print("gpu-tracker-text") and report.print("gpu-tracker-json")
+    assert report.print("gpu-tracker-api") and report.print("gpu-tracker-json")
     for style in (
         {"ram_unit": "nonsense"},
         {"pue": 0.5},

@@ -14,6 +14,7 @@
 #include "analyze/region/analyze_regions.h"
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/base_options.h"
 #include "base/text/base_utf8.h"
 #include "record/record_read.h"
 #include "wattmeter/analysis.h"
@@ -353,12 +354,16 @@ static int read_json(const struct wm_analysis_input *input, struct wm_report **r
     return status;
 }
 
-int wm_report_from_files(const struct wm_analysis_input *input,
+int wm_report_from_files(const struct wm_analysis_input *given,
                          struct wm_report **ret_report, struct wm_error *err)
 {
+    struct wm_analysis_input own;
+    const struct wm_analysis_input *input = &own;
     struct replay replay = { .input = input };
 
-    int status = wm_recording_open_any(input->tracking, input->run, &replay.recording, err);
+    int status = wm_options_read(given, &own, sizeof(own), err);
+    if (status == WM_OK)
+        status = wm_recording_open_any(input->tracking, input->run, &replay.recording, err);
     if (status == WM_EFORMAT && wm_report_is_json(input->tracking))
         return read_json(input, ret_report, err);
     if (status == WM_OK)

@@ -124,13 +124,16 @@ static void read_clocks(struct wm_caps *caps)
 int wm_caps_open(const struct wm_source_config *config, struct wm_caps **ret_caps,
                  struct wm_error *err)
 {
-    struct wm_source_config full = wm_source_config_complete(config);
-    struct wm_caps *caps = calloc(1, sizeof(*caps));
+    struct wm_source_config full;
+    int status = wm_source_config_complete(config, &full, err);
 
+    if (status < 0)
+        return status;
+    struct wm_caps *caps = calloc(1, sizeof(*caps));
     if (!caps)
         return wm_fail_memory(err, "caps");
     full.gpus = NULL;
-    int status = wm_source_config_copy(&full, &caps->config, err);
+    status = wm_source_config_copy(&full, &caps->config, err);
     if (status == WM_OK)
         status = wm_gpus_open_groups(
             &full, WM_GPU_GENERAL | WM_GPU_PCI | WM_GPU_CLOCKS | WM_GPU_POWER, &caps->gpus,

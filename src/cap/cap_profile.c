@@ -8,6 +8,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
+#include "base/base_options.h"
 #include "base/text/base_text.h"
 #include "wattmeter/cap.h"
 #include "wattmeter/cap_search.h"
@@ -157,9 +158,15 @@ static int prepare(struct wm_cap_profile *profile, const char *gpus, struct wm_e
     return status;
 }
 
-int wm_cap_profile_open(const struct wm_cap_profile_options *options,
+int wm_cap_profile_open(const struct wm_cap_profile_options *given,
                         struct wm_cap_profile **ret_profile, struct wm_error *err)
 {
+    struct wm_cap_profile_options own;
+    const struct wm_cap_profile_options *options = &own;
+    int status = wm_options_read(given, &own, sizeof(own), err);
+
+    if (status < 0)
+        return status;
     if (!(options->window_s >= 0))
         return wm_fail(err, WM_EINVAL, "a window takes more than 0 s, not %g",
                        options->window_s);
@@ -172,7 +179,7 @@ int wm_cap_profile_open(const struct wm_cap_profile_options *options,
     profile->units_apart = options->units_apart;
     profile->hottest = NAN;
     profile->state.message = profile->message;
-    int status = prepare(profile, options->gpus, err);
+    status = prepare(profile, options->gpus, err);
     if (status < 0)
         wm_cap_profile_close(profile, NULL);
     else

@@ -400,12 +400,15 @@ static void examine(struct wm_doctor *doctor, const struct wm_source_config *con
 int wm_doctor_examine(const struct wm_source_config *config, int64_t duration_ns,
                       struct wm_doctor **ret_doctor, struct wm_error *err)
 {
-    const struct wm_source_config full = wm_source_config_complete(config);
-    struct wm_doctor *doctor = calloc(1, sizeof(*doctor));
+    struct wm_source_config full;
+    int status = wm_source_config_complete(config, &full, err);
 
+    if (status < 0)
+        return status;
+    struct wm_doctor *doctor = calloc(1, sizeof(*doctor));
     if (!doctor)
         return wm_fail_memory(err, "doctor");
-    int status = admit_all(doctor, &full, err);
+    status = admit_all(doctor, &full, err);
     if (status < 0) {
         wm_doctor_free(doctor);
         return status;

@@ -85,7 +85,7 @@ void wm_source_advise(const char *name, const struct wm_source_case *asked)
 
 bool wm_source_remedy(const char *name, char command[WM_ADVICE_SIZE])
 {
-    const struct wm_source_config config = wm_source_config_complete(NULL);
+    struct wm_source_config config;
     struct wm_advice advice = { 0 };
     const struct wm_source_case denied = {
         .config = &config,
@@ -94,6 +94,7 @@ bool wm_source_remedy(const char *name, char command[WM_ADVICE_SIZE])
         .advice = &advice,
     };
 
+    wm_source_config_complete(NULL, &config, NULL);
     wm_source_advise(name, &denied);
     for (size_t i = 0; i < advice.count; i++) {
         if (!advice.list[i].command)
@@ -107,19 +108,22 @@ bool wm_source_remedy(const char *name, char command[WM_ADVICE_SIZE])
 int wm_source_open_begin(const char *name, const struct wm_source_config *config,
                          struct wm_source **ret_source, struct wm_error *err)
 {
-    const struct wm_source_config full = wm_source_config_complete(config);
     const struct wm_source_ops *ops = find_ops(name);
+    struct wm_source_config full;
+
     if (!ops)
         return wm_fail(err, WM_EINVAL, "there is no source called '%s'", name);
-
+    int status = wm_source_config_complete(config, &full, err);
+    if (status < 0)
+        return status;
     size_t size = ops->read_part ? 0 : ops->state_size;
     struct wm_source *source = calloc(1, sizeof(*source) + size);
     if (!source)
         return wm_fail_memory(err, name);
     source->ops = ops;
 
-    int status = ops->read_part ? wm_guarded_open(ops, &full, &source->guarded, err)
-                                : ops->open(source->state, &full, &source->found, err);
+    status = ops->read_part ? wm_guarded_open(ops, &full, &source->guarded, err)
+                            : ops->open(source->state, &full, &source->found, err);
     if (status == WM_OK && source->found.unread_ns > 0) {
         source->kept = calloc(source->found.channel_count + 1, sizeof(*source->kept));
         status = source->kept ? WM_OK : wm_fail_memory(err, name);

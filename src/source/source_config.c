@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "base/base_options.h"
 
-struct wm_source_config wm_source_config_complete(const struct wm_source_config *config)
+int wm_source_config_complete(const struct wm_source_config *config,
+                              struct wm_source_config *ret_full, struct wm_error *err)
 {
-    struct wm_source_config full = { 0 };
+    struct wm_source_config full;
 
-    if (config)
-        full = *config;
+    int status = wm_options_read(config, &full, sizeof(full), err);
+    if (status < 0)
+        return status;
     if (!full.procfs)
         full.procfs = wm_env_trusted("WATTMETER_PROCFS", "/proc");
     if (!full.sysfs)
@@ -23,7 +26,8 @@ struct wm_source_config wm_source_config_complete(const struct wm_source_config 
         full.nvml = wm_env_trusted("WATTMETER_NVML", NULL);
     if (full.pid == 0)
         full.pid = getpid();
-    return full;
+    *ret_full = full;
+    return WM_OK;
 }
 
 static bool copy_text(const char *text, const char **ret_copy)

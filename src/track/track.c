@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_options.h"
 #include "record/record_live.h"
 #include "record/run/record_experiment.h"
 #include "source/source_advice.h"
@@ -29,12 +30,15 @@
 #define PATIENCE_NS (850 * WM_NS_PER_MS)
 #define LEAST_PATIENCE_NS (50 * WM_NS_PER_MS)
 
-int wm_tracker_new(const struct wm_tracker_options *options,
-                   struct wm_tracker **ret_tracker, struct wm_error *err)
+int wm_tracker_new(const struct wm_tracker_options *given, struct wm_tracker **ret_tracker,
+                   struct wm_error *err)
 {
-    static const struct wm_tracker_options defaults = { 0 };
-    if (!options)
-        options = &defaults;
+    struct wm_tracker_options own;
+    const struct wm_tracker_options *options = &own;
+    int status = wm_options_read(given, &own, sizeof(own), err);
+
+    if (status < 0)
+        return status;
     const struct wm_source_config config = { .gpus = options->gpus,
                                              .cpu_watts = options->cpu_watts };
 
@@ -74,7 +78,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     tracker->owner = getpid();
     tracker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-    int status = wm_source_set_new(&config, options->visible_to, &tracker->sources, err);
+    status = wm_source_set_new(&config, options->visible_to, &tracker->sources, err);
     if (status == WM_OK && tracker->wake_fd < 0)
         status = wm_fail_errno(err, "tracker: eventfd");
     if (status < 0) {
@@ -330,11 +334,15 @@ int wm_tracker_record(struct wm_tracker *tracker, const char *target,
 }
 
 int wm_tracker_experiment(struct wm_tracker *tracker,
-                          const struct wm_experiment_setup *setup, struct wm_error *err)
+                          const struct wm_experiment_setup *given, struct wm_error *err)
 {
+    struct wm_experiment_setup own;
+    const struct wm_experiment_setup *setup = &own;
     char *card = NULL, *path = NULL;
 
-    int status = wm_track_check_new(tracker, err);
+    int status = wm_options_read(given, &own, sizeof(own), err);
+    if (status == WM_OK)
+        status = wm_track_check_new(tracker, err);
     if (status == WM_OK && setup->model_card)
         status = wm_model_card_load(setup->model_card, &card, err);
     if (status == WM_OK)

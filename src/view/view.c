@@ -9,8 +9,6 @@
  * 0.10000000000000001. */
 #define JSON_DIGITS 15
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 int wm_view_dump(json_t *root, size_t style, FILE *out, struct wm_error *err)
 {
     if (!root)
@@ -21,6 +19,22 @@ int wm_view_dump(json_t *root, size_t style, FILE *out, struct wm_error *err)
         return wm_fail_memory(err, NULL);
     fputc('\n', out);
     return WM_OK;
+}
+
+int wm_view_check(enum wm_format format, uint64_t formats, struct wm_error *err)
+{
+    char names[200] = "";
+    size_t length = 0;
+
+    if ((size_t)format < 64 && formats & WM_VIEW_FORMAT(format))
+        return WM_OK;
+    for (unsigned i = 0; i < 64 && length < sizeof(names); i++) {
+        if (formats & WM_VIEW_FORMAT(i))
+            length += (size_t)snprintf(names + length, sizeof(names) - length, " %s",
+                                       wm_format_name((enum wm_format)i));
+    }
+    return wm_fail(err, WM_EINVAL, "this cannot be printed in that format, but in:%s",
+                   names);
 }
 
 int wm_view_flush(FILE *out, const char *what, struct wm_error *err)
@@ -85,21 +99,25 @@ static const struct wm_print_format print_json = {
 
 /* Other people's forms, in src/compat. */
 extern const struct wm_print_format wm_gpu_tracker_print;
-extern const struct wm_print_format wm_gpu_tracker_print_cli;
+extern const struct wm_print_format wm_gpu_tracker_print_api;
 extern const struct wm_print_format wm_gpu_tracker_print_json;
 
-/* Every form there is, by what callers call it. */
+/* The formats of reports, blocks and comparisons. */
 static const struct wm_print_format *const formats[] = {
-    [WM_REPORT_TEXT] = &print_text,
-    [WM_REPORT_JSON] = &print_json,
-    [WM_REPORT_GPU_TRACKER_TEXT] = &wm_gpu_tracker_print,
-    [WM_REPORT_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
-    [WM_REPORT_GPU_TRACKER_CLI] = &wm_gpu_tracker_print_cli,
+    [WM_FORMAT_TEXT] = &print_text,
+    [WM_FORMAT_JSON] = &print_json,
+    [WM_FORMAT_GPU_TRACKER] = &wm_gpu_tracker_print,
+    [WM_FORMAT_GPU_TRACKER_API] = &wm_gpu_tracker_print_api,
+    [WM_FORMAT_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
 };
 
-static int no_format(struct wm_error *err)
+static int check(enum wm_format format, struct wm_error *err)
 {
-    return wm_fail(err, WM_EINVAL, "there is no such form to print in");
+    return wm_view_check(format,
+                         WM_VIEW_PLAIN | WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER) |
+                             WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER_API) |
+                             WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER_JSON),
+                         err);
 }
 
 int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err)
@@ -109,29 +127,30 @@ int wm_report_style_check(const struct wm_report_style *style, struct wm_error *
     return wm_units_of_style(style, &units, err);
 }
 
-int wm_report_print(const struct wm_report *report, enum wm_report_format format,
+int wm_report_print(const struct wm_report *report, enum wm_format format,
                     const struct wm_report_style *style, FILE *out, struct wm_error *err)
 {
     struct wm_units units;
 
-    if ((size_t)format >= COUNT(formats))
-        return no_format(err);
+    int status = check(format, err);
+    if (status < 0)
+        return status;
     if (report->is_foreign)
         return wm_fail(err, WM_EINVAL,
                        "gpu_tracker's files have no report to print, but blocks: analyze "
                        "prints them");
-    int status = wm_units_of_style(style, &units, err);
+    status = wm_units_of_style(style, &units, err);
     if (status == WM_OK)
         status = formats[format]->report(report, &units, out, err);
     return status == WM_OK ? wm_view_flush(out, "the report", err) : status;
 }
 
-int wm_report_print_blocks(const struct wm_report *report, enum wm_report_format format,
-                           FILE *out, struct wm_error *err)
+int wm_report_print_blocks(const struct wm_report *report, enum wm_format format, FILE *out,
+                           struct wm_error *err)
 {
-    if ((size_t)format >= COUNT(formats))
-        return no_format(err);
-    int status = formats[format]->blocks(report, out, err);
+    int status = check(format, err);
+    if (status == WM_OK)
+        status = formats[format]->blocks(report, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 
@@ -140,9 +159,9 @@ int wm_comparison_print(const struct wm_comparison *comparison, int verbosity, F
 {
     if (!wm_comparison_compare(comparison))
         return wm_fail(err, WM_EINVAL, "comparison: it has not been run");
-    enum wm_report_format format = wm_comparison_format(comparison);
-    if ((size_t)format >= COUNT(formats))
-        return no_format(err);
-    int status = formats[format]->comparison(comparison, verbosity, out, err);
+    enum wm_format format = wm_comparison_format(comparison);
+    int status = check(format, err);
+    if (status == WM_OK)
+        status = formats[format]->comparison(comparison, verbosity, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }

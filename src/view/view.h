@@ -5,6 +5,7 @@
 #define WM_VIEW_H
 
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "analyze/analyze_report.h"
@@ -12,6 +13,7 @@
 #include "analyze/experiment/analyze_experiment.h"
 #include "view/text/view_units.h"
 #include "wattmeter/doctor.h"
+#include "wattmeter/format.h"
 
 /* A form in which things are printed. Whether `out` took
  * it all is looked at afterwards: these say what else went wrong. */
@@ -26,6 +28,13 @@ struct wm_print_format {
 /* Writes JSON, which is taken over, with a line end; NULL is out of memory. `style` is
  * jansson's, JSON_INDENT(2) but for what is to be one line. */
 int wm_view_dump(json_t *root, size_t style, FILE *out, struct wm_error *err);
+
+/* The formats in which something can be printed, a bit for each. */
+#define WM_VIEW_FORMAT(format) (UINT64_C(1) << (format))
+#define WM_VIEW_PLAIN (WM_VIEW_FORMAT(WM_FORMAT_TEXT) | WM_VIEW_FORMAT(WM_FORMAT_JSON))
+
+/* WM_EINVAL, with a list of `formats`, if `format` is none of them. */
+int wm_view_check(enum wm_format format, uint64_t formats, struct wm_error *err);
 
 /* WM_EIO where `out` did not take all of what `what` names: "the report". */
 int wm_view_flush(FILE *out, const char *what, struct wm_error *err);

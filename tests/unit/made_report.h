@@ -35,7 +35,7 @@
     }
 
 /* Prints as text or JSON; the caller frees it. */
-static inline char *made_print(const struct wm_report *report, enum wm_report_format format,
+static inline char *made_print(const struct wm_report *report, enum wm_format format,
                                const struct wm_report_style *style)
 {
     struct wm_error err = { 0 };

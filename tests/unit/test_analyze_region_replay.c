@@ -79,7 +79,7 @@ static char *live_report(const char *path, struct live *live)
     wm_regions_complete(regions, INT64_MAX);
     assert_int_equal(
         wm_analysis_report(analysis, wm_recording_result(recording), &report, &err), WM_OK);
-    char *text = made_print(report, WM_REPORT_JSON, NULL);
+    char *text = made_print(report, WM_FORMAT_JSON, NULL);
     wm_report_free(report);
     wm_analysis_free(analysis);
     wm_recording_close(recording);
@@ -94,7 +94,7 @@ static char *stored_report(const char *path)
 
     assert_int_equal(wm_recording_open(path, WM_LAST_RUN, &recording, &err), WM_OK);
     assert_int_equal(wm_report_from_recording(recording, &report, &err), WM_OK);
-    char *text = made_print(report, WM_REPORT_JSON, NULL);
+    char *text = made_print(report, WM_FORMAT_JSON, NULL);
     wm_report_free(report);
     wm_recording_close(recording);
     return text;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/base_error.h"
+#include "base/base_options.h"
 
 static void test_fail(void **state)
 {
@@ -82,13 +83,53 @@ static void test_errno(void **state)
     }
 }
 
+/* Programs of other versions have shorter and longer structs. */
+static void test_options(void **state)
+{
+    struct options {
+        size_t size;
+        int first, second;
+    } own;
+    struct {
+        struct options known;
+        size_t third;
+    } longer = { { sizeof(longer), 1, 2 }, 0 };
+    const struct options rows[] = {
+        { 0, 1, 2 },
+        { sizeof(own), 1, 2 },
+        { offsetof(struct options, second), 1, 2 },
+        { offsetof(struct options, first), 1, 2 },
+    };
+    const int expected[][2] = { { 1, 2 }, { 1, 2 }, { 1, 0 }, { 0, 0 } };
+    struct wm_error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        memset(&own, 0xff, sizeof(own));
+        assert_int_equal(wm_options_read(&rows[i], &own, sizeof(own), &err), WM_OK);
+        assert_int_equal(own.first, expected[i][0]);
+        assert_int_equal(own.second, expected[i][1]);
+    }
+    assert_int_equal(wm_options_read(NULL, &own, sizeof(own), &err), WM_OK);
+    assert_int_equal(own.first, 0);
+    assert_int_equal(wm_options_read(&longer, &own, sizeof(own), &err), WM_OK);
+    assert_int_equal(own.second, 2);
+
+    own.first = 7;
+    longer.third = 1;
+    assert_int_equal(wm_options_read(&longer, &own, sizeof(own), &err), WM_EINVAL);
+    assert_string_equal(err.text, "an option needs a newer libwattmeter");
+    longer.known.size = sizeof(size_t) - 1;
+    assert_int_equal(wm_options_read(&longer, &own, sizeof(own), &err), WM_EINVAL);
+    assert_int_equal(own.first, 7);
+}
+
 UNIT(base_error)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fail),
-        cmocka_unit_test(test_long_text),
-        cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_errno),
+        cmocka_unit_test(test_fail),         cmocka_unit_test(test_long_text),
+        cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_errno),
+        cmocka_unit_test(test_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

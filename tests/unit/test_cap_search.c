@@ -306,8 +306,7 @@ static void test_gain_that_may_be_noise(void **state)
         assert_int_equal(wm_cap_search_answer(search, &answer, NULL), WM_OK);
         assert_true(answer.choice.cap == 100);
         FILE *out = open_memstream(&text, &size);
-        assert_int_equal(wm_cap_answer_print(&answer, WM_CAP_ANSWER_TEXT, out, NULL),
-                         WM_OK);
+        assert_int_equal(wm_cap_answer_print(&answer, WM_FORMAT_TEXT, out, NULL), WM_OK);
         fclose(out);
         assert_true((strstr(text, "which may be noise") != NULL) == tables[i].may_be_noise);
         free(text);
@@ -385,6 +384,8 @@ static void test_tables(void **state)
 
 static int load_search_print(const char *path, FILE *out, struct wm_error *err)
 {
+    static const enum wm_format formats[] = { WM_FORMAT_TEXT, WM_FORMAT_JSON,
+                                              WM_FORMAT_CSV };
     struct wm_cap_search *search = NULL;
     struct wm_cap_answer answer;
     struct wm_cap_table table;
@@ -396,9 +397,8 @@ static int load_search_print(const char *path, FILE *out, struct wm_error *err)
     wm_cap_table_release(&table);
     if (status == WM_OK)
         status = wm_cap_search_answer(search, &answer, err);
-    for (int format = WM_CAP_ANSWER_TEXT; format <= WM_CAP_ANSWER_CSV && status == WM_OK;
-         format++)
-        status = wm_cap_answer_print(&answer, (enum wm_cap_answer_format)format, out, err);
+    for (size_t i = 0; i < ARRAY_LEN(formats) && status == WM_OK; i++)
+        status = wm_cap_answer_print(&answer, formats[i], out, err);
     wm_cap_search_free(search);
     return status;
 }

@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "cmd_config.h"
 #include "test.h"
+#include "wattmeter/format.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
 
@@ -637,6 +638,34 @@ static void test_words_of_units(void **state)
     assert_int_equal(found, 5 + 5 + 4);
 }
 
+/* --format offers names that the library has. */
+static void test_words_of_formats(void **state)
+{
+    const struct cmd_option *option;
+    size_t found = 0;
+
+    (void)state;
+    for (size_t c = 0; cmd_table[c]; c++) {
+        for (size_t i = 0; (option = cmd_option_at(cmd_table[c], i)) != NULL; i++) {
+            if (strcmp(option->name, "format") != 0 || cmd_table[c]->run_words)
+                continue;
+            char *words = strdup(option->words), *rest = words, *word;
+            while ((word = strsep(&rest, " ")) != NULL) {
+                int format = wm_format_find(word);
+                assert_true(format >= 0);
+                assert_string_equal(wm_format_name((enum wm_format)format), word);
+                found++;
+            }
+            free(words);
+        }
+    }
+    assert_true(found > 15);
+    assert_int_equal(wm_format_find("yaml"), WM_ENOENT);
+    assert_int_equal(wm_format_find(""), WM_ENOENT);
+    assert_null(wm_format_name((enum wm_format)9));
+    assert_null(wm_format_name((enum wm_format) - 1));
+}
+
 /* The bounds of factors are those of the library. */
 static void test_bounds_of_factors(void **state)
 {
@@ -824,6 +853,7 @@ UNIT(cmd)
         IN_FOLDER(test_help),
         IN_FOLDER(test_tables),
         cmocka_unit_test(test_words_of_units),
+        cmocka_unit_test(test_words_of_formats),
         cmocka_unit_test(test_bounds_of_factors),
         IN_FOLDER(test_refusals),
         IN_FOLDER(test_full_disk),

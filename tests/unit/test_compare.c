@@ -462,10 +462,10 @@ static void test_seed(void **state)
 {
     static const struct {
         const char *statistic, *path;
-        enum wm_report_format format;
+        enum wm_format format;
     } rows[] = {
-        { "mean", "tests/data/gpu_tracker/compare_mean.txt", WM_REPORT_GPU_TRACKER_CLI },
-        { "max", "tests/data/gpu_tracker/compare_max.txt", WM_REPORT_GPU_TRACKER_TEXT },
+        { "mean", "tests/data/gpu_tracker/compare_mean.txt", WM_FORMAT_GPU_TRACKER },
+        { "max", "tests/data/gpu_tracker/compare_max.txt", WM_FORMAT_GPU_TRACKER_API },
     };
     struct wm_comparison *comparison;
 
@@ -488,8 +488,10 @@ static void test_seed(void **state)
 static void test_bad_use(void **state)
 {
     const char *const regions[] = { "x.csv" };
-    const struct wm_analysis_input with_calls = { test_source_path(JSON_A), WM_LAST_RUN,
-                                                  regions, 1 };
+    const struct wm_analysis_input with_calls = { .tracking = test_source_path(JSON_A),
+                                                  .run = WM_LAST_RUN,
+                                                  .sub_tracking = regions,
+                                                  .sub_tracking_count = 1 };
     static const char pickle[] = "\x80\x04\x95rest", old_pickle[] = "ccopy_reg\n";
     const char *dir = *state;
     char path[4096];
@@ -497,7 +499,7 @@ static void test_bad_use(void **state)
     struct wm_error err;
 
     assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
-    assert_int_equal(wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, &err),
+    assert_int_equal(wm_comparison_run(comparison, "mean", WM_FORMAT_TEXT, &err),
                      WM_EINVAL);
     assert_int_equal(wm_comparison_print(comparison, 0, stdout, &err), WM_EINVAL);
     assert_null(wm_comparison_remark(comparison, 0));
@@ -534,19 +536,18 @@ static void test_bad_use(void **state)
                      files[i].why);
     }
 
-    assert_int_equal(wm_comparison_run(comparison, "median", WM_REPORT_TEXT, &err),
+    assert_int_equal(wm_comparison_run(comparison, "median", WM_FORMAT_TEXT, &err),
                      WM_EINVAL);
     assert_int_equal(
-        wm_comparison_run(comparison, "total", WM_REPORT_GPU_TRACKER_TEXT, &err),
-        WM_EINVAL);
+        wm_comparison_run(comparison, "total", WM_FORMAT_GPU_TRACKER_API, &err), WM_EINVAL);
     assert_string_equal(
         err.text, "Invalid summary statistic 'total'. Valid values are min max mean std.");
-    assert_int_equal(wm_comparison_run(comparison, "total", WM_REPORT_JSON, &err), WM_OK);
+    assert_int_equal(wm_comparison_run(comparison, "total", WM_FORMAT_JSON, &err), WM_OK);
     wm_comparison_free(comparison);
     wm_comparison_free(NULL);
 }
 
-static int try_all(enum wm_report_format format)
+static int try_all(enum wm_format format)
 {
     struct wm_comparison *comparison;
     FILE *out;
@@ -570,16 +571,20 @@ static int try_all(enum wm_report_format format)
 
 static void test_out_of_memory(void **state)
 {
+    static const enum wm_format formats[] = { WM_FORMAT_TEXT, WM_FORMAT_JSON,
+                                              WM_FORMAT_GPU_TRACKER,
+                                              WM_FORMAT_GPU_TRACKER_API,
+                                              WM_FORMAT_GPU_TRACKER_JSON };
+
     (void)state;
-    for (enum wm_report_format format = WM_REPORT_TEXT; format <= WM_REPORT_GPU_TRACKER_CLI;
-         format++) {
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
         test_fail_allocation(-1);
-        assert_int_equal(try_all(format), WM_OK);
+        assert_int_equal(try_all(formats[i]), WM_OK);
         long made = test_fail_allocation(-1);
         int status = WM_ENOMEM;
         for (long nth = 0; nth < made; nth += 1 + nth / 64) {
             test_fail_allocation(nth);
-            status = try_all(format);
+            status = try_all(formats[i]);
             test_fail_allocation(-1);
             if (status != WM_ENOMEM && status != WM_OK && status != WM_EIO)
                 fail_msg("allocation %ld: %d", nth, status);

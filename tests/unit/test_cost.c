@@ -151,7 +151,7 @@ static char *cut_out(char *text)
 static void check_text(const char *name, const struct wm_report *report,
                        const struct wm_report_style *style, const char *expected)
 {
-    char *text = made_print(report, WM_REPORT_TEXT, style);
+    char *text = made_print(report, WM_FORMAT_TEXT, style);
     char *part = cut_out(text);
 
     if (!part != !expected || (part && strcmp(part, expected) != 0))
@@ -173,7 +173,7 @@ static void test_text(void **state)
 /* The object at a key of the report's energy. */
 static json_t *load(const struct wm_report *report, const struct wm_report_style *style)
 {
-    char *text = made_print(report, WM_REPORT_JSON, style);
+    char *text = made_print(report, WM_FORMAT_JSON, style);
     json_t *root = json_loads(text, 0, NULL);
 
     assert_non_null(root);

@@ -181,7 +181,7 @@ static void test_printing(void **state)
 
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
-    assert_int_equal(wm_doctor_print(doctor, WM_DOCTOR_TEXT, out, NULL), WM_OK);
+    assert_int_equal(wm_doctor_print(doctor, WM_FORMAT_TEXT, out, NULL), WM_OK);
     fclose(out);
     assert_non_null(strstr(text, "nvml     absent  no NVIDIA driver"));
     assert_non_null(strstr(text, "Nothing at all can be measured here."));
@@ -190,7 +190,7 @@ static void test_printing(void **state)
     out = fopen("/dev/full", "w");
     struct wm_error err;
     assert_non_null(out);
-    assert_int_equal(wm_doctor_print(doctor, WM_DOCTOR_JSON, out, &err), WM_EIO);
+    assert_int_equal(wm_doctor_print(doctor, WM_FORMAT_JSON, out, &err), WM_EIO);
     fclose(out);
     wm_doctor_free(doctor);
 }
@@ -216,7 +216,7 @@ static void test_json_out_of_memory(void **state)
         FILE *out = fopen("/dev/null", "w");
         assert_non_null(out);
         json_made = 0;
-        status = wm_doctor_print(doctor, WM_DOCTOR_JSON, out, &err);
+        status = wm_doctor_print(doctor, WM_FORMAT_JSON, out, &err);
         fclose(out);
         if (json_made <= json_fail_from)
             break;

@@ -18,7 +18,7 @@
 #define OURS test_source_path("tests/data/recordings/v1.sqlite")
 
 /* What a function prints, the caller's to free. */
-static char *print_list(const char *target, enum wm_report_format format, int *ret_status)
+static char *print_list(const char *target, enum wm_format format, int *ret_status)
 {
     char *text = NULL;
     size_t size;
@@ -33,7 +33,7 @@ static char *print_list(const char *target, enum wm_report_format format, int *r
 static void test_list(void **state)
 {
     int status;
-    char *text = print_list(AIPM, WM_REPORT_TEXT, &status);
+    char *text = print_list(AIPM, WM_FORMAT_TEXT, &status);
     (void)state;
 
     assert_int_equal(status, WM_OK);
@@ -41,13 +41,13 @@ static void test_list(void **state)
     assert_true(strstr(text, "generation1") < strstr(text, "head"));
     free(text);
 
-    text = print_list(OURS, WM_REPORT_JSON, &status);
+    text = print_list(OURS, WM_FORMAT_JSON, &status);
     assert_int_equal(status, WM_OK);
     assert_non_null(strstr(text, "\"name\": null"));
     free(text);
-    free(print_list(test_source_path("tests/data/nothing"), WM_REPORT_TEXT, &status));
+    free(print_list(test_source_path("tests/data/nothing"), WM_FORMAT_TEXT, &status));
     assert_int_equal(status, WM_ENOENT);
-    free(print_list(test_source_path("meson.build"), WM_REPORT_TEXT, &status));
+    free(print_list(test_source_path("meson.build"), WM_FORMAT_TEXT, &status));
     assert_int_equal(status, WM_EFORMAT);
 }
 
@@ -306,7 +306,7 @@ static struct wm_experiment *make_experiment(const char *dir, const struct made_
     return experiment;
 }
 
-static char *print(const struct wm_experiment *experiment, enum wm_report_format format,
+static char *print(const struct wm_experiment *experiment, enum wm_format format,
                    const struct wm_experiment_style *style)
 {
     struct wm_error err = { 0 };
@@ -325,7 +325,7 @@ static char *print(const struct wm_experiment *experiment, enum wm_report_format
 static json_t *show(const struct wm_experiment *experiment,
                     const struct wm_experiment_style *style)
 {
-    char *text = print(experiment, WM_REPORT_JSON, style);
+    char *text = print(experiment, WM_FORMAT_JSON, style);
     json_t *root = json_loads(text, 0, NULL);
 
     assert_non_null(root);
@@ -650,7 +650,7 @@ static void test_steps_of_a_run_without_energy(void **state)
     expect(root, "per", "energy_mean", 17.5, NULL);
     json_decref(root);
 
-    char *text = print(experiment, WM_REPORT_TEXT, &style);
+    char *text = print(experiment, WM_FORMAT_TEXT, &style);
     assert_non_null(strstr(text, "the energy was not known at that time"));
     free(text);
     wm_experiment_close(experiment);
@@ -680,7 +680,7 @@ static void test_origins(void **state)
         json_equal(json_object_get(json_object_get(run, "energy"), "origins"), origins));
     json_decref(root);
 
-    char *text = print(experiment, WM_REPORT_TEXT, NULL);
+    char *text = print(experiment, WM_FORMAT_TEXT, NULL);
     const char *cpu_line = strstr(text, "\n  CPU"), *gpu_line = strstr(text, "\n  GPUs");
     assert_non_null(cpu_line);
     assert_non_null(gpu_line);
@@ -693,7 +693,7 @@ static void test_origins(void **state)
 
 static void test_no_series(void **state)
 {
-    static const enum wm_report_format formats[] = { WM_REPORT_TEXT, WM_REPORT_JSON };
+    static const enum wm_format formats[] = { WM_FORMAT_TEXT, WM_FORMAT_JSON };
     FILE *null = fopen("/dev/null", "w");
     struct wm_error err;
     (void)state;
@@ -740,25 +740,25 @@ static int do_everything(FILE *out, struct wm_error *err)
     struct wm_experiment *experiment = NULL;
     struct wm_series *energy = NULL, *loss = NULL;
 
-    int status = wm_experiment_print_list(AIPM, WM_REPORT_JSON, out, err);
+    int status = wm_experiment_print_list(AIPM, WM_FORMAT_JSON, out, err);
     if (status == WM_OK)
         status = wm_experiment_open(AIPM, "generation1", &experiment, err);
     if (status == WM_OK)
-        status = wm_experiment_print(experiment, WM_REPORT_TEXT, &style, out, err);
+        status = wm_experiment_print(experiment, WM_FORMAT_TEXT, &style, out, err);
     if (status == WM_OK)
-        status = wm_experiment_print(experiment, WM_REPORT_JSON, &style, out, err);
+        status = wm_experiment_print(experiment, WM_FORMAT_JSON, &style, out, err);
     if (status == WM_OK)
         status = wm_experiment_series(experiment, "power", &energy, err);
     if (status == WM_OK)
         status = wm_experiment_series(experiment, "loss", &loss, err);
     const struct wm_series *const both[] = { energy, loss };
     if (status == WM_OK)
-        status = wm_series_print(both, 2, NULL, WM_REPORT_TEXT, out, err);
+        status = wm_series_print(both, 2, NULL, WM_FORMAT_TEXT, out, err);
     if (status == WM_OK)
-        status = wm_series_print(both, 2, NULL, WM_REPORT_JSON, out, err);
+        status = wm_series_print(both, 2, NULL, WM_FORMAT_JSON, out, err);
     if (status == WM_OK)
         status =
-            wm_series_print_figure(energy, WM_FIGURE_MAX, NULL, WM_REPORT_JSON, out, err);
+            wm_series_print_figure(energy, WM_FIGURE_MAX, NULL, WM_FORMAT_JSON, out, err);
     wm_series_free(energy);
     wm_series_free(loss);
     wm_experiment_close(experiment);
@@ -798,15 +798,15 @@ static void test_unlike_out_of_memory(void **state)
 
     /* What is kept of the runs is read the first time. */
     assert_non_null(null);
-    assert_int_equal(wm_experiment_print(experiment, WM_REPORT_JSON, &style, null, NULL),
+    assert_int_equal(wm_experiment_print(experiment, WM_FORMAT_JSON, &style, null, NULL),
                      WM_OK);
     test_fail_allocation(-1);
-    assert_int_equal(wm_experiment_print(experiment, WM_REPORT_JSON, &style, null, NULL),
+    assert_int_equal(wm_experiment_print(experiment, WM_FORMAT_JSON, &style, null, NULL),
                      WM_OK);
     long made = test_fail_allocation(-1);
     for (long nth = 0; nth < made; nth += 1 + nth / 100) {
         test_fail_allocation(nth);
-        int status = wm_experiment_print(experiment, WM_REPORT_JSON, &style, null, NULL);
+        int status = wm_experiment_print(experiment, WM_FORMAT_JSON, &style, null, NULL);
         test_fail_allocation(-1);
         assert_int_equal(status, WM_ENOMEM);
     }

@@ -2015,18 +2015,19 @@ static void set_age(const char *folder, int64_t age_s)
     assert_int_equal(utimensat(AT_FDCWD, folder, times, AT_SYMLINK_NOFOLLOW), 0);
 }
 
-/* Whether the folder is there when the next tracker is ready. */
-static bool is_left(const char *folder)
+/* When the next tracker is ready. */
+enum remains { LEFT, REMOVED, REMOVED_EARLY };
+
+static enum remains what_remains(const char *folder)
 {
     struct wm_region_inbox *inbox;
 
     assert_int_equal(wm_region_inbox_new(&inbox, NULL), WM_OK);
-    if (access(folder, F_OK) < 0)
-        fail_msg("%s: a program waited for its removal", folder);
+    bool was_there = access(folder, F_OK) == 0;
     assert_int_equal(wm_region_inbox_open(inbox, NULL), WM_OK);
     bool is_there = access(folder, F_OK) == 0;
     wm_region_inbox_free(inbox);
-    return is_there;
+    return is_there ? LEFT : was_there ? REMOVED : REMOVED_EARLY;
 }
 
 static void test_stale_folders(void **state)
@@ -2045,7 +2046,7 @@ static void test_stale_folders(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0, tries = 0; i < ARRAY_LEN(cases); i++) {
         char folder[64], control[80];
         int fd = -1;
         snprintf(folder, sizeof(folder), "/dev/shm/wattmeter-%u-XXXXXX", geteuid());
@@ -2058,12 +2059,16 @@ static void test_stale_folders(void **state)
         if (cases[i].has_tracker)
             assert_int_equal(flock(fd, LOCK_EX), 0);
         set_age(folder, cases[i].age_s);
-        if (is_left(folder) != cases[i].is_left)
-            fail_msg("%s", cases[i].name);
+        enum remains remains = what_remains(folder);
         unlink(control);
         rmdir(folder);
         if (fd >= 0)
             close(fd);
+        /* A tracker of another test may have been faster. */
+        if (remains == REMOVED_EARLY && !cases[i].is_left && tries++ < 20)
+            i--;
+        else if (remains != (cases[i].is_left ? LEFT : REMOVED))
+            fail_msg("%s", cases[i].name);
     }
 }
 
@@ -2138,7 +2143,7 @@ static void test_killed_tracker(void **state)
     assert_int_equal(wm_region_listen(doomed.folder, NULL), WM_OK);
     wm_region_begin("outer");
     set_age(doomed.folder, 2 * 60);
-    assert_false(is_left(doomed.folder));
+    assert_true(what_remains(doomed.folder) != LEFT);
     long before = count_naps();
     mark_unfolded(2 * WM_RING_SIZE_MAX);
     assert_true(count_naps() - before < 10);

@@ -10,8 +10,8 @@
 
 #define RECORDING "tests/data/recordings/v1-tree.sqlite"
 
-static const enum wm_trace_format formats[] = { WM_TRACE_CHROME, WM_TRACE_FIREFOX,
-                                                WM_TRACE_SPEEDSCOPE, WM_TRACE_FOLDED };
+static const enum wm_format formats[] = { WM_FORMAT_CHROME, WM_FORMAT_FIREFOX,
+                                          WM_FORMAT_SPEEDSCOPE, WM_FORMAT_FOLDED };
 
 static struct wm_recording *open_recording(void)
 {
@@ -67,7 +67,7 @@ static void test_out_of_memory(void **state)
     for (size_t i = 0; i <= ARRAY_LEN(formats); i++) {
         bool is_merged = i == ARRAY_LEN(formats);
         const struct wm_trace_request request = {
-            .format = is_merged ? WM_TRACE_CHROME : formats[i],
+            .format = is_merged ? WM_FORMAT_CHROME : formats[i],
             .with = is_merged ? path : NULL,
         };
         long nth = 0;
@@ -97,7 +97,7 @@ static void test_full_disk(void **state)
 
 static void test_read_already(void **state)
 {
-    const struct wm_trace_request request = { .format = WM_TRACE_FOLDED };
+    const struct wm_trace_request request = { .format = WM_FORMAT_FOLDED };
     struct wm_recording *recording = open_recording();
     struct wm_tick tick;
     struct wm_error err;

@@ -685,10 +685,10 @@ static void test_recording_has_the_same_report(void **state)
         assert_int_equal(wm_report_from_recording(recording, &read, NULL), WM_OK);
 
         FILE *out = fmemopen(live_text, sizeof(live_text), "w");
-        assert_int_equal(wm_report_print(live, WM_REPORT_JSON, NULL, out, NULL), WM_OK);
+        assert_int_equal(wm_report_print(live, WM_FORMAT_JSON, NULL, out, NULL), WM_OK);
         fclose(out);
         out = fmemopen(read_text, sizeof(read_text), "w");
-        assert_int_equal(wm_report_print(read, WM_REPORT_JSON, NULL, out, NULL), WM_OK);
+        assert_int_equal(wm_report_print(read, WM_FORMAT_JSON, NULL, out, NULL), WM_OK);
         fclose(out);
         assert_string_equal(live_text, read_text);
         wm_report_free(live);

@@ -402,8 +402,7 @@ static const struct golden {
     },
 };
 
-static char *print_so(const struct golden *golden, enum wm_report_format format,
-                      int verbosity)
+static char *print_so(const struct golden *golden, enum wm_format format, int verbosity)
 {
     struct wm_report *report = session_report(&golden->session);
     struct wm_error err;
@@ -420,13 +419,13 @@ static char *print_so(const struct golden *golden, enum wm_report_format format,
     return text;
 }
 
-static char *print(const struct golden *golden, enum wm_report_format format)
+static char *print(const struct golden *golden, enum wm_format format)
 {
     return print_so(golden, format, 1);
 }
 
-static void compare(const struct golden *golden, enum wm_report_format format,
-                    int verbosity, const char *suffix)
+static void compare(const struct golden *golden, enum wm_format format, int verbosity,
+                    const char *suffix)
 {
     char relative[128];
     char *expected, *text = print_so(golden, format, verbosity);
@@ -454,9 +453,9 @@ static void test_golden(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        compare(&goldens[i], WM_REPORT_TEXT, 0, "brief.txt");
-        compare(&goldens[i], WM_REPORT_TEXT, 1, "txt");
-        compare(&goldens[i], WM_REPORT_JSON, 0, "json");
+        compare(&goldens[i], WM_FORMAT_TEXT, 0, "brief.txt");
+        compare(&goldens[i], WM_FORMAT_TEXT, 1, "txt");
+        compare(&goldens[i], WM_FORMAT_JSON, 0, "json");
     }
 }
 
@@ -478,7 +477,7 @@ static void assert_keys(const json_t *object, const char *keys)
 
 static json_t *parse(const struct golden *golden)
 {
-    char *text = print(golden, WM_REPORT_JSON);
+    char *text = print(golden, WM_FORMAT_JSON);
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 
     assert_non_null(root);
@@ -601,7 +600,7 @@ static void test_unknown(void **state)
     assert_null(json_object_get(gpu, "sensor"));
     json_decref(root);
 
-    char *text = print(&unknown, WM_REPORT_TEXT);
+    char *text = print(&unknown, WM_FORMAT_TEXT);
     assert_non_null(strstr(text,
                            "\nOverhead: n/a (the recording does not have it); 2 samples at "
                            "100 ms\n"));
@@ -724,7 +723,7 @@ static void test_simulated(void **state)
     (void)state;
     while (strcmp(golden->name, "gpus") != 0)
         golden++;
-    char *text = print(golden, WM_REPORT_TEXT);
+    char *text = print(golden, WM_FORMAT_TEXT);
     size_t lines = 0;
     for (char *line = strtok_r(text, "\n", &rest); line;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -764,7 +763,7 @@ static void test_denied(void **state)
 
     (void)state;
     for (int verbosity = 0; verbosity < 3; verbosity++) {
-        char *text = print_so(&golden, WM_REPORT_TEXT, verbosity);
+        char *text = print_so(&golden, WM_FORMAT_TEXT, verbosity);
         if (!strstr(text, "\nDenied: rapl: no permission. On node1 this opens it:\n"
                           "  sudo chown me /sys/x\n") ||
             strstr(text, "nvml: no driver. On"))
@@ -784,7 +783,7 @@ static void test_text_is_clean(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        char *text = print(&goldens[i], WM_REPORT_TEXT);
+        char *text = print(&goldens[i], WM_FORMAT_TEXT);
         for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
             assert_true(*at == '\n' || *at >= 0x20);
             assert_false(at[0] == '\n' && at > (const unsigned char *)text &&
@@ -826,7 +825,7 @@ static void test_at_least(void **state)
     static const char why[] = "it forks for 1 of 1 s";
 
     (void)state;
-    char *text = print(&golden, WM_REPORT_TEXT);
+    char *text = print(&golden, WM_FORMAT_TEXT);
     if (!strstr(text, expected))
         fail_msg("%s", text);
     free(text);
@@ -867,7 +866,7 @@ static void test_long_regions(void **state)
     const char *expected = "1 277 h 46 min 40 s 277 h 46 min 40 s 277 h 46 min 40 s ";
 
     (void)state;
-    char *text = print(&golden, WM_REPORT_TEXT);
+    char *text = print(&golden, WM_FORMAT_TEXT);
     if (!strstr(text, expected))
         fail_msg("%s", text);
     free(text);
@@ -911,7 +910,7 @@ static void test_origin_of_regions(void **state)
         };
         memcpy(series, region_series, sizeof(series));
         series[ARRAY_LEN(series) - 1].channel.origin = cases[i].origin;
-        char *text = print(&golden, WM_REPORT_TEXT);
+        char *text = print(&golden, WM_FORMAT_TEXT);
         const char *table = strstr(text, "\nRegions ");
         if (!table || !strstr(table, cases[i].words))
             fail_msg("%s: %s", cases[i].words, text);
@@ -936,7 +935,7 @@ static void test_regions_without_cpu_time(void **state)
     };
 
     (void)state;
-    char *text = print(&golden, WM_REPORT_TEXT);
+    char *text = print(&golden, WM_FORMAT_TEXT);
     if (!strstr(text, " exclusive  region\n") || strstr(text, " CPU  "))
         fail_msg("%s", text);
     free(text);
@@ -944,7 +943,7 @@ static void test_regions_without_cpu_time(void **state)
 
 static void test_full_disk(void **state)
 {
-    static const enum wm_report_format formats[] = { WM_REPORT_TEXT, WM_REPORT_JSON };
+    static const enum wm_format formats[] = { WM_FORMAT_TEXT, WM_FORMAT_JSON };
     FILE *full = fopen("/dev/full", "w");
     struct wm_report *report = session_report(&goldens[0].session);
     struct wm_error err;
@@ -964,7 +963,7 @@ static void test_wrong_unit(void **state)
     struct wm_error err;
 
     (void)state;
-    assert_int_equal(wm_report_print(report, WM_REPORT_TEXT, &style, stdout, &err),
+    assert_int_equal(wm_report_print(report, WM_FORMAT_TEXT, &style, stdout, &err),
                      WM_EINVAL);
     assert_non_null(strstr(err.text, "'GiB'"));
     wm_report_free(report);
@@ -997,7 +996,7 @@ static void test_out_of_memory(void **state)
     }
     for (long nth = 0;; nth++) {
         test_fail_allocation(nth);
-        status = wm_report_print(report, WM_REPORT_JSON, NULL, out, &err);
+        status = wm_report_print(report, WM_FORMAT_JSON, NULL, out, &err);
         test_fail_allocation(-1);
         if (status == WM_OK)
             break;

@@ -331,17 +331,22 @@ static void test_round_trip(void **state)
     }
 }
 
-static void test_no_such_form(void **state)
+static void test_no_such_format(void **state)
 {
     struct wm_report *results = results_of(&goldens[0]);
-    enum wm_report_format none = (enum wm_report_format)99;
+    static const enum wm_format none[] = { WM_FORMAT_CSV, WM_FORMAT_GIF, (enum wm_format)63,
+                                           (enum wm_format)64 };
     struct wm_error err;
 
     (void)state;
-    assert_int_equal(wm_report_print_blocks(results, none, stdout, &err), WM_EINVAL);
-    assert_string_equal(err.text, "there is no such form to print in");
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        assert_int_equal(wm_report_print_blocks(results, none[i], stdout, &err), WM_EINVAL);
+        assert_string_equal(err.text,
+                            "this cannot be printed in that format, but in: text json "
+                            "gpu-tracker gpu-tracker-api gpu-tracker-json");
+    }
     results->is_foreign = true;
-    assert_int_equal(wm_report_print(results, WM_REPORT_TEXT, NULL, stdout, &err),
+    assert_int_equal(wm_report_print(results, WM_FORMAT_TEXT, NULL, stdout, &err),
                      WM_EINVAL);
     assert_non_null(strstr(err.text, "gpu_tracker's files"));
     wm_report_free(results);
@@ -635,7 +640,7 @@ UNIT(view_blocks)
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_nulls_have_reasons),
         cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_no_such_form),
+        cmocka_unit_test(test_no_such_format),
         cmocka_unit_test(test_without_gpu),
         cmocka_unit_test(test_python_nan),
         cmocka_unit_test(test_bad),

@@ -457,7 +457,7 @@ static const struct scene *scene_called(const char *name)
 }
 
 /* The text, the caller's. The time is that of 1970. */
-static char *print(const struct scene *scene, enum wm_gpus_format format)
+static char *print(const struct scene *scene, enum wm_format format)
 {
     struct wm_error err;
     char *text = NULL;
@@ -485,8 +485,7 @@ static char *read_golden(const char *name, const char *suffix)
     return text;
 }
 
-static void compare(const struct scene *scene, enum wm_gpus_format format,
-                    const char *suffix)
+static void compare(const struct scene *scene, enum wm_format format, const char *suffix)
 {
     char relative[128], *text = print(scene, format);
 
@@ -508,9 +507,9 @@ static void test_golden(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(scenes); i++) {
-        compare(&scenes[i], WM_GPUS_TEXT, "txt");
-        compare(&scenes[i], WM_GPUS_BRIEF, "brief");
-        compare(&scenes[i], WM_GPUS_JSON, "json");
+        compare(&scenes[i], WM_FORMAT_TEXT, "txt");
+        compare(&scenes[i], WM_FORMAT_BRIEF, "brief");
+        compare(&scenes[i], WM_FORMAT_JSON, "json");
     }
 }
 
@@ -518,7 +517,7 @@ static void test_golden(void **state)
  * serial number: where it says N/A we say n/a. */
 static void test_igpu(void **state)
 {
-    char *text = print(scene_called("igpu"), WM_GPUS_TEXT);
+    char *text = print(scene_called("igpu"), WM_FORMAT_TEXT);
     char *theirs = read_golden("igpu-0.1.2", "txt");
     char *serial = strstr(theirs, "N/A"), *processes = strstr(theirs, "PROCESSES");
     char *row = strstr(processes, "4276"), *header = strstr(processes, "    PID");
@@ -615,7 +614,7 @@ static void test_text_has_every_field(void **state)
         "44.25 MB/s",
         "45.50 MB/s",
     };
-    char *text = print(scene_called("everything"), WM_GPUS_TEXT);
+    char *text = print(scene_called("everything"), WM_FORMAT_TEXT);
 
     (void)state;
     assert_int_equal(ARRAY_LEN(everything), WM_GPU_FIELDS);
@@ -642,7 +641,7 @@ static size_t lines_lost(const char *text, const char *other)
     return lost;
 }
 
-static json_t *parse(const struct scene *scene, enum wm_gpus_format format)
+static json_t *parse(const struct scene *scene, enum wm_format format)
 {
     char *text = print(scene, format);
     json_error_t error;
@@ -650,7 +649,7 @@ static json_t *parse(const struct scene *scene, enum wm_gpus_format format)
 
     if (!root)
         fail_msg("%s: %s", scene->name, error.text);
-    if (format == WM_GPUS_JSON_LINE)
+    if (format == WM_FORMAT_JSON_LINE)
         assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
     free(text);
     return root;
@@ -669,7 +668,7 @@ static void test_one_missing(void **state)
     };
     struct told told[WM_GPU_FIELDS];
     struct scene scene = *scene_called("everything");
-    char *whole = print(&scene, WM_GPUS_TEXT);
+    char *whole = print(&scene, WM_FORMAT_TEXT);
 
     (void)state;
     scene.told = told;
@@ -680,8 +679,8 @@ static void test_one_missing(void **state)
         memcpy(told, everything, sizeof(told));
         assert_int_equal(told[i].field, i);
         told[i].value = (struct wm_gpu_value)UNSUPPORTED("the reason is this");
-        char *text = print(&scene, WM_GPUS_TEXT);
-        json_t *root = parse(&scene, WM_GPUS_JSON);
+        char *text = print(&scene, WM_FORMAT_TEXT);
+        json_t *root = parse(&scene, WM_FORMAT_JSON);
         json_t *gpu = json_array_get(json_object_get(root, "gpus"), 0);
         json_t *why = json_object_get(gpu, "why");
         assert_int_equal(json_object_size(why), 1);
@@ -730,7 +729,7 @@ static void test_nulls_have_reasons(void **state)
 {
     (void)state;
     for (size_t s = 0; s < ARRAY_LEN(scenes); s++) {
-        json_t *root = parse(&scenes[s], WM_GPUS_JSON), *gpu;
+        json_t *root = parse(&scenes[s], WM_FORMAT_JSON), *gpu;
         size_t i;
 
         assert_int_equal(json_integer_value(json_object_get(root, "present")),
@@ -812,8 +811,8 @@ static void test_json(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (int line = 0; line < 2; line++) {
-            json_t *root =
-                parse(scene_called(rows[i].scene), line ? WM_GPUS_JSON_LINE : WM_GPUS_JSON);
+            json_t *root = parse(scene_called(rows[i].scene),
+                                 line ? WM_FORMAT_JSON_LINE : WM_FORMAT_JSON);
             char *text = json_dumps(at(root, rows[i].path),
                                     JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
             if (!text || strcmp(text, rows[i].value) != 0)
@@ -841,16 +840,16 @@ static void test_many_processes(void **state)
 
     (void)state;
     scene.processes = 1000;
-    char *text = print(&scene, WM_GPUS_TEXT);
+    char *text = print(&scene, WM_FORMAT_TEXT);
     assert_int_equal(count_of(text, " | antonio "), 1000);
     assert_int_equal(count_of(text, "processes."), 0);
     free(text);
 
-    text = print(&scene, WM_GPUS_BRIEF);
+    text = print(&scene, WM_FORMAT_BRIEF);
     assert_non_null(strstr(text, "1000\n"));
     free(text);
 
-    json_t *root = parse(&scene, WM_GPUS_JSON);
+    json_t *root = parse(&scene, WM_FORMAT_JSON);
     assert_int_equal(json_array_size(at(root, "gpus/0/processes")), 1000);
     json_decref(root);
 }
@@ -871,7 +870,7 @@ static void test_long_numbers(void **state)
     scene.process = process;
     scene.process_told = ARRAY_LEN(process);
     scene.processes = 2;
-    char *text = print(&scene, WM_GPUS_TEXT);
+    char *text = print(&scene, WM_FORMAT_TEXT);
     assert_non_null(strstr(text, "\n    PID     | NAME                 | USER"));
     assert_non_null(strstr(text, "\n    4194302 | a-name-that-is-long… | n/a"));
     assert_non_null(strstr(text, "\n    4194303 | "));
@@ -901,7 +900,7 @@ static void test_simulated(void **state)
         struct scene scene = *scene_called(cases[i].scene);
         scene.silent = cases[i].silent;
         scene.silent_source = cases[i].source;
-        char *brief = print(&scene, WM_GPUS_BRIEF), *text = print(&scene, WM_GPUS_TEXT);
+        char *brief = print(&scene, WM_FORMAT_BRIEF), *text = print(&scene, WM_FORMAT_TEXT);
         assert_int_equal(count_of(brief, "  SIMULATED\n"), cases[i].brief);
         assert_int_equal(count_of(text, "SIMULATED: "), cases[i].text);
         free(brief);
@@ -916,7 +915,7 @@ static void test_reasons_are_not_repeated(void **state)
 
     (void)state;
     scene.processes = 500;
-    char *text = print(&scene, WM_GPUS_TEXT);
+    char *text = print(&scene, WM_FORMAT_TEXT);
     const char *why = strstr(text, "n/a because:");
     assert_non_null(why);
     assert_int_equal(count_of(why, "another pid namespace"), 1);
@@ -940,14 +939,14 @@ static void test_many_reasons(void **state)
         snprintf(why[i], sizeof(why[i]), "reason %zu", i);
         told[WM_GPU_SERIAL + i].value = (struct wm_gpu_value)UNSUPPORTED(why[i]);
         if (i == 3) { /* four are listed */
-            char *text = print(&scene, WM_GPUS_TEXT);
+            char *text = print(&scene, WM_FORMAT_TEXT);
             assert_int_equal(count_of(text, "    reason "), 4);
             free(text);
         }
     }
     told[WM_GPU_ENERGY].value =
         (struct wm_gpu_value) { WM_READING_DENIED, 0, NULL, "only root may", 0 };
-    char *text = print(&scene, WM_GPUS_TEXT);
+    char *text = print(&scene, WM_FORMAT_TEXT);
     assert_int_equal(count_of(text, "reason "), 0);
     assert_non_null(
         strstr(text, "    not reported by this GPU or its driver (--json says why each): "
@@ -955,7 +954,7 @@ static void test_many_reasons(void **state)
     assert_non_null(strstr(text, "    only root may: power.energy_joules\n"));
     free(text);
 
-    json_t *root = parse(&scene, WM_GPUS_JSON);
+    json_t *root = parse(&scene, WM_FORMAT_JSON);
     assert_string_equal(json_string_value(at(root, "gpus/0/why/serial")), "reason 0");
     json_decref(root);
 }
@@ -991,7 +990,7 @@ static void test_brief_is_narrow(void **state)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const struct scene *scene = scene_called(names[i]);
         size_t most = 100 + (scene->is_visible ? strlen("SEEN AS  ") : 0);
-        char *text = print(scene, WM_GPUS_BRIEF);
+        char *text = print(scene, WM_FORMAT_BRIEF);
         const char *line = text;
         for (; *line && *line != '\n'; line += strcspn(line, "\n") + 1) {
             size_t width = 0;
@@ -1020,8 +1019,8 @@ static void test_locale(void **state)
 
 static void test_full_disk(void **state)
 {
-    static const enum wm_gpus_format formats[] = { WM_GPUS_TEXT, WM_GPUS_BRIEF,
-                                                   WM_GPUS_JSON, WM_GPUS_JSON_LINE };
+    static const enum wm_format formats[] = { WM_FORMAT_TEXT, WM_FORMAT_BRIEF,
+                                              WM_FORMAT_JSON, WM_FORMAT_JSON_LINE };
     FILE *full = fopen("/dev/full", "w");
     struct wm_error err;
 
@@ -1052,7 +1051,7 @@ static void test_out_of_memory(void **state)
         assert_non_null(out);
         setvbuf(out, NULL, _IONBF, 0);
         test_fail_allocation(nth);
-        status = wm_gpus_print(gpus_of(&scenes[0]), WM_GPUS_JSON, out, &err);
+        status = wm_gpus_print(gpus_of(&scenes[0]), WM_FORMAT_JSON, out, &err);
         test_fail_allocation(-1);
         fclose(out);
         if (status != WM_OK)

@@ -22,7 +22,7 @@ static const struct wm_report_style megabytes = {
     .time_unit = "seconds",
 };
 
-static void check(const struct wm_report *report, enum wm_report_format format,
+static void check(const struct wm_report *report, enum wm_format format,
                   const struct wm_report_style *style, const char *relative)
 {
     char *printed = made_print(report, format, style);
@@ -64,9 +64,9 @@ static void test_seed(void **state)
     };
 
     (void)state;
-    check(&report, WM_REPORT_GPU_TRACKER_TEXT, &megabytes,
+    check(&report, WM_FORMAT_GPU_TRACKER_API, &megabytes,
           "tests/data/gpu_tracker/tracker.txt");
-    check(&report, WM_REPORT_GPU_TRACKER_JSON, &megabytes,
+    check(&report, WM_FORMAT_GPU_TRACKER_JSON, &megabytes,
           "tests/data/gpu_tracker/tracker.json");
 }
 
@@ -98,13 +98,13 @@ static void test_unknown(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        char *text = made_print(&rows[i].report, WM_REPORT_GPU_TRACKER_TEXT, NULL);
+        char *text = made_print(&rows[i].report, WM_FORMAT_GPU_TRACKER_API, NULL);
         if (!strstr(text, rows[i].ram) || !strstr(text, rows[i].gpu_ram) ||
             !strstr(text, rows[i].gpu_percent))
             fail_msg("%s: %s", rows[i].name, text);
         assert_non_null(strstr(text, "Compute time:\n   Unit: hours\n   Time: n/a"));
         free(text);
-        text = made_print(&rows[i].report, WM_REPORT_GPU_TRACKER_JSON, NULL);
+        text = made_print(&rows[i].report, WM_FORMAT_GPU_TRACKER_JSON, NULL);
         assert_non_null(strstr(text, "\n  \"time\": null\n }\n}"));
         assert_null(strstr(text, "NaN"));
         free(text);
@@ -133,7 +133,7 @@ static void test_numbers(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct wm_report report = { .ram_capacity = KNOWN(rows[i].bytes) };
         const struct wm_report_style style = { .ram_unit = rows[i].unit };
-        char *text = made_print(&report, WM_REPORT_GPU_TRACKER_TEXT, &style);
+        char *text = made_print(&report, WM_FORMAT_GPU_TRACKER_API, &style);
         char expected[64];
         snprintf(expected, sizeof(expected), "System capacity%s", rows[i].shown);
         if (!strstr(text, expected))
@@ -144,8 +144,8 @@ static void test_numbers(void **state)
 
 static void test_out_of_memory(void **state)
 {
-    static const enum wm_report_format formats[] = { WM_REPORT_GPU_TRACKER_TEXT,
-                                                     WM_REPORT_GPU_TRACKER_JSON };
+    static const enum wm_format formats[] = { WM_FORMAT_GPU_TRACKER_API,
+                                              WM_FORMAT_GPU_TRACKER_JSON };
     static const struct wm_report report = NOTHING(1, false);
     FILE *out = fopen("/dev/null", "w");
 

@@ -182,7 +182,7 @@ int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
 /* Of a comparison, for its views; NULL before wm_comparison_run(). */
 const struct wm_compare *wm_comparison_compare(const struct wm_comparison *comparison);
 
-enum wm_report_format wm_comparison_format(const struct wm_comparison *comparison);
+enum wm_format wm_comparison_format(const struct wm_comparison *comparison);
 
 /* "bytes" to "terabytes", powers of 1000, in bytes; 0 for any other word. */
 double wm_compare_unit_size(const char *unit);

@@ -11,6 +11,7 @@
 #include "analyze/analyze_build.h"
 #include "base/base_array.h"
 #include "base/base_file.h"
+#include "base/base_options.h"
 #include "base/text/base_text.h"
 #include "base/text/base_utf8.h"
 #include "record/record.h"
@@ -26,7 +27,7 @@ struct wm_comparison {
     size_t file_count, file_room;
 
     struct wm_compare *compare;
-    enum wm_report_format format;
+    enum wm_format format;
     struct wm_known threshold; /* where it was set */
     uint64_t watched;          /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
@@ -372,9 +373,12 @@ static void drop_newest_file(struct wm_comparison *comparison)
 int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
                               const struct wm_analysis_input *input, struct wm_error *err)
 {
-    char *shown = wm_recorder_shown(name);
-    int status = WM_OK;
+    struct wm_analysis_input own;
+    int status = wm_options_read(input, &own, sizeof(own), err);
 
+    if (status < 0)
+        return status;
+    char *shown = wm_recorder_shown(name);
     forget_run(comparison);
     if (!shown || wm_array_reserve(&comparison->files, comparison->file_count,
                                    &comparison->file_room, sizeof(shown)) < 0)
@@ -382,8 +386,8 @@ int wm_comparison_add_session(struct wm_comparison *comparison, const char *name
     else if (has_file(comparison, shown))
         status = wm_fail(err, WM_EINVAL, "two sessions are called \"%.100s\"", shown);
     if (status == WM_OK)
-        status = load(comparison, shown, input, err);
-    if (status == WM_OK && input->run == WM_ALL_RUNS)
+        status = load(comparison, shown, &own, err);
+    if (status == WM_OK && own.run == WM_ALL_RUNS)
         status = keep_repeats(comparison, shown, err);
     if (status < 0) {
         drop_newest_file(comparison);
@@ -539,9 +543,10 @@ static void find_references(struct wm_comparison *comparison)
 }
 
 int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                      enum wm_report_format format, struct wm_error *err)
+                      enum wm_format format, struct wm_error *err)
 {
-    bool as_gpu_tracker = format >= WM_REPORT_GPU_TRACKER_TEXT;
+    bool as_gpu_tracker =
+        format >= WM_FORMAT_GPU_TRACKER && format <= WM_FORMAT_GPU_TRACKER_JSON;
     enum wm_block_figure chosen = WM_BLOCK_MEAN;
 
     forget_run(comparison);
@@ -589,7 +594,7 @@ const struct wm_compare *wm_comparison_compare(const struct wm_comparison *compa
     return comparison->compare;
 }
 
-enum wm_report_format wm_comparison_format(const struct wm_comparison *comparison)
+enum wm_format wm_comparison_format(const struct wm_comparison *comparison)
 {
     return comparison->format;
 }

@@ -9,6 +9,7 @@
 
 #include "analyze/compare/analyze_compare.h"
 #include "base/base_array.h"
+#include "base/base_options.h"
 
 #define DEFAULT_THRESHOLD 0.01
 
@@ -77,8 +78,12 @@ int wm_repeat_new(const struct wm_repeat_options *options, struct wm_repeat **re
 
     if (!repeat)
         return wm_fail_memory(err, "the runs");
-    repeat->options = *options;
-    if (options->threshold <= 0)
+    int status = wm_options_read(options, &repeat->options, sizeof(repeat->options), err);
+    if (status < 0) {
+        free(repeat);
+        return status;
+    }
+    if (repeat->options.threshold <= 0)
         repeat->options.threshold = DEFAULT_THRESHOLD;
     *ret_repeat = repeat;
     return WM_OK;

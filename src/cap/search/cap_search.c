@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/base_error.h"
+#include "base/base_options.h"
 #include "cap/search/cap_model.h"
 #include "wattmeter/cap_search.h"
 
@@ -106,17 +107,22 @@ static int copy_caps(struct wm_cap_search *search, struct wm_error *err)
     return WM_OK;
 }
 
-int wm_cap_search_new(const struct wm_cap_plan *plan, struct wm_cap_search **ret_search,
+int wm_cap_search_new(const struct wm_cap_plan *given, struct wm_cap_search **ret_search,
                       struct wm_error *err)
 {
-    int status = check_plan(plan, err);
+    struct wm_cap_plan own;
+    const struct wm_cap_plan *plan = &own;
+
+    int status = wm_options_read(given, &own, sizeof(own), err);
+    if (status == WM_OK)
+        status = check_plan(plan, err);
 
     if (status < 0)
         return status;
     struct wm_cap_search *search = calloc(1, sizeof(*search));
     if (!search)
         return wm_fail_memory(err, NULL);
-    search->model.plan = *plan;
+    search->model.plan = own;
     status = copy_caps(search, err);
     if (status < 0) {
         wm_cap_search_free(search);

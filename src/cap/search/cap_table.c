@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
+#include "base/base_options.h"
 #include "base/text/base_cells.h"
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
@@ -122,11 +123,14 @@ static int add_rows(struct wm_cap_search *search, const struct wm_cap_table *tab
 }
 
 /* The plan with the limits of the table. */
-static struct wm_cap_plan plan_of(const struct wm_cap_plan *plan,
-                                  const struct wm_cap_table *table)
+static int plan_of(const struct wm_cap_plan *plan, const struct wm_cap_table *table,
+                   struct wm_cap_plan *ret_plan, struct wm_error *err)
 {
-    struct wm_cap_plan own = *plan;
+    struct wm_cap_plan own;
 
+    int status = wm_options_read(plan, &own, sizeof(own), err);
+    if (status < 0)
+        return status;
     own.minimum = own.maximum = table->count > 0 ? table->rows[0].cap : 0;
     for (size_t i = 0; i < table->count; i++) {
         if (table->rows[i].cap < own.minimum)
@@ -141,7 +145,8 @@ static struct wm_cap_plan plan_of(const struct wm_cap_plan *plan,
     own.caps = NULL;
     own.cap_count = 0;
     own.windows = 1;
-    return own;
+    *ret_plan = own;
+    return WM_OK;
 }
 
 /* Each cap of the table once. */
@@ -164,11 +169,13 @@ static double *list_caps(const struct wm_cap_table *table, size_t *ret_count)
 int wm_cap_search_replay(const struct wm_cap_plan *plan, const struct wm_cap_table *table,
                          struct wm_cap_search **ret_search, struct wm_error *err)
 {
-    struct wm_cap_plan own = plan_of(plan, table);
+    struct wm_cap_plan own;
     struct wm_cap_search *search = NULL;
     double cap, *caps = NULL;
-    int status;
 
+    int status = plan_of(plan, table, &own, err);
+    if (status < 0)
+        return status;
     if (table->count > 0) {
         caps = list_caps(table, &own.cap_count);
         if (!caps)
@@ -190,10 +197,12 @@ int wm_cap_search_replay(const struct wm_cap_plan *plan, const struct wm_cap_tab
 int wm_cap_search_fit(const struct wm_cap_plan *plan, const struct wm_cap_table *table,
                       struct wm_cap_search **ret_search, struct wm_error *err)
 {
-    struct wm_cap_plan own = plan_of(plan, table);
+    struct wm_cap_plan own;
     struct wm_cap_search *search = NULL;
-    int status = wm_cap_search_new(&own, &search, err);
+    int status = plan_of(plan, table, &own, err);
 
+    if (status == WM_OK)
+        status = wm_cap_search_new(&own, &search, err);
     if (status == WM_OK)
         status = add_rows(search, table, 0, err);
     if (status < 0)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_options.h"
 #include "base/text/base_utf8.h"
 #include "compat/codecarbon/compat_codecarbon.h"
 #include "record/record_target.h"
@@ -153,12 +154,15 @@ static int add_row(const struct wm_report *report, const struct wm_tariff *tarif
 
 int wm_report_write_codecarbon(const struct wm_report *report, const char *path,
                                enum wm_record_mode mode,
-                               const struct wm_report_style *style, struct wm_error *err)
+                               const struct wm_report_style *given, struct wm_error *err)
 {
     struct wm_tariff tariff = { 0 };
     struct wm_target target;
 
-    int status = style ? wm_tariff_of_style(style, &tariff, err) : WM_OK;
+    struct wm_report_style style;
+    int status = wm_options_read(given, &style, sizeof(style), err);
+    if (status == WM_OK)
+        status = wm_tariff_of_style(&style, &tariff, err);
     if (status == WM_OK)
         status = wm_target_open(&target, &ops, path, mode, NULL, NULL, 0, err);
     if (status < 0)

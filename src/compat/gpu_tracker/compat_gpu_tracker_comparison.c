@@ -218,13 +218,13 @@ static int json(const struct wm_comparison *comparison, int verbosity, FILE *out
     return wm_gpu_tracker_json(root, out, err);
 }
 
-const struct wm_print_format wm_gpu_tracker_print = {
+const struct wm_print_format wm_gpu_tracker_print_api = {
     .report = wm_gpu_tracker_report_text,
     .blocks = wm_gpu_tracker_blocks_text,
     .comparison = api_text,
 };
 
-const struct wm_print_format wm_gpu_tracker_print_cli = {
+const struct wm_print_format wm_gpu_tracker_print = {
     .report = wm_gpu_tracker_report_text,
     .blocks = wm_gpu_tracker_blocks_text,
     .comparison = text,

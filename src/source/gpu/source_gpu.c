@@ -150,13 +150,16 @@ static int open_backends(const struct wm_gpu_ops *const *backends, size_t count,
                          const struct wm_source_config *config, unsigned groups,
                          struct wm_gpus **ret_gpus, struct wm_error *err)
 {
-    const struct wm_source_config full = wm_source_config_complete(config);
     int64_t begin_ns = wm_clock_monotonic_ns();
-    struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
+    struct wm_source_config full;
+    int status = wm_source_config_complete(config, &full, err);
 
+    if (status < 0)
+        return status;
+    struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
     if (!gpus)
         return wm_fail_memory(err, "GPUs");
-    int status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
+    status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
     if (status == WM_OK)
         status = ask_gpus(gpus, full.gpus, groups, begin_ns + PATIENCE_NS, err);
     if (status == 0 && full.gpus)
@@ -188,7 +191,7 @@ int wm_gpus_open_to_select(const struct wm_gpu_ops *const *backends, size_t coun
                            const char *words, struct wm_gpus **ret_gpus,
                            struct wm_error *err)
 {
-    const struct wm_source_config full = wm_source_config_complete(NULL);
+    struct wm_source_config full;
     int64_t begin_ns = wm_clock_monotonic_ns();
     struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
 
@@ -198,6 +201,7 @@ int wm_gpus_open_to_select(const struct wm_gpu_ops *const *backends, size_t coun
         backends = table;
         count = TABLE_COUNT;
     }
+    wm_source_config_complete(NULL, &full, NULL);
     int status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
     if (status == WM_OK)
         status =

@@ -11,6 +11,7 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/base_options.h"
 #include "base/base_thread.h"
 #include "base/text/base_text.h"
 #include "track/snippet/track_snippet.h"
@@ -67,14 +68,15 @@ static void release(struct wm_meter *meter)
     free(meter);
 }
 
-int wm_meter_open(const struct wm_meter_options *options, struct wm_meter **ret_meter,
+int wm_meter_open(const struct wm_meter_options *given, struct wm_meter **ret_meter,
                   struct wm_error *err)
 {
-    static const struct wm_meter_options usual = { 0 };
+    struct wm_meter_options own;
+    const struct wm_meter_options *options = &own;
 
-    if (!options)
-        options = &usual;
-    int status = check_options(options, err);
+    int status = wm_options_read(given, &own, sizeof(own), err);
+    if (status == WM_OK)
+        status = check_options(options, err);
     if (status < 0)
         return status;
     struct wm_meter *meter = calloc(1, sizeof(*meter));

@@ -69,24 +69,28 @@ const char *wm_gpu_key_suffix(const struct wm_gpu_field_info *info)
     return "";
 }
 
-int wm_gpus_print(const struct wm_gpus *gpus, enum wm_gpus_format format, FILE *out,
+int wm_gpus_print(const struct wm_gpus *gpus, enum wm_format format, FILE *out,
                   struct wm_error *err)
 {
-    int status = WM_OK;
+    int status = wm_view_check(format,
+                               WM_VIEW_PLAIN | WM_VIEW_FORMAT(WM_FORMAT_BRIEF) |
+                                   WM_VIEW_FORMAT(WM_FORMAT_JSON_LINE),
+                               err);
 
+    if (status < 0)
+        return status;
     switch (format) {
-    case WM_GPUS_TEXT:
-        wm_view_gpu_text(gpus, out);
-        break;
-    case WM_GPUS_BRIEF:
+    case WM_FORMAT_BRIEF:
         wm_view_gpu_brief(gpus, out);
         break;
-    case WM_GPUS_JSON:
+    case WM_FORMAT_JSON:
         status = wm_view_dump(wm_view_gpu_json(gpus), JSON_INDENT(2), out, err);
         break;
-    case WM_GPUS_JSON_LINE:
+    case WM_FORMAT_JSON_LINE:
         status = wm_view_dump(wm_view_gpu_json(gpus), JSON_COMPACT, out, err);
         break;
+    default:
+        wm_view_gpu_text(gpus, out);
     }
     return status == WM_OK ? wm_view_flush(out, "what the GPUs say", err) : status;
 }

@@ -36,11 +36,11 @@ static cairo_surface_t *make_surface(const struct wm_plot_request *request,
     cairo_surface_t *surface;
 
     switch (request->format) {
-    case WM_PLOT_PNG:
+    case WM_FORMAT_PNG:
         return cairo_image_surface_create(CAIRO_FORMAT_RGB24,
                                           (int)ceil(page->width * scale),
                                           (int)ceil(page->height * scale));
-    case WM_PLOT_PDF:
+    case WM_FORMAT_PDF:
         return cairo_pdf_surface_create_for_stream(write_some, sink, page->width * scale,
                                                    page->height * scale);
     default:
@@ -54,9 +54,9 @@ static cairo_surface_t *make_surface(const struct wm_plot_request *request,
 static double scale_of(const struct wm_plot_request *request,
                        const struct wm_plot_page *page)
 {
-    if (request->format == WM_PLOT_PDF)
+    if (request->format == WM_FORMAT_PDF)
         return POINTS_PER_PIXEL;
-    if (request->format != WM_PLOT_PNG)
+    if (request->format != WM_FORMAT_PNG)
         return 1;
     double otherwise = page->is_paper ? PAPER_DPI : WM_PLOT_PIXELS_PER_INCH;
     return (request->dpi > 0 ? request->dpi : otherwise) / WM_PLOT_PIXELS_PER_INCH;
@@ -108,7 +108,8 @@ static int finish(const struct wm_plot_request *request, cairo_surface_t *surfac
                   cairo_status_t drawn, int status, struct sink *sink, struct wm_error *err)
 {
     sink->is_closed = status < 0;
-    if (status == WM_OK && drawn == CAIRO_STATUS_SUCCESS && request->format == WM_PLOT_PNG)
+    if (status == WM_OK && drawn == CAIRO_STATUS_SUCCESS &&
+        request->format == WM_FORMAT_PNG)
         drawn = cairo_surface_write_to_png_stream(surface, write_some, sink);
     cairo_surface_finish(surface);
     if (drawn == CAIRO_STATUS_SUCCESS)
@@ -131,7 +132,7 @@ static int draw_to(const struct wm_plot_request *request, const struct wm_plot_p
         .width = page->width,
         .height = page->height,
         .scale = scale,
-        .is_vector = request->format != WM_PLOT_PNG,
+        .is_vector = request->format != WM_FORMAT_PNG,
         .overlay = overlay,
     };
 
@@ -188,8 +189,8 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
     struct sink sink = { .out = out };
     struct wm_plot_page page;
 
-    if (request->format > WM_PLOT_PDF)
-        return wm_fail(err, WM_EINVAL, "a film is no figure");
+    if (request->format < WM_FORMAT_SVG || request->format > WM_FORMAT_PDF)
+        return wm_fail(err, WM_EINVAL, "a figure is svg, png or pdf");
     int status = wm_plot_page_init(request, &page, err);
     if (status == WM_OK)
         status = read_contents(request, &contents, err);
@@ -198,7 +199,7 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
     if (status == WM_OK && request->kind == WM_PLOT_TIME && !page.has_height)
         page.height = fmax(page.height, wm_plot_time_height(&contents.layout) * page.zoom);
     if (status == WM_OK)
-        status = request->format == WM_PLOT_SVG
+        status = request->format == WM_FORMAT_SVG
                      ? draw_svg(request, &page, &contents, out, err)
                      : draw_to(request, &page, &contents, &sink, NULL, err);
     wm_plot_flame_release(&contents.flame);

@@ -115,7 +115,7 @@ static void close_all(struct wm_plot_ffmpeg *ffmpeg)
     ffmpeg->pictures = ffmpeg->said = -1;
 }
 
-int wm_plot_ffmpeg_start(enum wm_plot_format format, int width, int height, double fps,
+int wm_plot_ffmpeg_start(enum wm_format format, int width, int height, double fps,
                          const char *path, struct wm_plot_ffmpeg *ret_ffmpeg,
                          struct wm_error *err)
 {
@@ -139,7 +139,7 @@ int wm_plot_ffmpeg_start(enum wm_plot_format format, int width, int height, doub
     size_t count = 0;
     while (words[count])
         count++;
-    count = add_words(format == WM_PLOT_GIF ? gif_words : mp4_words, words, count);
+    count = add_words(format == WM_FORMAT_GIF ? gif_words : mp4_words, words, count);
     words[count] = file;
 
     ffmpeg.said = memfd_create("ffmpeg", MFD_CLOEXEC);

@@ -3,7 +3,7 @@
  * view_plot_ffmpeg.h - ffmpeg as a program that makes a film of pictures.
  *
  *     struct wm_plot_ffmpeg ffmpeg;
- *     status = wm_plot_ffmpeg_start(WM_PLOT_MP4, 960, 720, 30, draft, &ffmpeg, err);
+ *     status = wm_plot_ffmpeg_start(WM_FORMAT_MP4, 960, 720, 30, draft, &ffmpeg, err);
  *     while (status == WM_OK && more_pixels())
  *         status = wm_plot_ffmpeg_take(&ffmpeg, pixels, size, err) < 0 ? WM_EIO : WM_OK;
  *     status = wm_plot_ffmpeg_end(&ffmpeg, status, err);
@@ -28,7 +28,7 @@ struct wm_plot_ffmpeg {
 /* Starts it; WM_ENODEV where there is none. Pictures are rows of that many pixels of four
  * bytes: blue, green, red, and one that is nothing. The first picture of a GIF is not seen:
  * it has all colours of the film. The film replaces the file at `path`. */
-int wm_plot_ffmpeg_start(enum wm_plot_format format, int width, int height, double fps,
+int wm_plot_ffmpeg_start(enum wm_format format, int width, int height, double fps,
                          const char *path, struct wm_plot_ffmpeg *ret_ffmpeg,
                          struct wm_error *err);
 

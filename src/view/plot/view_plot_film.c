@@ -74,10 +74,10 @@ static struct wm_plot_film fill_in(const struct wm_plot_film *film)
 static int check(const struct wm_plot_request *request, const struct wm_plot_film *film,
                  struct wm_error *err)
 {
-    bool is_gif = request->format == WM_PLOT_GIF;
+    bool is_gif = request->format == WM_FORMAT_GIF;
     struct stat info;
 
-    if (request->format < WM_PLOT_MP4 || request->kind != WM_PLOT_TIME)
+    if (request->format < WM_FORMAT_MP4 || request->kind != WM_PLOT_TIME)
         return wm_fail(err, WM_EINVAL, "a film is mp4 or gif, of the kind time");
     if (!(film->fps >= 1 && film->fps <= (is_gif ? GIF_FPS_MOST : FPS_MOST)))
         return wm_fail(err, WM_EINVAL, "--fps: %s",
@@ -161,7 +161,7 @@ static int plan(struct studio *studio, struct wm_error *err)
     studio->pictures = calloc(studio->frames + 1, sizeof(*studio->pictures));
     if (!studio->pictures)
         return wm_fail_memory(err, "film");
-    if (studio->data.request->format == WM_PLOT_GIF)
+    if (studio->data.request->format == WM_FORMAT_GIF)
         studio->pictures[studio->count++] =
             (struct picture) { wm_plot_whole(&studio->data), 1 };
     for (size_t i = 0; i < studio->frames; i++) {
@@ -284,7 +284,7 @@ static int send_one(const struct studio *studio, struct wm_plot_ffmpeg *ffmpeg,
 static int send_all(struct studio *studio, struct wm_plot_ffmpeg *ffmpeg,
                     struct wm_error *err)
 {
-    bool is_gif = studio->data.request->format == WM_PLOT_GIF;
+    bool is_gif = studio->data.request->format == WM_FORMAT_GIF;
     size_t done = 0;
     int status = WM_OK;
 

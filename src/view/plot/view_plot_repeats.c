@@ -226,7 +226,7 @@ static int read_runs(const struct wm_plot_request *request,
         wm_plot_input_name(input, name);
         status = wm_comparison_add_session(comparison, name, &runs, err);
     }
-    return status == WM_OK ? wm_comparison_run(comparison, "mean", WM_REPORT_TEXT, err)
+    return status == WM_OK ? wm_comparison_run(comparison, "mean", WM_FORMAT_TEXT, err)
                            : status;
 }
 

@@ -235,14 +235,16 @@ static json_t *answer_json(const struct wm_cap_answer *answer)
     return root;
 }
 
-int wm_cap_answer_print(const struct wm_cap_answer *answer,
-                        enum wm_cap_answer_format format, FILE *out, struct wm_error *err)
+int wm_cap_answer_print(const struct wm_cap_answer *answer, enum wm_format format,
+                        FILE *out, struct wm_error *err)
 {
-    int status = WM_OK;
+    int status = wm_view_check(format, WM_VIEW_PLAIN | WM_VIEW_FORMAT(WM_FORMAT_CSV), err);
 
-    if (format == WM_CAP_ANSWER_JSON)
+    if (status < 0)
+        return status;
+    if (format == WM_FORMAT_JSON)
         status = wm_view_dump(answer_json(answer), JSON_INDENT(2), out, err);
-    else if (format == WM_CAP_ANSWER_CSV)
+    else if (format == WM_FORMAT_CSV)
         print_csv(answer, out);
     else
         print_text(answer, out);

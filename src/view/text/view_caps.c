@@ -136,12 +136,14 @@ static json_t *caps_json(const struct wm_caps *caps)
     return json;
 }
 
-int wm_caps_print(const struct wm_caps *caps, enum wm_caps_format format, FILE *out,
+int wm_caps_print(const struct wm_caps *caps, enum wm_format format, FILE *out,
                   struct wm_error *err)
 {
-    int status = WM_OK;
+    int status = wm_view_check(format, WM_VIEW_PLAIN, err);
 
-    if (format == WM_CAPS_JSON)
+    if (status < 0)
+        return status;
+    if (format == WM_FORMAT_JSON)
         status = wm_view_dump(caps_json(caps), JSON_INDENT(2), out, err);
     else
         print_text(caps, out);

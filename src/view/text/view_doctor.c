@@ -175,12 +175,14 @@ static void print_text(const struct wm_doctor *doctor, FILE *out)
         fprintf(out, "\nNothing at all can be measured here.\n");
 }
 
-int wm_doctor_print(const struct wm_doctor *doctor, enum wm_doctor_format format, FILE *out,
+int wm_doctor_print(const struct wm_doctor *doctor, enum wm_format format, FILE *out,
                     struct wm_error *err)
 {
-    int status = WM_OK;
+    int status = wm_view_check(format, WM_VIEW_PLAIN, err);
 
-    if (format == WM_DOCTOR_JSON)
+    if (status < 0)
+        return status;
+    if (format == WM_FORMAT_JSON)
         status = wm_view_dump(wm_view_doctor_json(doctor), JSON_INDENT(2), out, err);
     else
         print_text(doctor, out);

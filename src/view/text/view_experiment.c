@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_options.h"
 #include "base/text/base_json.h"
 #include "view/text/view_text_line.h"
 
@@ -264,26 +265,27 @@ static void print_text(const struct wm_experiment_view *shown, FILE *out)
     }
 }
 
-int wm_experiment_print(const struct wm_experiment *experiment,
-                        enum wm_report_format format,
-                        const struct wm_experiment_style *style, FILE *out,
+int wm_experiment_print(const struct wm_experiment *experiment, enum wm_format format,
+                        const struct wm_experiment_style *given, FILE *out,
                         struct wm_error *err)
 {
-    static const struct wm_experiment_style usual;
+    struct wm_experiment_style style;
     struct wm_experiment_summary summary = { 0 };
     struct wm_units units;
 
-    if (!style)
-        style = &usual;
-    int status = wm_units_of_style(&style->report, &units, err);
+    int status = wm_view_check(format, WM_VIEW_PLAIN, err);
+    if (status == WM_OK)
+        status = wm_options_read(given, &style, sizeof(style), err);
+    if (status == WM_OK)
+        status = wm_units_of_style(style.report, &units, err);
     if (status < 0)
         return status;
-    if (!(style->idle_watts >= 0 && style->idle_watts <= 1e9))
+    if (!(style.idle_watts >= 0 && style.idle_watts <= 1e9))
         return wm_fail(err, WM_EINVAL, "the idle power is not within 0 to 1e9 W");
     status =
-        wm_experiment_summarize(experiment, style->idle_watts, style->per, &summary, err);
-    const struct wm_experiment_view view = { experiment, &summary, &units, style->per };
-    if (status == WM_OK && format == WM_REPORT_JSON)
+        wm_experiment_summarize(experiment, style.idle_watts, style.per, &summary, err);
+    const struct wm_experiment_view view = { experiment, &summary, &units, style.per };
+    if (status == WM_OK && format == WM_FORMAT_JSON)
         status = wm_view_dump(wm_view_experiment_json(&view), JSON_INDENT(2), out, err);
     else if (status == WM_OK)
         print_text(&view, out);
@@ -342,13 +344,16 @@ static json_t *list_json(const struct wm_experiment_list *list)
     return object;
 }
 
-int wm_experiment_print_list(const char *target, enum wm_report_format format, FILE *out,
+int wm_experiment_print_list(const char *target, enum wm_format format, FILE *out,
                              struct wm_error *err)
 {
     struct wm_experiment_list list;
 
-    int status = wm_experiment_list_load(target, &list, err);
-    if (status == WM_OK && format == WM_REPORT_JSON) {
+    int status = wm_view_check(format, WM_VIEW_PLAIN, err);
+    if (status < 0)
+        return status;
+    status = wm_experiment_list_load(target, &list, err);
+    if (status == WM_OK && format == WM_FORMAT_JSON) {
         status = wm_view_dump(list_json(&list), JSON_INDENT(2), out, err);
     } else if (status == WM_OK) {
         for (size_t i = 0; i < list.count; i++)

@@ -222,15 +222,17 @@ static int print_json(const char *path, size_t count, FILE *out, struct wm_error
     return status;
 }
 
-int wm_report_print_list(const char *path, enum wm_report_format format, FILE *out,
+int wm_report_print_list(const char *path, enum wm_format format, FILE *out,
                          struct wm_error *err)
 {
     size_t count = 0;
 
-    int status = wm_recording_count_runs(path, &count, err);
+    int status = wm_view_check(format, WM_VIEW_PLAIN, err);
+    if (status == WM_OK)
+        status = wm_recording_count_runs(path, &count, err);
     if (status < 0)
         return status;
-    if (format == WM_REPORT_JSON) {
+    if (format == WM_FORMAT_JSON) {
         status = print_json(path, count, out, err);
     } else {
         fputs("Run  Start (UTC)              Time   CPU time  Status      GPUs  Command\n",

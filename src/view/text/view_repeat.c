@@ -405,20 +405,25 @@ static void print_text(const struct text *text)
         fprintf(text->out, "note: %s\n", load);
 }
 
-int wm_repeat_print(const struct wm_repeat *repeat, enum wm_repeat_format format,
-                    int verbosity, FILE *out, struct wm_error *err)
+int wm_repeat_print(const struct wm_repeat *repeat, enum wm_format format, int verbosity,
+                    FILE *out, struct wm_error *err)
 {
     const struct text text = { repeat, verbosity, out };
-    int status = WM_OK;
+    int status = wm_view_check(format,
+                               WM_VIEW_PLAIN | WM_VIEW_FORMAT(WM_FORMAT_MARKDOWN) |
+                                   WM_VIEW_FORMAT(WM_FORMAT_CSV),
+                               err);
 
+    if (status < 0)
+        return status;
     switch (format) {
-    case WM_REPEAT_JSON:
+    case WM_FORMAT_JSON:
         status = wm_view_dump(wm_view_repeat_json(repeat), JSON_INDENT(2), out, err);
         break;
-    case WM_REPEAT_MARKDOWN:
+    case WM_FORMAT_MARKDOWN:
         wm_view_repeat_markdown(repeat, out);
         break;
-    case WM_REPEAT_CSV:
+    case WM_FORMAT_CSV:
         wm_view_repeat_csv(repeat, out);
         break;
     default:

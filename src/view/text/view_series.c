@@ -81,15 +81,17 @@ static void print_figure(const struct wm_series *series, const struct wm_figure 
 }
 
 int wm_series_print_figure(const struct wm_series *series, enum wm_figure_kind kind,
-                           const struct wm_range *range, enum wm_report_format format,
-                           FILE *out, struct wm_error *err)
+                           const struct wm_range *range, enum wm_format format, FILE *out,
+                           struct wm_error *err)
 {
     struct wm_figure figure;
 
-    int status = wm_series_figure(series, kind, range, &figure, err);
+    int status = wm_view_check(format, WM_VIEW_PLAIN, err);
+    if (status == WM_OK)
+        status = wm_series_figure(series, kind, range, &figure, err);
     if (status < 0)
         return status;
-    if (format == WM_REPORT_JSON)
+    if (format == WM_FORMAT_JSON)
         status = wm_view_dump(figure_json(series, kind, &figure), JSON_INDENT(2), out, err);
     else
         print_figure(series, &figure, out);
@@ -183,7 +185,7 @@ static json_t *curves_json(const struct wm_series *const series[], size_t count,
 }
 
 int wm_series_print(const struct wm_series *const series[], size_t count,
-                    const struct wm_range *range, enum wm_report_format format, FILE *out,
+                    const struct wm_range *range, enum wm_format format, FILE *out,
                     struct wm_error *err)
 {
     int64_t *times = NULL;
@@ -191,10 +193,12 @@ int wm_series_print(const struct wm_series *const series[], size_t count,
 
     if (count == 0)
         return wm_fail(err, WM_EINVAL, "there is no series to print");
-    int status = wm_series_union(series, count, range, &times, &time_count, err);
+    int status = wm_view_check(format, WM_VIEW_PLAIN, err);
+    if (status == WM_OK)
+        status = wm_series_union(series, count, range, &times, &time_count, err);
     if (status < 0)
         return status;
-    if (format == WM_REPORT_JSON)
+    if (format == WM_FORMAT_JSON)
         status = wm_view_dump(curves_json(series, count, times, time_count), JSON_INDENT(2),
                               out, err);
     else

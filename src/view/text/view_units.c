@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base_options.h"
 #include "base/text/base_text.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -75,26 +76,26 @@ static int find_unit(const struct wm_unit *units, size_t count, const char *name
                    list);
 }
 
-int wm_units_of_style(const struct wm_report_style *style, struct wm_units *ret_units,
+int wm_units_of_style(const struct wm_report_style *given, struct wm_units *ret_units,
                       struct wm_error *err)
 {
     struct wm_units units = { 0 };
-    int status = WM_OK;
+    struct wm_report_style style;
 
-    if (style) {
-        status = find_unit(memory_units, COUNT(memory_units), style->ram_unit, "memory",
+    int status = wm_options_read(given, &style, sizeof(style), err);
+    if (status == WM_OK)
+        status = find_unit(memory_units, COUNT(memory_units), style.ram_unit, "memory",
                            &units.ram, err);
-        if (status == WM_OK)
-            status = find_unit(memory_units, COUNT(memory_units), style->gpu_ram_unit,
-                               "memory", &units.gpu_ram, err);
-        if (status == WM_OK)
-            status = find_unit(time_units, COUNT(time_units), style->time_unit, "time",
-                               &units.time, err);
-        if (status == WM_OK)
-            status = wm_tariff_of_style(style, &units.tariff, err);
-        units.verbosity = style->verbosity;
-        units.for_terminal = style->for_terminal;
-    }
+    if (status == WM_OK)
+        status = find_unit(memory_units, COUNT(memory_units), style.gpu_ram_unit, "memory",
+                           &units.gpu_ram, err);
+    if (status == WM_OK)
+        status = find_unit(time_units, COUNT(time_units), style.time_unit, "time",
+                           &units.time, err);
+    if (status == WM_OK)
+        status = wm_tariff_of_style(&style, &units.tariff, err);
+    units.verbosity = style.verbosity;
+    units.for_terminal = style.for_terminal;
     if (status == WM_OK)
         *ret_units = units;
     return status;

@@ -4,17 +4,17 @@
 
 #include <inttypes.h>
 
+#include "base/base_options.h"
 #include "base/text/base_json.h"
 #include "base/text/base_number.h"
 #include "record/record_read.h"
 #include "view/view.h"
 
-/* In the order of enum wm_trace_format. */
 static const struct wm_trace_ops *const formats[] = {
-    &wm_trace_chrome,
-    &wm_trace_firefox,
-    &wm_trace_speedscope,
-    &wm_trace_folded,
+    [WM_FORMAT_CHROME] = &wm_trace_chrome,
+    [WM_FORMAT_FIREFOX] = &wm_trace_firefox,
+    [WM_FORMAT_SPEEDSCOPE] = &wm_trace_speedscope,
+    [WM_FORMAT_FOLDED] = &wm_trace_folded,
 };
 
 int wm_trace_put_text(FILE *out, const char *text, struct wm_error *err)
@@ -65,11 +65,18 @@ int wm_recording_trace(struct wm_recording *recording,
                        const struct wm_trace_request *request, FILE *out,
                        struct wm_error *err)
 {
-    const struct wm_trace_ops *ops = formats[request->format];
+    int status = wm_view_check(
+        request->format,
+        WM_VIEW_FORMAT(WM_FORMAT_CHROME) | WM_VIEW_FORMAT(WM_FORMAT_FIREFOX) |
+            WM_VIEW_FORMAT(WM_FORMAT_SPEEDSCOPE) | WM_VIEW_FORMAT(WM_FORMAT_FOLDED),
+        err);
 
+    if (status < 0)
+        return status;
     if (!wm_recording_at_start(recording))
         return wm_fail(err, WM_EINVAL, "the recording to export has been read already");
-    int status = ops->write ? ops->write(recording, request, out, err)
-                            : write_tree(recording, ops, request, out, err);
+    const struct wm_trace_ops *ops = formats[request->format];
+    status = ops->write ? ops->write(recording, request, out, err)
+                        : write_tree(recording, ops, request, out, err);
     return status < 0 ? status : wm_view_flush(out, "the trace", err);
 }

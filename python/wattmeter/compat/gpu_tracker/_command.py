@@ -38,7 +38,7 @@ def _compare(statistic: str, format: str, output: str, *sessions: str) -> None:
     elif format == "json":
         _put(comparison.printed(statistic, "gpu-tracker-json"), output)
     else:
-        _put(comparison.printed(statistic, "gpu-tracker-cli"), output)
+        _put(comparison.printed(statistic, "gpu-tracker"), output)
 
 
 def _usage(path: str) -> None:

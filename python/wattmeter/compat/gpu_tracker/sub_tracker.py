@@ -294,7 +294,7 @@ class SubTrackingResults:
 
     def __str__(self) -> str:
         with _file_of(self) as path:
-            return _core.analyze(path, (), "gpu-tracker-text")[0]
+            return _core.analyze(path, (), "gpu-tracker-api")[0]
 
 
 def _block_of(tree: Mapping[str, Any]) -> CodeBlockResults:
@@ -540,8 +540,8 @@ class TrackingComparison:
             return _core.compare(names, paths, statistic, format, 0.01, ())
 
     def printed(self, statistic: str, format: str) -> str:
-        """In gpu_tracker's layouts: "gpu-tracker-text", "gpu-tracker-json", or
-        "gpu-tracker-cli", the text as the documents of its command have it."""
+        """In gpu_tracker's layouts: "gpu-tracker-api", "gpu-tracker-json", or
+        "gpu-tracker", the text as the documents of its command have it."""
         return self._run(statistic, format).text
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
@@ -553,7 +553,7 @@ class TrackingComparison:
         tree = json.loads(self.printed(statistic, "gpu-tracker-json"))
         results = ComparisonResults(**tree)
         results.__setstate__(tree)
-        vars(results)["_text"] = self.printed(statistic, "gpu-tracker-text")
+        vars(results)["_text"] = self.printed(statistic, "gpu-tracker-api")
         return results
 
 

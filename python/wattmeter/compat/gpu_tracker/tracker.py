@@ -531,7 +531,7 @@ class Tracker:
         self._usage()
         if self._report is None:
             return self._text
-        return self._units.printed(self._report, "gpu-tracker-text")
+        return self._units.printed(self._report, "gpu-tracker-api")
 
     def _usage(self) -> ResourceUsage:
         if self.resource_usage is None:
