@@ -6,7 +6,8 @@
  * each fork copies the maps, and the end takes them away. Most runs call neither jansson
  * nor the mathematical functions before their command has begun, and many never do. The
  * functions keep their names, so that the code that calls them is the same in the library,
- * which is linked with both.
+ * which is linked with both. One that is missing here links the command with its library,
+ * and a test of the start fails.
  */
 #ifndef LATER_H
 #define LATER_H

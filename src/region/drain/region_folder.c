@@ -191,9 +191,10 @@ static int map_control(struct wm_region_folder *folder, int fd, struct wm_error 
  * lock when we are dead. */
 static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 {
-    int fd = openat(dirfd(folder->dir), WM_CONTROL_FILE,
-                    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    char path[WM_RING_PATH_SIZE];
 
+    snprintf(path, sizeof(path), "%s/" WM_CONTROL_FILE, folder->path);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return wm_fail_errno(err, folder->path);
     int status = map_control(folder, fd, err);
@@ -202,8 +203,11 @@ static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 }
 
 /* Open for writing too: so it never is at its end, and never without a reader. */
-int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err)
+int wm_region_folder_open(struct wm_region_folder *folder, struct wm_error *err)
 {
+    folder->dir = open_folder(AT_FDCWD, folder->path);
+    if (!folder->dir)
+        return wm_fail_errno(err, folder->path);
     if (mkfifoat(dirfd(folder->dir), WM_WAKE_FILE, 0600) == 0)
         folder->wake_fd = openat(dirfd(folder->dir), WM_WAKE_FILE,
                                  O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -223,8 +227,7 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
         if (make_under(folder, parent) < 0)
             return wm_fail_errno(err, parent);
     }
-    folder->dir = open_folder(AT_FDCWD, folder->path);
-    int status = folder->dir ? make_control(folder, err) : wm_fail_errno(err, folder->path);
+    int status = make_control(folder, err);
     if (status < 0)
         wm_region_folder_remove(folder);
     return status;
