@@ -506,6 +506,8 @@ void wm_tracker_processes(struct wm_tracker *tracker, const struct wm_report *re
         wm_track_processes_list(tracker->processes, tracker->tree, tracker->shares, report,
                                 ret_processes, room, ret_count);
     pthread_mutex_unlock(&tracker->lock);
+    if (is_ready && *ret_count <= room)
+        wm_track_processes_identify(tracker->processes, tracker->tree, ret_processes);
 }
 
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,
