@@ -231,7 +231,7 @@ def axes_of(svg):
 def _(folder):
     level = record(folder, 100, lambda i: 7)
     for path, metric, low in [(level, "gpu0_power_W", 0), (TREE, "memory", 0),
-                              (TREE, "utilization", 0), (TREE, "temperature", None)]:
+                              (TREE, "cpu_use", 0), (TREE, "temperature", None)]:
         for size in "column", "page", "960x720", "400x150":
             svg = drawn(path, "-o", "-", "--format", "svg", "--size", size, "--channels",
                         metric, "--no-legend").stdout
@@ -241,12 +241,12 @@ def _(folder):
     fitted, _ = axes_of(drawn(level, "-o", "-", "--format", "svg", "--fit", "--channels",
                               "gpu0_power_W").stdout)
     assert fitted and all(float(text) > 6 for _, text in fitted), fitted
-    # Four panels in a column: higher, and no name is cut or tiny.
+    # Five panels in a column: higher, and no name is cut or tiny.
     svg = drawn(TREE, "-o", "-", "--format", "svg", "--size", "column").stdout
     marks, names = axes_of(svg)
     assert {name.text for name in names} == {
-        "Power", "(W)", "Utilisation", "(%; CPU: all cores)", "Memory", "(GB)", "Temperature",
-        "(°C)"}, names
+        "Power", "(W)", "GPU use", "(%)", "CPU use", "(% of one core)", "Memory", "(GB)",
+        "Temperature", "(°C)"}, names
     assert all(float(name.get("font-size")) >= 9 for name in names), names
     assert len(marks) >= 8, marks
 

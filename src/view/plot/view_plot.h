@@ -181,7 +181,7 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
                   enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                   const char *label);
 
-/* The same with what the unit is of: "% of all cores". */
+/* The same with what the unit is of: "% of one core". */
 void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
                      enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                      const char *of, const char *label);

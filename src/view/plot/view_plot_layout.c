@@ -5,8 +5,8 @@
 
 #include "view/plot/view_plot_panel.h"
 
-static const char *const default_panels[] = { "power", "utilization", "memory",
-                                              "temperature", "clocks" };
+static const char *const default_panels[] = { "power",  "gpu_use",     "cpu_use",
+                                              "memory", "temperature", "clocks" };
 
 /* The unit of what a word means; NULL where nothing of it is drawn. */
 static const char *unit_of(const struct wm_plot_data *data, const char *word)

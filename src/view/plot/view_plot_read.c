@@ -124,7 +124,7 @@ static int add_metrics(struct wm_plot_data *data, size_t input,
         const struct wm_channel channel = {
             .label = "program", .metric = name, .unit = "", .device_kind = WM_DEVICE_OTHER
         };
-        const struct wm_chart_feed feed = { .unit = "", .factor = 1 };
+        const struct wm_chart_feed feed = { .unit = "" };
         int64_t when_ns;
         double value;
         status = add_line(data, input, SIZE_MAX, &channel, name, &feed, err);

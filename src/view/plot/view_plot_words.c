@@ -27,8 +27,11 @@ static bool is_column(const struct wm_plot_series *series, const char *word)
 bool wm_plot_is_meant(const struct wm_plot_series *series, const char *word)
 {
     bool is_own = is_same(word, series->channel.metric) || is_column(series, word);
-    bool is_of_panel = series->feed.panel && (is_same(word, series->feed.panel) ||
-                                              is_same(word, series->channel.label));
+    const char *panel = series->feed.panel;
+    bool is_use = panel && (is_same(panel, "gpu_use") || is_same(panel, "cpu_use"));
+    bool is_of_panel =
+        panel && (is_same(word, panel) || is_same(word, series->channel.label) ||
+                  (is_use && is_same(word, "utilization")));
 
     return is_of_panel || (is_own && !series->feed.is_rate);
 }

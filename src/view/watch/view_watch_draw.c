@@ -102,18 +102,6 @@ static void draw_last_row(const struct wm_watch_screen *screen,
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
-/* How much of an ASCII text stands before the last blank at which a line may end. */
-static size_t words_within(const char *text, size_t width)
-{
-    size_t end = width;
-
-    if (strlen(text) <= width)
-        return strlen(text);
-    while (end > 0 && text[end] != ' ')
-        end--;
-    return end > 0 ? end : width;
-}
-
 /* Texts are wrapped beside their keys. */
 static void draw_help(int top, int rows, int columns)
 {
@@ -125,7 +113,7 @@ static void draw_help(int top, int rows, int columns)
         const char *text = entry->text;
         wm_watch_screen_put(row, 1, KEYS_COLUMNS - 1, entry->keys);
         while (*text && row < rows) {
-            size_t length = words_within(text, (size_t)(columns - KEYS_COLUMNS - 1));
+            size_t length = wm_view_fit_words(text, columns - KEYS_COLUMNS - 1);
             wm_watch_screen_put(row++, KEYS_COLUMNS + 1, (int)length, text);
             text += length + (text[length] == ' ');
         }
@@ -182,7 +170,7 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
 {
     int head = head_rows(view);
     int room = rows - head - 3; /* without the legend, times and keys */
-    int devices = (int)wm_watch_device_count(view) + 1;
+    int devices = (int)wm_watch_device_count(view, columns) + 1;
     int processes = (int)view->processes.count + 1;
 
     devices = devices > room / 3 ? room / 3 : devices;
