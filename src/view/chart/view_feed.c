@@ -2,9 +2,14 @@
 /* view_feed.c - what a chart shows of a channel. */
 #include "view/chart/view_feed.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "source/cpu/source_energy.h"
+
+/* The kernel counts the CPU time of the machine in such steps. The last tick of a run may
+ * come sooner after the one before. */
+#define CPU_STEP_S 0.01
 
 /* The panel that a channel belongs to. */
 struct rule {
@@ -26,6 +31,20 @@ static const struct rule rules[] = {
 static bool is_same(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
+}
+
+const char *wm_chart_target(const struct wm_run *run)
+{
+    if (wm_run_is_of_all(run))
+        return WM_RUN_OF_ALL;
+    return run->mode && !is_same(run->mode, "run") ? "process" : "command";
+}
+
+const char *wm_chart_device(const struct wm_channel *channel, const struct wm_run *run)
+{
+    if (channel->device_kind == WM_DEVICE_HOST)
+        return "machine";
+    return channel->device_kind == WM_DEVICE_TREE ? wm_chart_target(run) : channel->label;
 }
 
 const char *wm_chart_heading(const char *panel)
@@ -81,6 +100,7 @@ void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *cha
     } else if (is_same(channel->metric, "cpu_time")) {
         feed->unit = "ratio";
         feed->stride.most = channel->device_kind == WM_DEVICE_CPU ? 1 : core_count;
+        feed->least_s = fmax(feed->least_s, CPU_STEP_S);
     } else {
         feed->unit = "count";
     }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "record/record_stats.h"
+#include "record/run/record_run.h"
 #include "wattmeter/source.h"
 
 struct wm_chart_feed {
@@ -28,6 +29,12 @@ struct wm_chart_feed {
     bool has_last;       /* of a total */
     double last, before; /* the reading before, and what the counter was when it began */
 };
+
+/* What is measured, as reports call it: "command", "process", "all processes". */
+const char *wm_chart_target(const struct wm_run *run);
+
+/* The name of a channel's device: that, "machine", or its label. */
+const char *wm_chart_device(const struct wm_channel *channel, const struct wm_run *run);
 
 /* "GPU use" of the panel "gpu_use"; of what is none, the word itself. */
 const char *wm_chart_heading(const char *panel);

@@ -74,7 +74,7 @@ static void fold(struct wm_plot_data *data, size_t index)
         series->is_folded = devices_of(data, series, &first, &last) >= DEVICES_LEAST;
         if (series->is_folded)
             snprintf(series->name, sizeof(series->name), "%.20s–%.20s%s: mean, range",
-                     first->channel.label, last->channel.label,
+                     first->device_name, last->device_name,
                      wm_plot_origin(series->channel.origin));
     } else if (data->series[earlier].is_folded) {
         series->is_folded = true;

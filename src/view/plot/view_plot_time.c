@@ -51,11 +51,7 @@ static bool find_axis_between(const struct wm_plot_panel_view *view, size_t side
         }
     }
     const char *unit = view->panel->unit[side];
-    /* A film has the axes of a live view of what moves. */
-    bool is_film = view->data->request->format > WM_PLOT_PDF;
-    *ret_axis = is_film
-                    ? wm_chart_axis(least, greatest, unit)
-                    : wm_chart_panel_axis(least, greatest, unit, view->data->request->fits);
+    *ret_axis = wm_chart_panel_axis(least, greatest, unit, view->data->request->fits);
     return least <= greatest;
 }
 

@@ -183,7 +183,7 @@ static void write_folded(const struct legend *legend, char *text, size_t size)
     if (fold.count == 0)
         fold.low = fold.high = NAN;
     double mean = wm_chart_fold_mean(&fold); /* NAN of none */
-    snprintf(text, size, "● %zu GPUs: mean %s, %s to %s%s", fold.count,
+    snprintf(text, size, "● %zu GPUs: mean %.15s, %.15s to %.15s%s", fold.count,
              wm_watch_text(mean, unit).text, wm_watch_text(fold.low, unit).text,
              wm_watch_text(fold.high, unit).text, origin);
 }

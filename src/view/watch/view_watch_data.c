@@ -121,22 +121,6 @@ static void pair(struct wm_watch_data *data, size_t index)
     data->summands += own->partner == 0 && own->is_summed;
 }
 
-/* What is measured, as the report calls it. */
-static const char *target_of(const struct wm_run *run)
-{
-    if (wm_run_is_of_all(run))
-        return WM_RUN_OF_ALL;
-    return run->mode && strcmp(run->mode, "run") != 0 ? "process" : "command";
-}
-
-/* As the report calls it. */
-static const char *label_of(const struct wm_channel *channel, const struct wm_run *run)
-{
-    if (channel->device_kind == WM_DEVICE_HOST)
-        return "machine";
-    return channel->device_kind == WM_DEVICE_TREE ? target_of(run) : channel->label;
-}
-
 /* In the order of what is known of the machine. */
 static void choose_panels(struct wm_watch_data *data)
 {
@@ -175,7 +159,7 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
         .count = 1,
         .channels = channels,
         .channel_count = count,
-        .target = wm_run_is_of_all(run) ? NULL : target_of(run),
+        .target = wm_run_is_of_all(run) ? NULL : wm_chart_target(run),
     };
     data->series = calloc(count + 1, sizeof(*data->series));
     data->latest = calloc(count + 1, sizeof(*data->latest));
@@ -199,7 +183,7 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
             add_core(data, i);
             continue;
         }
-        series->label = label_of(&channels[i], run);
+        series->label = wm_chart_device(&channels[i], run);
         series->channel = &channels[i];
         series->place = i;
         series->panel = series->feed.panel;
