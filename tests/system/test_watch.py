@@ -179,7 +179,10 @@ def many_gpus(folder):
         terminal.type("x")
         wait_for(lambda: f"● {count - 1} GPUs" in terminal.screen() and
                  "○ gpu5" in terminal.screen(), terminal.screen)
-        for _ in range(4):
+        terminal.type("Tab")
+        wait_for(lambda: re.search(r"^GPU use.* ● gpu5 75 %", terminal.screen(), re.M),
+                 terminal.screen)
+        for _ in range(3):
             terminal.type("Tab")
         terminal.wait("Total power")
         terminal.close()
@@ -237,8 +240,7 @@ def keys(folder):
     terminal.type("-")
     terminal.wait("window 20 s")
     assert lowest_mark(terminal.screen()) == 0, terminal.screen()
-    terminal.type("Right")
-    terminal.type("x")
+    terminal.type("x")  # GPU 0, which was chosen in the panels before
     terminal.type("Right")
     terminal.type("x")
     terminal.wait("○ cpu")

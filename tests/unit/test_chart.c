@@ -273,10 +273,10 @@ static void test_colours(void **state)
     assert_true(wm_chart_colour(0) == wm_chart_colour(16));
 }
 
-/* Two lines as one: a line counts between its samples, too, and not in its gaps. */
+/* Two lines as one: a line counts between its samples, too, and a column past its end. */
 static void test_fold(void **state)
 {
-    enum { COUNT = 4 };
+    enum { COUNT = 5 };
     struct wm_chart_line steady = new_line(64, S), rising = new_line(64, S);
     struct wm_chart_fold folds[COUNT] = { 0 };
     struct wm_chart_column columns[COUNT];
@@ -290,10 +290,10 @@ static void test_fold(void **state)
     wm_chart_fold_add(folds, columns, COUNT);
     wm_chart_line_show(&rising, 0, COUNT * S, columns, COUNT);
     wm_chart_fold_add(folds, columns, COUNT);
-    assert_true(folds[1].count == 2 && folds[3].count == 1);
+    assert_true(folds[1].count == 2 && folds[3].count == 2 && folds[4].count == 1);
     assert_true(folds[1].low == 10 && folds[1].high == 30);
     wm_chart_fold_columns(folds, wm_chart_fold_mean, columns, COUNT);
-    assert_true(columns[0].low == 15 && columns[1].high == 20 && columns[3].last == 10);
+    assert_true(columns[0].low == 15 && columns[1].high == 20 && columns[4].last == 10);
     assert_true(!columns[0].is_joined && columns[1].is_joined);
     wm_chart_line_release(&steady);
     wm_chart_line_release(&rising);

@@ -17,10 +17,22 @@ void wm_chart_fold_value(struct wm_chart_fold *fold, double value)
     add(fold, value, value);
 }
 
+/* Devices are read one after the other, so that a tick may lie in two columns: a line goes
+ * on for one column at its ends. */
+static void extend(struct wm_chart_fold *folds, const struct wm_chart_column *columns,
+                   size_t count, const struct wm_chart_column *first,
+                   const struct wm_chart_column *last)
+{
+    if (first > columns && !first[-1].is_sampled)
+        wm_chart_fold_value(&folds[first - columns - 1], first->first);
+    if (last + 1 < columns + count && !last[1].is_sampled)
+        wm_chart_fold_value(&folds[last - columns + 1], last->last);
+}
+
 void wm_chart_fold_add(struct wm_chart_fold *folds, const struct wm_chart_column *columns,
                        size_t count)
 {
-    const struct wm_chart_column *last = NULL;
+    const struct wm_chart_column *first = NULL, *last = NULL;
 
     for (size_t i = 0; i < count; i++) {
         const struct wm_chart_column *column = &columns[i];
@@ -33,8 +45,11 @@ void wm_chart_fold_add(struct wm_chart_fold *folds, const struct wm_chart_column
             wm_chart_fold_value(&folds[at - columns], value);
         }
         add(&folds[i], column->low, column->high);
+        first = first ? first : column;
         last = column;
     }
+    if (first)
+        extend(folds, columns, count, first, last);
 }
 
 double wm_chart_fold_mean(const struct wm_chart_fold *fold)

@@ -24,7 +24,8 @@ struct wm_chart_fold {
 /* Adds a value of another line. */
 void wm_chart_fold_value(struct wm_chart_fold *fold, double value);
 
-/* Adds what the columns show of a line, and what lies between its samples. */
+/* Adds what the columns show of a line, what lies between its samples, and a column at its
+ * ends. */
 void wm_chart_fold_add(struct wm_chart_fold *folds, const struct wm_chart_column *columns,
                        size_t count);
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/text/base_text.h"
 
@@ -15,6 +16,7 @@
 
 #define LABEL_WIDTH 12
 #define FIGURE_WIDTH 12
+#define DETAIL_COLUMN (LABEL_WIDTH + FIGURE_WIDTH + 4)
 #define LINE_WIDTH 80
 
 int wm_view_columns(FILE *out)
@@ -89,6 +91,24 @@ void wm_line_signal(char *text, size_t size, int number)
              has_name ? names[number] : "", number);
 }
 
+/* The detail of a line. A terminal has several if it is too long for one, each to a ';'. */
+static void print_detail(const struct wm_text_view *view, const char *detail)
+{
+    int room = wm_view_columns(view->out) - DETAIL_COLUMN, taken;
+    bool is_terminal = isatty(fileno(view->out));
+    size_t end;
+
+    while (is_terminal && detail[end = wm_view_fit(detail, room, &taken)]) {
+        while (end > 0 && (detail[end - 1] != ';' || detail[end] != ' '))
+            end--;
+        if (end == 0)
+            break;
+        fprintf(view->out, "%.*s\n%*s", (int)end, detail, DETAIL_COLUMN, "");
+        detail += end + 1;
+    }
+    fprintf(view->out, "%s\n", detail);
+}
+
 void wm_line_print(const struct wm_text_view *view, const char *label, const char *figure,
                    const char *detail)
 {
@@ -96,7 +116,8 @@ void wm_line_print(const struct wm_text_view *view, const char *label, const cha
     fputs("  ", view->out);
     if (detail[0]) {
         wm_view_left(view->out, figure, FIGURE_WIDTH);
-        fprintf(view->out, "  %s\n", detail);
+        fputs("  ", view->out);
+        print_detail(view, detail);
     } else {
         fprintf(view->out, "%s\n", figure);
     }
@@ -104,8 +125,10 @@ void wm_line_print(const struct wm_text_view *view, const char *label, const cha
 
 void wm_line_more(const struct wm_text_view *view, const char *detail)
 {
-    if (detail[0])
-        fprintf(view->out, "%*s%s\n", LABEL_WIDTH + FIGURE_WIDTH + 4, "", detail);
+    if (!detail[0])
+        return;
+    fprintf(view->out, "%*s", DETAIL_COLUMN, "");
+    print_detail(view, detail);
 }
 
 void wm_line_add(struct wm_detail *detail, const char *separator, const char *format, ...)

@@ -29,10 +29,17 @@ static void hold(struct wm_watch_view *view)
     view->processes.chosen = 0;
 }
 
+/* The chosen device stays, if the panel has it. */
 static void next_panel(struct wm_watch_view *view)
 {
+    const struct wm_watch_series *chosen = wm_watch_entry(view, view->selected), *series;
+
     view->panel = wm_watch_panel(&view->data, view->panel + 1) ? view->panel + 1 : 0;
     view->selected = 0;
+    for (size_t i = 0; chosen && (series = wm_watch_entry(view, i)); i++) {
+        if (strcmp(series->label, chosen->label) == 0)
+            view->selected = i;
+    }
 }
 
 static void zoom(struct wm_watch_view *view, int64_t window_ns)

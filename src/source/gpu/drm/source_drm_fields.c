@@ -497,8 +497,10 @@ void wm_drm_look_at_files(struct wm_drm_look *look)
     bool is_measured[WM_GPU_FIELDS] = { false };
 
     for (size_t i = 0; i < WM_DRM_METRICS; i++) {
-        is_measured[measured[i]] = true;
-        if (wm_drm_look_wants(look, measured[i]))
+        /* Some cards have their clock in a text alone, which is read as any other. */
+        is_measured[measured[i]] =
+            i != WM_DRM_CLOCK || look->board->card->ways[i].by != WM_DRM_NOT_AT_ALL;
+        if (is_measured[measured[i]] && wm_drm_look_wants(look, measured[i]))
             tell_measured(look, (enum wm_drm_metric)i);
     }
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
