@@ -19,7 +19,8 @@
 #define OUTLIER_OF_AXIS 0.1
 #define OUTLIER_SIGMA (4 * 1.4826)
 
-enum { DEVICES_LEAST = 9, DEVICES_IN_BAND = 3, OUTLIERS_MOST = 3 };
+/* Of several recordings, devices differ by their dashes alone. */
+enum { DEVICES_LEAST = 9, DASHES_LEAST = 5, DEVICES_IN_BAND = 3, OUTLIERS_MOST = 3 };
 
 static bool is_same(const char *a, const char *b)
 {
@@ -66,12 +67,13 @@ static void fold(struct wm_plot_data *data, size_t index)
 {
     struct wm_plot_series *series = &data->series[index];
     const struct wm_plot_series *first = NULL, *last = NULL;
+    size_t least = data->request->input_count > 1 ? DASHES_LEAST : DEVICES_LEAST;
     size_t earlier = 0;
 
     while (!is_drawn(&data->series[earlier]) || !is_of_kind(&data->series[earlier], series))
         earlier++;
     if (earlier == index) {
-        series->is_folded = devices_of(data, series, &first, &last) >= DEVICES_LEAST;
+        series->is_folded = devices_of(data, series, &first, &last) >= least;
         if (series->is_folded)
             snprintf(series->name, sizeof(series->name), "%.20s–%.20s%s: mean, range",
                      first->device_name, last->device_name,
