@@ -159,7 +159,8 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
         .count = 1,
         .channels = channels,
         .channel_count = count,
-        .target = wm_run_is_of_all(run) ? NULL : wm_chart_target(run),
+        .target = wm_chart_target(run),
+        .is_of_all = wm_run_is_of_all(run),
     };
     data->series = calloc(count + 1, sizeof(*data->series));
     data->latest = calloc(count + 1, sizeof(*data->latest));

@@ -60,7 +60,8 @@ struct wm_watch_data {
     int64_t window_ns;
     int64_t first_ns, newest_ns; /* of the samples */
     bool has_sample;
-    const char *target; /* "command", "process"; NULL: all processes */
+    const char *target; /* "command", "process", "all processes" */
+    bool is_of_all;
 };
 
 /* The series that are of a panel, borrowing from the channels. The window is what is shown

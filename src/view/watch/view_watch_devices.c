@@ -224,15 +224,6 @@ static int put_cores(const struct wm_watch_view *view, int row, int rows, int co
     return (int)wanted;
 }
 
-static const char *label_of(const struct wm_watch_view *view, enum wm_device_kind kind)
-{
-    for (size_t i = 1; i < view->data.count; i++) {
-        if (view->data.series[i].channel->device_kind == kind)
-            return view->data.series[i].label;
-    }
-    return "";
-}
-
 /* Its power is that of the CPUs and of memory, as far as they have some. */
 static const char *name_of_cpus(const struct wm_watch_view *view)
 {
@@ -269,7 +260,7 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     fill_cells(view, &tree, cells);
     cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.watts : NAN, "W");
     cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
-    put_row(row++, columns, label_of(view, WM_DEVICE_TREE), "", cells);
+    put_row(row++, columns, view->data.target, "", cells);
     int left = top + rows - row, gpus = (int)view->data.gpu_count;
     row += put_cores(view, row, left - gpus, columns);
     put_gpus(view, row, top + rows - row, columns);

@@ -23,7 +23,7 @@ enum {
 /* The rows of the title, the watts and the joules. */
 static int head_rows(const struct wm_watch_view *view)
 {
-    return view->data.target ? 3 : 2;
+    return view->data.target && !view->data.is_of_all ? 3 : 2;
 }
 
 /* Until there are joules of two reports, the sensors' own watts stand for the machine. */
@@ -53,7 +53,7 @@ static void draw_energy(const struct wm_watch_view *view, int columns)
     char power[64], text[TEXT_MAX];
 
     print_machine_power(view, power, sizeof(power));
-    if (!target) {
+    if (head_rows(view) == 2) {
         snprintf(text, sizeof(text), "Power  %s   Energy  %.127s%s%.200s", power, energy,
                  recorded, view->where);
         wm_watch_screen_put_words(1, 0, columns, text);
