@@ -29,10 +29,13 @@ static size_t core_rows(const struct wm_watch_view *view, int columns)
     return view->data.core_count > 1 ? (view->data.core_count + across - 1) / across : 0;
 }
 
-/* The machine, what is measured of it, the cores and the GPUs. */
-size_t wm_watch_device_count(const struct wm_watch_view *view, int columns)
+/* The heading, the machine, what is measured of it, the cores and the GPUs. */
+int wm_watch_device_rows(const struct wm_watch_view *view, int columns, int most)
 {
-    return 2 + core_rows(view, columns) + view->data.gpu_count;
+    int rows = 3 + (int)view->data.gpu_count, cores = (int)core_rows(view, columns);
+
+    rows += rows + cores <= most ? cores : cores > 0;
+    return rows < most ? rows : most;
 }
 
 /* What a row of the table is of: all devices of that kind; of GPUs [first..end), or all

@@ -170,10 +170,9 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
 {
     int head = head_rows(view);
     int room = rows - head - 3; /* without the legend, times and keys */
-    int devices = (int)wm_watch_device_count(view, columns) + 1;
+    int devices = wm_watch_device_rows(view, columns, room / 3);
     int processes = (int)view->processes.count + 1;
 
-    devices = devices > room / 3 ? room / 3 : devices;
     processes = processes > room / 3 ? room / 3 : processes;
     if (room - devices - processes < CHART_ROWS_LEAST)
         processes = 0;

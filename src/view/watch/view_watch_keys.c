@@ -174,6 +174,7 @@ static const struct wm_watch_help_entry help_entries[] = {
     { "s F6", "sort by the next column; W P M T N by power, CPU, memory, time, PID" },
     { "I", "sort the other way round" },
     { "k F9", "send a signal to the chosen process" },
+    { "", "more than four GPUs: their mean, between the least and the greatest" },
     { "",
       "est: estimated; sim: simulated; n/a: wattmeter doctor says why; CPU: % of a core" },
 };
