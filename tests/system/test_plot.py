@@ -329,9 +329,9 @@ def _(folder):
     for kind, recordings, title, heading in [
             ("regions", [tree], "Energy by region, 1 run: bash tree.sh", None),
             ("flame", [tree], "Energy by region, 1 run: bash tree.sh",
-             "Energy (simulated) (kJ)"),
+             "Energy (simulated, kJ)"),
             ("energy", [tree, tree], "Energy and time, 2 runs: bash tree.sh", None),
-            ("repeats", [tree], "Repeated runs, 1 run: bash tree.sh", "Energy (simulated) (kJ)"),
+            ("repeats", [tree], "Repeated runs, 1 run: bash tree.sh", "Energy (simulated, kJ)"),
             ("repeats", [runs], "Repeated runs, 8 runs: ./burn 0.15 0.2 20", None)]:
         found = texts(drawn(*recordings, "-o", "-", "--format", "svg", "--kind", kind).stdout)
         assert title in found and (heading is None or heading in found), (kind, found)
