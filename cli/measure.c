@@ -192,6 +192,7 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         .events = args->events,
         .silent = args->silent,
         .wait_for_drivers = args->wait_for_drivers,
+        .gpu_clocks = args->gpu_clocks,
         .visible_to = pid,
         .own_process = true,
     };

@@ -101,6 +101,8 @@ def test_what_cannot_be_drawn(tree, data):
         (ValueError, "'pie' is no kind of figure", [tree], {"kind": "pie"}),
         (ValueError, "not before --to", [tree], {"start": 2, "end": 1}),
         (ValueError, "there is no recording", [[]], {}),
+        (ValueError, "--by: is for --kind regions or flame", [tree], {"by": "time"}),
+        (ValueError, "only --kind time takes", [tree], {"kind": "regions", "fit": True}),
         (ValueError, "'infx7' is no size", [tree], {"size": (float("inf"), 7)}),
         (ValueError, "'900x-7' is no size", [tree], {"size": (900, -7)}),
         (TypeError, "a list, not one text", [tree], {"channels": "power"}),
