@@ -61,7 +61,8 @@ class _Gpu:
             raise ValueError(f"{gpu!r} are several GPUs; one at a time is profiled")
         setting = self._core.settings()[self._index]
         if setting.minimum is None or setting.default is None:
-            raise _core.Error("ENODEV", f"{setting.device}: its power limit cannot be set")
+            text = f"{setting.device}: its power limit cannot be set"
+            raise _core.failure("ENODEV", text)
         self.minimum, self.default = setting.minimum, setting.default
         self.identity = setting.identity
 
@@ -114,7 +115,7 @@ def _of_one_step(
             steps = _run(step, wait, window)
         if taken.gpu.value is not None and taken.seconds is not None:
             return taken.seconds / steps, taken.gpu.value / steps
-    raise _core.Error("ENODEV", f"the GPU's energy is not known: {taken.gpu.why}")
+    raise _core.failure("ENODEV", f"the GPU's energy is not known: {taken.gpu.why}")
 
 
 def power_cap_profiler(
