@@ -198,6 +198,21 @@ def test_a_row_that_cannot_be_written_does_not_lose_the_figures(python):
     assert done.stdout.split() == ["EIO", "True"]
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("ENOENT", FileNotFoundError),
+        ("EEXIST", FileExistsError),
+        ("EACCES", PermissionError),
+        ("ENODEV", wattmeter.Error),
+    ],
+)
+def test_an_error_has_its_status_and_its_kind(status, kind):
+    error = _core.failure(status, "gpu0: no limit")
+    assert isinstance(error, kind) and isinstance(error, wattmeter.Error)
+    assert (error.status, str(error)) == (status, "gpu0: no limit")
+
+
 def test_sub_tracking(data, tmp_path):
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for path in paths:

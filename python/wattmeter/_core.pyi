@@ -58,6 +58,8 @@ def film(
     /,
 ) -> None: ...
 
+def failure(status: str, text: str, /) -> Error: ...
+
 class Error(Exception):
     status: str
 

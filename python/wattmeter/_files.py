@@ -5,18 +5,11 @@ from __future__ import annotations
 
 import os
 
-from wattmeter._core import Error, ExistsError, NotFoundError
+from wattmeter import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from wattmeter._results.report import Path
-
-
-def _fail(error: Error, status: str) -> NoReturn:
-    error.status = status
-    raise error from None
 
 
 def write_file(path: Path, content: bytes, overwrite: bool) -> None:
@@ -26,7 +19,8 @@ def write_file(path: Path, content: bytes, overwrite: bool) -> None:
             file.write(content)
     except FileExistsError:
         name = os.fsdecode(path)
-        _fail(ExistsError(f"{name}: exists already; overwrite=True replaces it"), "EEXIST")
+        text = f"{name}: exists already; overwrite=True replaces it"
+        raise _core.failure("EEXIST", text) from None
 
 
 def read_file(path: Path, made_by: str) -> bytes:
@@ -36,5 +30,5 @@ def read_file(path: Path, made_by: str) -> bytes:
             return file.read()
     except FileNotFoundError:
         name = os.fsdecode(path)
-        message = f"{name}: there is no such file; {made_by} writes one"
-        _fail(NotFoundError(message), "ENOENT")
+        text = f"{name}: there is no such file; {made_by} writes one"
+        raise _core.failure("ENOENT", text) from None
