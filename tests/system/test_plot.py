@@ -259,7 +259,8 @@ def _(folder):
         run, first, last = database.execute("SELECT min(run), min(time_ns), max(time_ns) "
                                             "FROM sample").fetchone()
         ends = [first + (last - first) * number // count for number in range(count + 1)]
-        database.executemany("INSERT INTO region_call VALUES (?, 0, 0, ?, ?, 0)",
+        database.executemany("INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
+                             " VALUES (?, 0, 0, ?, ?, 0)",
                              [(run, *call) for call in zip(ends, ends[1:])])
         database.commit()
         database.close()

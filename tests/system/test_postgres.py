@@ -523,7 +523,7 @@ def make_wide(folder, name, count):
             label = f"sensor_with_a_rather_long_label_that_goes_on_and_on_{n}"
             value, clock = f"{label}_power_W", f"{label}_time_ns"
             lite.execute("INSERT INTO channel SELECT 1, ?, ?, 'x', ?, ?, NULL, 'power', 'W', 'other', 'gauge',"
-                         " 'measured', 0, ?, NULL", (first + n, value, label, label, clock))
+                         " 'measured', 0, ?, '{}'", (first + n, value, label, label, clock))
             lite.execute(f'ALTER TABLE sample ADD COLUMN "{value}" REAL')
             lite.execute(f'ALTER TABLE sample ADD COLUMN "{clock}" INTEGER')
         sets = ", ".join(f'"sensor_with_a_rather_long_label_that_goes_on_and_on_{n}_power_W" = {n}.5,'

@@ -302,11 +302,29 @@ static int deliver_table(struct wm_delivery *delivery, size_t index, struct wm_e
 
     if (status == WM_OK)
         status = deliver(delivery, &tables[index], &mark->key, err);
-    if (status > 0) {
+    if (status > 0)
         mark->is_resuming = false;
-        delivery->has_ticks |= index == 0;
-    }
     return status;
+}
+
+/* Some of each table that may have millions of rows, and all of the others, which those
+ * refer to: all of it or nothing. 1 where something was sent. */
+static int deliver_batch(struct wm_delivery *delivery, struct wm_error *err)
+{
+    bool has_sent = false, has_ticks = false;
+    int status = exec(delivery, "BEGIN", err);
+
+    for (size_t i = 0; i < WM_DELIVERED_TABLES && status >= 0; i++) {
+        do {
+            status = deliver_table(delivery, i, err);
+            has_sent |= status > 0;
+            has_ticks |= status > 0 && i == 0;
+        } while (status > 0 && !tables[i].there);
+    }
+    if (status >= 0)
+        status = exec(delivery, "COMMIT", err);
+    delivery->has_ticks |= status == WM_OK && has_ticks;
+    return status < 0 ? status : has_sent;
 }
 
 /* Makes a statement for the server: `before`, the row that `select` gives, `after`. */
@@ -465,11 +483,7 @@ int wm_delivery_step(struct wm_delivery *delivery, const char *spool, struct wm_
     }
     if (status == WM_OK && is_other)
         status = find_marks(delivery, err);
-    if (status < 0 || !delivery->spool)
-        return status;
-    for (size_t i = 0; i < WM_DELIVERED_TABLES && status == WM_OK; i++)
-        status = deliver_table(delivery, i, err);
-    return status;
+    return status < 0 || !delivery->spool ? status : deliver_batch(delivery, err);
 }
 
 int wm_delivery_finish(struct wm_delivery *delivery, const struct wm_result *result,

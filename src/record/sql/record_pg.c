@@ -215,17 +215,20 @@ static int check_url(const struct wm_pg *pg, const char *url, struct wm_error *e
                    (int)length, reason);
 }
 
-/* The first line without what the reader knows anyway. */
+/* The first line without the server, which the reader knows. In any language the server's
+ * own reason stands behind a colon and two blanks ("FATAL:  "), the system's behind the
+ * last colon. */
 static const char *plain_reason(char reason[REASON_SIZE], const char *message)
 {
-    static const char *const noise[] = { "failed: ", "FATAL:  ", "ERROR:  " };
+    const char *text = reason;
 
     wm_text_line(reason, REASON_SIZE, message);
-    const char *text = reason;
-    for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
-        const char *found = strstr(text, noise[i]);
-        if (found && (found == text || i == 0))
-            text = found + strlen(noise[i]);
+    for (const char *c = reason; *c; c++) {
+        if (c[0] != ':' || c[1] != ' ')
+            continue;
+        text = c + 2;
+        if (c[2] == ' ')
+            return c + 3;
     }
     return text[0] ? text : "the server would not say why";
 }
