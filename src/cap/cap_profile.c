@@ -25,6 +25,10 @@ static const double window_default_s = 10, settle_share = 0.2, settle_max_s = 2;
 static const double steady = 5;
 enum { AGAIN = 2 };
 
+/* Devices are sampled so often in a window, within these limits: then it shows when their
+ * counters step, and the ends of short windows are sharp. */
+static const double samples = 100, sample_min_s = 0.005, sample_max_s = 0.05;
+
 /* How often the GPUs are asked for that in a window: reading clocks and temperatures takes
  * milliseconds, which may be those of the program that is measured. */
 static const double looks = 50;
@@ -47,7 +51,6 @@ struct wm_cap_profile {
     struct wm_meter *meter;
     struct wm_cap_plan plan; /* with the range of the GPUs */
     double window_s, settle_s;
-    bool units_apart;
 
     struct wm_cap_profile_state state;
     char message[512];    /* of the state */
@@ -58,7 +61,7 @@ struct wm_cap_profile {
     unsigned again_count; /* of the window under this cap */
 
     /* Of this window. */
-    bool is_settling, is_measuring;
+    bool is_settling; /* all the time, if whole runs are measured */
     double begun_s, looked_s;
     uint64_t snippet, units;
     double seconds, joules; /* NAN: not known */
@@ -140,7 +143,11 @@ static int find_settings(struct wm_cap_profile *profile, const char *gpus,
 static int prepare(struct wm_cap_profile *profile, const char *gpus, struct wm_error *err)
 {
     const struct wm_source_config config = { .gpus = profile->identities };
-    const struct wm_meter_options options = { .gpus = profile->identities };
+    double sample_s = fmin(fmax(profile->window_s / samples, sample_min_s), sample_max_s);
+    const struct wm_meter_options options = {
+        .gpus = profile->identities,
+        .interval_ns = (int64_t)(sample_s * 1e9),
+    };
     int status = wm_caps_open(NULL, &profile->caps, err);
 
     if (status == WM_OK)
@@ -169,7 +176,6 @@ int wm_cap_profile_open(const struct wm_cap_profile_options *options,
     profile->plan = options->plan;
     profile->window_s = options->window_s > 0 ? options->window_s : window_default_s;
     profile->settle_s = fmin(settle_share * profile->window_s, settle_max_s);
-    profile->units_apart = options->units_apart;
     profile->hottest = NAN;
     profile->state.message = profile->message;
     int status = prepare(profile, options->gpus, err);
@@ -220,7 +226,7 @@ static void report_progress(struct wm_cap_profile *profile)
 
 static void begin_window(struct wm_cap_profile *profile)
 {
-    profile->is_settling = !profile->units_apart;
+    profile->is_settling = true;
     profile->begun_s = now_s();
     profile->units = 0;
     profile->seconds = profile->joules = 0;
@@ -267,25 +273,18 @@ static void look(struct wm_cap_profile *profile)
     }
 }
 
-static int begin_snippet(struct wm_cap_profile *profile, struct wm_error *err)
+/* At the end of a unit. What came before the window does not disturb it. */
+static int end_settling(struct wm_cap_profile *profile, struct wm_error *err)
 {
+    int status = wm_meter_start(profile->meter, NULL, &profile->snippet, err);
+
     if (profile->started_s == 0) {
         profile->started_s = now_s();
         profile->hottest = profile->temperature;
     }
-    int status = wm_meter_start(profile->meter, NULL, &profile->snippet, err);
-    profile->is_measuring = status == WM_OK;
-    return status < 0 ? status : 1;
-}
-
-/* At the end of a unit. What came before the window does not disturb it. */
-static int end_settling(struct wm_cap_profile *profile, struct wm_error *err)
-{
-    int status = begin_snippet(profile, err);
-
     begin_window(profile);
     profile->is_settling = false;
-    return status;
+    return status < 0 ? status : 1;
 }
 
 static int end_snippet(struct wm_cap_profile *profile, struct wm_error *err)
@@ -293,12 +292,11 @@ static int end_snippet(struct wm_cap_profile *profile, struct wm_error *err)
     struct wm_meter_reading reading;
     int status = wm_meter_stop(profile->meter, profile->snippet, &reading, NULL, err);
 
-    profile->is_measuring = false;
     if (status < 0)
         return status;
     bool is_known = reading.gpu.state == WM_READING_OK;
-    profile->seconds += reading.elapsed_s;
-    profile->joules += is_known ? reading.gpu.joules : NAN;
+    profile->seconds = reading.elapsed_s;
+    profile->joules = is_known ? reading.gpu.joules : NAN;
     if (!is_known)
         snprintf(profile->disturbed, sizeof(profile->disturbed),
                  "the energy of the GPU is not known: %.200s", reading.gpu.why);
@@ -336,27 +334,34 @@ int wm_cap_profile_step(struct wm_cap_profile *profile, uint64_t units,
                         struct wm_error *err)
 {
     double settle_s = profile->started_s > 0 ? profile->settle_s : profile->window_s;
-    double elapsed_s = now_s() - profile->begun_s;
+    double enough_s = profile->is_settling ? settle_s : profile->window_s;
 
     profile->message[0] = '\0';
     if (profile->cap == 0)
         return begin_cap(profile, err);
-    if (profile->is_settling) {
-        look(profile);
-        return units > 0 && elapsed_s >= settle_s ? end_settling(profile, err) : 1;
-    }
-    if (!profile->is_measuring)
-        return begin_snippet(profile, err);
     profile->units += units;
-    if (units == 0 || (!profile->units_apart && elapsed_s < profile->window_s)) {
+    if (units == 0 || now_s() - profile->begun_s < enough_s) {
         look(profile);
         return 1;
     }
+    /* Units have just ended: nothing delays the begin or the end of the window. */
+    if (profile->is_settling)
+        return end_settling(profile, err);
     int status = end_snippet(profile, err);
     look(profile);
-    if (status < 0)
-        return status;
-    if (profile->units_apart && profile->seconds < profile->window_s)
-        return 1;
-    return end_window(profile, err);
+    return status < 0 ? status : end_window(profile, err);
+}
+
+int wm_cap_profile_run(struct wm_cap_profile *profile, double seconds, double joules,
+                       struct wm_error *err)
+{
+    if (!(seconds > 0 && joules >= 0))
+        return wm_fail(err, WM_EINVAL, "a run cannot take %g s and %g J", seconds, joules);
+    if (profile->started_s == 0)
+        profile->started_s = now_s() - seconds;
+    profile->message[0] = '\0';
+    profile->units++;
+    profile->seconds += seconds;
+    profile->joules += joules;
+    return profile->seconds < profile->window_s ? 1 : end_window(profile, err);
 }
