@@ -19,11 +19,6 @@
 #include "interrupt.h"
 #include "measure.h"
 
-/* Regions are counted so often in a window, within these limits: its ends may be off by one
- * such interval. */
-static const double ticks = 100, tick_min_s = 0.005, tick_max_s = 0.05;
-static const double window_default_s = 10;
-
 /* How long a command that is no longer needed may take to end after SIGTERM. */
 static const double patience_s = 10;
 
@@ -32,7 +27,6 @@ struct profile {
     char **words;
     const struct cmd_streams *io;
     const volatile sig_atomic_t *stop;
-    double window_s;
     double caps[WM_CAP_PROBES_MAX];
     struct wm_cap_profile *profile;
     struct wm_tracker *tracker; /* of the command that runs */
@@ -83,10 +77,11 @@ static int find_caps(struct profile *profile, struct wm_cap_plan *plan,
 static int start_command(struct profile *profile, struct wm_error *err)
 {
     bool is_measured = !profile->args->unit;
-    double tick_s = fmin(fmax(profile->window_s / ticks, tick_min_s), tick_max_s);
-    const struct wm_tracker_options options = { .interval_ns = (int64_t)(tick_s * 1e9),
-                                                .gpus = profile->args->devices,
-                                                .own_process = true };
+    const struct wm_tracker_options options = {
+        .interval_ns = wm_cap_profile_state(profile->profile)->interval_ns,
+        .gpus = profile->args->devices,
+        .own_process = true
+    };
     int status = wm_tracker_new(&options, &profile->tracker, err);
 
     if (status == WM_OK && is_measured)
@@ -172,7 +167,7 @@ static int command_ended(struct profile *profile, struct wm_error *err)
 static int profile_calls(struct profile *profile, struct wm_error *err)
 {
     uint64_t calls = 0;
-    double due_s = now_s() + profile->window_s;
+    double due_s = now_s() + wm_cap_profile_state(profile->profile)->window_s;
     int more = step(profile, 0, err),
         status = more < 0 ? more : start_command(profile, err);
 
@@ -302,11 +297,10 @@ int cap_profile(const struct cap_search_args *args, char **words,
         .args = args,
         .words = words,
         .io = io,
-        .window_s = args->window_ns > 0 ? (double)args->window_ns / 1e9 : window_default_s,
         .input_at = lseek(STDIN_FILENO, 0, SEEK_CUR),
     };
     struct wm_cap_profile_options options = { .gpus = args->devices,
-                                              .window_s = profile.window_s };
+                                              .window_s = (double)args->window_ns / 1e9 };
     struct wm_error err = { 0 };
     int code = check(args, io, &options.plan);
 

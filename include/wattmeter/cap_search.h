@@ -246,8 +246,9 @@ WM_API int wm_cap_profile_run(struct wm_cap_profile *profile, double seconds, do
 struct wm_cap_profile_state {
     struct wm_cap_search *search; /* what was measured so far; the profile's */
     const char *message;          /* of the last step, for people: lines, or "" */
-    size_t
-        disturbed; /* windows that count although the GPU was slowed down or got warmer */
+    size_t disturbed; /* windows that count, with a GPU that was slowed down or got hot */
+    double window_s;  /* of a window, at least */
+    int64_t interval_ns; /* between two samples; for a tracker of the work, too */
 };
 
 /* Borrowed until the next step. */

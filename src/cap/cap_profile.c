@@ -50,7 +50,7 @@ struct wm_cap_profile {
     struct wm_gpus *gpus;   /* these two have the same GPUs */
     struct wm_meter *meter;
     struct wm_cap_plan plan; /* with the range of the GPUs */
-    double window_s, settle_s;
+    double settle_s;
 
     struct wm_cap_profile_state state;
     char message[512];    /* of the state */
@@ -76,13 +76,21 @@ static double now_s(void)
 
 /* What is set, and between which ends. */
 
-static bool is_meant(const struct wm_cap_profile *profile,
-                     const struct wm_cap_setting *setting,
-                     const struct wm_cap_setting *chosen)
+/* What is set on the GPU of the setting `chosen`; wm_caps_count(): nothing. */
+static size_t find_setting(const struct wm_cap_profile *profile, size_t chosen)
 {
-    return setting->kind ==
-               (profile->plan.is_clock ? WM_CAP_GPU_CLOCK : WM_CAP_GPU_POWER) &&
-           strcmp(setting->identity, chosen->identity) == 0;
+    const enum wm_cap_kind kind =
+        profile->plan.is_clock ? WM_CAP_GPU_CLOCK : WM_CAP_GPU_POWER;
+    struct wm_cap_setting of, setting;
+    size_t i = 0;
+
+    wm_caps_get(profile->caps, chosen, &of);
+    for (; i < wm_caps_count(profile->caps); i++) {
+        wm_caps_get(profile->caps, i, &setting);
+        if (setting.kind == kind && strcmp(setting.identity, of.identity) == 0)
+            break;
+    }
+    return i;
 }
 
 /* The range that all of them have. */
@@ -113,26 +121,19 @@ static int add_setting(struct wm_cap_profile *profile, size_t index, struct wm_e
 static int find_settings(struct wm_cap_profile *profile, const char *gpus,
                          struct wm_error *err)
 {
-    size_t room = wm_caps_count(profile->caps), chosen_count = 0;
-    struct wm_cap_wish *chosen = calloc(room + 1, sizeof(*chosen));
+    size_t all = wm_caps_count(profile->caps), chosen = 0;
 
-    profile->wishes = calloc(room + 1, sizeof(*profile->wishes));
-    if (!chosen || !profile->wishes) {
-        free(chosen);
+    profile->wishes = calloc(all + 1, sizeof(*profile->wishes));
+    if (!profile->wishes)
         return wm_fail_memory(err, NULL);
-    }
     profile->plan.minimum = 0;
     profile->plan.maximum = INFINITY;
-    int status = wm_caps_select(profile->caps, gpus, chosen, &chosen_count, err);
-    for (size_t i = 0; i < chosen_count && status == WM_OK; i++)
-        for (size_t k = 0; k < room && status == WM_OK; k++) {
-            struct wm_cap_setting one, other;
-            wm_caps_get(profile->caps, chosen[i].index, &one);
-            wm_caps_get(profile->caps, k, &other);
-            if (one.kind == WM_CAP_GPU_POWER && is_meant(profile, &other, &one))
-                status = add_setting(profile, k, err);
-        }
-    free(chosen);
+    int status = wm_caps_select(profile->caps, gpus, profile->wishes, &chosen, err);
+    for (size_t i = 0; i < chosen && status == WM_OK; i++) {
+        size_t index = find_setting(profile, profile->wishes[i].index);
+        if (index < all)
+            status = add_setting(profile, index, err);
+    }
     if (status == WM_OK && profile->count == 0)
         status = wm_fail(err, WM_ENODEV,
                          profile->plan.is_clock ? "there is no GPU whose clock can be set"
@@ -143,10 +144,9 @@ static int find_settings(struct wm_cap_profile *profile, const char *gpus,
 static int prepare(struct wm_cap_profile *profile, const char *gpus, struct wm_error *err)
 {
     const struct wm_source_config config = { .gpus = profile->identities };
-    double sample_s = fmin(fmax(profile->window_s / samples, sample_min_s), sample_max_s);
     const struct wm_meter_options options = {
         .gpus = profile->identities,
-        .interval_ns = (int64_t)(sample_s * 1e9),
+        .interval_ns = profile->state.interval_ns,
     };
     int status = wm_caps_open(NULL, &profile->caps, err);
 
@@ -174,10 +174,15 @@ int wm_cap_profile_open(const struct wm_cap_profile_options *options,
     if (!profile)
         return wm_fail_memory(err, NULL);
     profile->plan = options->plan;
-    profile->window_s = options->window_s > 0 ? options->window_s : window_default_s;
-    profile->settle_s = fmin(settle_share * profile->window_s, settle_max_s);
+    double window_s = options->window_s > 0 ? options->window_s : window_default_s;
+    double sample_s = fmin(fmax(window_s / samples, sample_min_s), sample_max_s);
+    profile->settle_s = fmin(settle_share * window_s, settle_max_s);
     profile->hottest = NAN;
-    profile->state.message = profile->message;
+    profile->state = (struct wm_cap_profile_state) {
+        .message = profile->message,
+        .window_s = window_s,
+        .interval_ns = (int64_t)(sample_s * 1e9),
+    };
     int status = prepare(profile, options->gpus, err);
     if (status < 0)
         wm_cap_profile_close(profile, NULL);
@@ -213,7 +218,7 @@ static void report_progress(struct wm_cap_profile *profile)
     size_t left = wm_cap_search_left(profile->state.search);
     double each_s = profile->done > 0
                         ? (now_s() - profile->started_s) / (double)profile->done
-                        : profile->window_s + profile->settle_s;
+                        : profile->state.window_s + profile->settle_s;
     double left_s = each_s * (double)left;
 
     wm_text_list(profile->message, sizeof(profile->message), "\n",
@@ -256,7 +261,7 @@ static void look(struct wm_cap_profile *profile)
 {
     double now = now_s();
 
-    if (now - profile->looked_s < profile->window_s / looks)
+    if (now - profile->looked_s < profile->state.window_s / looks)
         return;
     profile->looked_s = now;
     wm_gpus_refresh(profile->gpus, WM_GPU_CLOCKS | WM_GPU_UTILIZATION, NULL);
@@ -333,8 +338,8 @@ static int end_window(struct wm_cap_profile *profile, struct wm_error *err)
 int wm_cap_profile_step(struct wm_cap_profile *profile, uint64_t units,
                         struct wm_error *err)
 {
-    double settle_s = profile->started_s > 0 ? profile->settle_s : profile->window_s;
-    double enough_s = profile->is_settling ? settle_s : profile->window_s;
+    double settle_s = profile->started_s > 0 ? profile->settle_s : profile->state.window_s;
+    double enough_s = profile->is_settling ? settle_s : profile->state.window_s;
 
     profile->message[0] = '\0';
     if (profile->cap == 0)
@@ -363,5 +368,5 @@ int wm_cap_profile_run(struct wm_cap_profile *profile, double seconds, double jo
     profile->units++;
     profile->seconds += seconds;
     profile->joules += joules;
-    return profile->seconds < profile->window_s ? 1 : end_window(profile, err);
+    return profile->seconds < profile->state.window_s ? 1 : end_window(profile, err);
 }
