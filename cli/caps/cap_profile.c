@@ -4,7 +4,8 @@
  * library measures under one cap after the other.
  *
  * With --unit the command runs all the time under one tracker, which counts its calls of a
- * region; else it is run again and again.
+ * region, and the library measures; else it is run again and again, and a tracker of each
+ * run measures it, as it knows the exact moment of the end.
  */
 #include <math.h>
 #include <signal.h>
@@ -18,11 +19,6 @@
 #include "interrupt.h"
 #include "measure.h"
 
-/* Regions are counted so often in a window, within these limits: its ends may be off by one
- * such interval. */
-static const double ticks = 100, tick_min_s = 0.005, tick_max_s = 0.05;
-static const double window_default_s = 10;
-
 /* How long a command that is no longer needed may take to end after SIGTERM. */
 static const double patience_s = 10;
 
@@ -31,7 +27,6 @@ struct profile {
     char **words;
     const struct cmd_streams *io;
     const volatile sig_atomic_t *stop;
-    double window_s;
     double caps[WM_CAP_PROBES_MAX];
     struct wm_cap_profile *profile;
     struct wm_tracker *tracker; /* of the command that runs */
@@ -78,14 +73,19 @@ static int find_caps(struct profile *profile, struct wm_cap_plan *plan,
     }
 }
 
-/* The tracker reads no device: the library measures. */
+/* Only a run of the whole command is measured by its tracker. */
 static int start_command(struct profile *profile, struct wm_error *err)
 {
-    double tick_s = fmin(fmax(profile->window_s / ticks, tick_min_s), tick_max_s);
-    const struct wm_tracker_options options = { .interval_ns = (int64_t)(tick_s * 1e9),
-                                                .own_process = true };
+    bool is_measured = !profile->args->unit;
+    const struct wm_tracker_options options = {
+        .interval_ns = wm_cap_profile_state(profile->profile)->interval_ns,
+        .gpus = profile->args->devices,
+        .own_process = true
+    };
     int status = wm_tracker_new(&options, &profile->tracker, err);
 
+    if (status == WM_OK && is_measured)
+        status = wm_tracker_add_all(profile->tracker, err);
     if (status == WM_OK)
         status = wm_tracker_start_command(profile->tracker, profile->words, err);
     profile->has_failed_to_start = status < 0;
@@ -109,15 +109,20 @@ static void end_command(struct profile *profile)
     profile->tracker = NULL;
 }
 
-/* 1: the work goes on; 0: enough is known. */
-static int step(const struct profile *profile, uint64_t units, struct wm_error *err)
+/* Reports what the last step did; returns its result. */
+static int report(const struct profile *profile, int more)
 {
-    int more = wm_cap_profile_step(profile->profile, units, err);
     const char *message = wm_cap_profile_state(profile->profile)->message;
 
     if (message[0])
         fprintf(profile->io->chat, "%s\n", message);
     return more;
+}
+
+/* 1: the work goes on; 0: enough is known. */
+static int step(const struct profile *profile, uint64_t units, struct wm_error *err)
+{
+    return report(profile, wm_cap_profile_step(profile->profile, units, err));
 }
 
 /* Waits for the next tick, the end of the command or a signal. */
@@ -162,7 +167,7 @@ static int command_ended(struct profile *profile, struct wm_error *err)
 static int profile_calls(struct profile *profile, struct wm_error *err)
 {
     uint64_t calls = 0;
-    double due_s = now_s() + profile->window_s;
+    double due_s = now_s() + wm_cap_profile_state(profile->profile)->window_s;
     int more = step(profile, 0, err),
         status = more < 0 ? more : start_command(profile, err);
 
@@ -187,6 +192,26 @@ static int profile_calls(struct profile *profile, struct wm_error *err)
 
 /* Runs of the whole command. */
 
+static int read_costs(const struct profile *profile, double *ret_seconds,
+                      double *ret_joules, struct wm_error *err)
+{
+    struct wm_report_figure seconds, joules;
+    struct wm_report *report;
+    int status = wm_tracker_report(profile->tracker, &report, err);
+
+    if (status < 0)
+        return status;
+    wm_report_figure(report, NULL, "time", &seconds);
+    wm_report_figure(report, NULL, "gpu_energy", &joules);
+    *ret_seconds = seconds.value;
+    *ret_joules = joules.value;
+    if (joules.state == WM_REPORT_MISSING)
+        status = output_fail(err, WM_ENODEV, "the energy of the GPU is not known: %s",
+                             joules.why ? joules.why : "it cannot be measured");
+    wm_report_free(report);
+    return status;
+}
+
 /* Returns as step() does. */
 static int run_once(struct profile *profile, struct wm_error *err)
 {
@@ -203,14 +228,18 @@ static int run_once(struct profile *profile, struct wm_error *err)
     } while (status == WM_TRACKER_RUNNING);
     if (status < 0)
         return status;
-    int more = step(profile, 1, err);
-    status = more < 0 ? more : wm_tracker_stop(profile->tracker, err);
+    double seconds = 0, joules = 0;
+    status = wm_tracker_stop(profile->tracker, err);
     int code = wm_tracker_exit_code(profile->tracker);
     if (status == WM_OK && code != 0)
         status = output_fail(err, WM_EIO, "the command failed (status %d)", code);
+    if (status == WM_OK)
+        status = read_costs(profile, &seconds, &joules, err);
     wm_tracker_free(profile->tracker);
     profile->tracker = NULL;
-    return status < 0 ? status : more;
+    return status < 0 ? status
+                      : report(profile,
+                               wm_cap_profile_run(profile->profile, seconds, joules, err));
 }
 
 static int profile_runs(struct profile *profile, struct wm_error *err)
@@ -268,12 +297,10 @@ int cap_profile(const struct cap_search_args *args, char **words,
         .args = args,
         .words = words,
         .io = io,
-        .window_s = args->window_ns > 0 ? (double)args->window_ns / 1e9 : window_default_s,
         .input_at = lseek(STDIN_FILENO, 0, SEEK_CUR),
     };
     struct wm_cap_profile_options options = { .gpus = args->devices,
-                                              .window_s = profile.window_s,
-                                              .units_apart = !args->unit };
+                                              .window_s = (double)args->window_ns / 1e9 };
     struct wm_error err = { 0 };
     int code = check(args, io, &options.plan);
 

@@ -219,10 +219,6 @@ struct wm_cap_profile_options {
     struct wm_cap_plan plan; /* the range is ignored: the GPUs have it */
     const char *gpus; /* to cap and measure, by the words of wm_caps_select(); NULL: all */
     double window_s;  /* of a window, up to the end of a unit; 0: 10 */
-
-    /* Each unit begins and ends alone, as a process does. It is measured from a step of 0
-     * units to the step at its end. The GPU needs no time to settle. */
-    bool units_apart;
 };
 
 /* Finds the GPUs and begins a session of caps (cap.h), which changes nothing yet.
@@ -239,11 +235,18 @@ WM_API int wm_cap_profile_open(const struct wm_cap_profile_options *options,
 WM_API int wm_cap_profile_step(struct wm_cap_profile *profile, uint64_t units,
                                struct wm_error *err);
 
+/* The same after a unit that the caller has measured alone, such as the run of a command.
+ * All units of a profile are measured in the same way. Call wm_cap_profile_step() with 0
+ * units before the first one and while one is at work. */
+WM_API int wm_cap_profile_run(struct wm_cap_profile *profile, double seconds, double joules,
+                              struct wm_error *err);
+
 struct wm_cap_profile_state {
     struct wm_cap_search *search; /* what was measured so far; the profile's */
     const char *message;          /* of the last step, for people: lines, or "" */
-    size_t
-        disturbed; /* windows that count although the GPU was slowed down or got warmer */
+    size_t disturbed; /* windows that count, with a GPU that was slowed down or got hot */
+    double window_s;  /* of a window, at least */
+    int64_t interval_ns; /* between two samples; for a tracker of the work, too */
 };
 
 /* Borrowed until the next step. */

@@ -26,6 +26,10 @@ static const double window_default_s = 10, settle_share = 0.2, settle_max_s = 2;
 static const double steady = 5;
 enum { AGAIN = 2 };
 
+/* Devices are sampled so often in a window, within these limits: then it shows when their
+ * counters step, and the ends of short windows are sharp. */
+static const double samples = 100, sample_min_s = 0.005, sample_max_s = 0.05;
+
 /* How often the GPUs are asked for that in a window: reading clocks and temperatures takes
  * milliseconds, which may be those of the program that is measured. */
 static const double looks = 50;
@@ -47,8 +51,7 @@ struct wm_cap_profile {
     struct wm_gpus *gpus;   /* these two have the same GPUs */
     struct wm_meter *meter;
     struct wm_cap_plan plan; /* with the range of the GPUs */
-    double window_s, settle_s;
-    bool units_apart;
+    double settle_s;
 
     struct wm_cap_profile_state state;
     char message[512];    /* of the state */
@@ -59,7 +62,7 @@ struct wm_cap_profile {
     unsigned again_count; /* of the window under this cap */
 
     /* Of this window. */
-    bool is_settling, is_measuring;
+    bool is_settling; /* all the time, if whole runs are measured */
     double begun_s, looked_s;
     uint64_t snippet, units;
     double seconds, joules; /* NAN: not known */
@@ -74,13 +77,21 @@ static double now_s(void)
 
 /* What is set, and between which ends. */
 
-static bool is_meant(const struct wm_cap_profile *profile,
-                     const struct wm_cap_setting *setting,
-                     const struct wm_cap_setting *chosen)
+/* What is set on the GPU of the setting `chosen`; wm_caps_count(): nothing. */
+static size_t find_setting(const struct wm_cap_profile *profile, size_t chosen)
 {
-    return setting->kind ==
-               (profile->plan.is_clock ? WM_CAP_GPU_CLOCK : WM_CAP_GPU_POWER) &&
-           strcmp(setting->identity, chosen->identity) == 0;
+    const enum wm_cap_kind kind =
+        profile->plan.is_clock ? WM_CAP_GPU_CLOCK : WM_CAP_GPU_POWER;
+    struct wm_cap_setting of, setting;
+    size_t i = 0;
+
+    wm_caps_get(profile->caps, chosen, &of);
+    for (; i < wm_caps_count(profile->caps); i++) {
+        wm_caps_get(profile->caps, i, &setting);
+        if (setting.kind == kind && strcmp(setting.identity, of.identity) == 0)
+            break;
+    }
+    return i;
 }
 
 /* The range that all of them have. */
@@ -111,26 +122,19 @@ static int add_setting(struct wm_cap_profile *profile, size_t index, struct wm_e
 static int find_settings(struct wm_cap_profile *profile, const char *gpus,
                          struct wm_error *err)
 {
-    size_t room = wm_caps_count(profile->caps), chosen_count = 0;
-    struct wm_cap_wish *chosen = calloc(room + 1, sizeof(*chosen));
+    size_t all = wm_caps_count(profile->caps), chosen = 0;
 
-    profile->wishes = calloc(room + 1, sizeof(*profile->wishes));
-    if (!chosen || !profile->wishes) {
-        free(chosen);
+    profile->wishes = calloc(all + 1, sizeof(*profile->wishes));
+    if (!profile->wishes)
         return wm_fail_memory(err, NULL);
-    }
     profile->plan.minimum = 0;
     profile->plan.maximum = INFINITY;
-    int status = wm_caps_select(profile->caps, gpus, chosen, &chosen_count, err);
-    for (size_t i = 0; i < chosen_count && status == WM_OK; i++)
-        for (size_t k = 0; k < room && status == WM_OK; k++) {
-            struct wm_cap_setting one, other;
-            wm_caps_get(profile->caps, chosen[i].index, &one);
-            wm_caps_get(profile->caps, k, &other);
-            if (one.kind == WM_CAP_GPU_POWER && is_meant(profile, &other, &one))
-                status = add_setting(profile, k, err);
-        }
-    free(chosen);
+    int status = wm_caps_select(profile->caps, gpus, profile->wishes, &chosen, err);
+    for (size_t i = 0; i < chosen && status == WM_OK; i++) {
+        size_t index = find_setting(profile, profile->wishes[i].index);
+        if (index < all)
+            status = add_setting(profile, index, err);
+    }
     if (status == WM_OK && profile->count == 0)
         status = wm_fail(err, WM_ENODEV,
                          profile->plan.is_clock ? "there is no GPU whose clock can be set"
@@ -141,7 +145,10 @@ static int find_settings(struct wm_cap_profile *profile, const char *gpus,
 static int prepare(struct wm_cap_profile *profile, const char *gpus, struct wm_error *err)
 {
     const struct wm_source_config config = { .gpus = profile->identities };
-    const struct wm_meter_options options = { .gpus = profile->identities };
+    const struct wm_meter_options options = {
+        .gpus = profile->identities,
+        .interval_ns = profile->state.interval_ns,
+    };
     int status = wm_caps_open(NULL, &profile->caps, err);
 
     if (status == WM_OK)
@@ -174,11 +181,15 @@ int wm_cap_profile_open(const struct wm_cap_profile_options *given,
     if (!profile)
         return wm_fail_memory(err, NULL);
     profile->plan = options->plan;
-    profile->window_s = options->window_s > 0 ? options->window_s : window_default_s;
-    profile->settle_s = fmin(settle_share * profile->window_s, settle_max_s);
-    profile->units_apart = options->units_apart;
+    double window_s = options->window_s > 0 ? options->window_s : window_default_s;
+    double sample_s = fmin(fmax(window_s / samples, sample_min_s), sample_max_s);
+    profile->settle_s = fmin(settle_share * window_s, settle_max_s);
     profile->hottest = NAN;
-    profile->state.message = profile->message;
+    profile->state = (struct wm_cap_profile_state) {
+        .message = profile->message,
+        .window_s = window_s,
+        .interval_ns = (int64_t)(sample_s * 1e9),
+    };
     status = prepare(profile, options->gpus, err);
     if (status < 0)
         wm_cap_profile_close(profile, NULL);
@@ -214,7 +225,7 @@ static void report_progress(struct wm_cap_profile *profile)
     size_t left = wm_cap_search_left(profile->state.search);
     double each_s = profile->done > 0
                         ? (now_s() - profile->started_s) / (double)profile->done
-                        : profile->window_s + profile->settle_s;
+                        : profile->state.window_s + profile->settle_s;
     double left_s = each_s * (double)left;
 
     wm_text_list(profile->message, sizeof(profile->message), "\n",
@@ -227,7 +238,7 @@ static void report_progress(struct wm_cap_profile *profile)
 
 static void begin_window(struct wm_cap_profile *profile)
 {
-    profile->is_settling = !profile->units_apart;
+    profile->is_settling = true;
     profile->begun_s = now_s();
     profile->units = 0;
     profile->seconds = profile->joules = 0;
@@ -257,7 +268,7 @@ static void look(struct wm_cap_profile *profile)
 {
     double now = now_s();
 
-    if (now - profile->looked_s < profile->window_s / looks)
+    if (now - profile->looked_s < profile->state.window_s / looks)
         return;
     profile->looked_s = now;
     wm_gpus_refresh(profile->gpus, WM_GPU_CLOCKS | WM_GPU_UTILIZATION, NULL);
@@ -274,25 +285,18 @@ static void look(struct wm_cap_profile *profile)
     }
 }
 
-static int begin_snippet(struct wm_cap_profile *profile, struct wm_error *err)
+/* At the end of a unit. What came before the window does not disturb it. */
+static int end_settling(struct wm_cap_profile *profile, struct wm_error *err)
 {
+    int status = wm_meter_start(profile->meter, NULL, &profile->snippet, err);
+
     if (profile->started_s == 0) {
         profile->started_s = now_s();
         profile->hottest = profile->temperature;
     }
-    int status = wm_meter_start(profile->meter, NULL, &profile->snippet, err);
-    profile->is_measuring = status == WM_OK;
-    return status < 0 ? status : 1;
-}
-
-/* At the end of a unit. What came before the window does not disturb it. */
-static int end_settling(struct wm_cap_profile *profile, struct wm_error *err)
-{
-    int status = begin_snippet(profile, err);
-
     begin_window(profile);
     profile->is_settling = false;
-    return status;
+    return status < 0 ? status : 1;
 }
 
 static int end_snippet(struct wm_cap_profile *profile, struct wm_error *err)
@@ -300,12 +304,11 @@ static int end_snippet(struct wm_cap_profile *profile, struct wm_error *err)
     struct wm_meter_reading reading;
     int status = wm_meter_stop(profile->meter, profile->snippet, &reading, NULL, err);
 
-    profile->is_measuring = false;
     if (status < 0)
         return status;
     bool is_known = reading.gpu.state == WM_READING_OK;
-    profile->seconds += reading.elapsed_s;
-    profile->joules += is_known ? reading.gpu.joules : NAN;
+    profile->seconds = reading.elapsed_s;
+    profile->joules = is_known ? reading.gpu.joules : NAN;
     if (!is_known)
         snprintf(profile->disturbed, sizeof(profile->disturbed),
                  "the energy of the GPU is not known: %.200s", reading.gpu.why);
@@ -342,28 +345,35 @@ static int end_window(struct wm_cap_profile *profile, struct wm_error *err)
 int wm_cap_profile_step(struct wm_cap_profile *profile, uint64_t units,
                         struct wm_error *err)
 {
-    double settle_s = profile->started_s > 0 ? profile->settle_s : profile->window_s;
-    double elapsed_s = now_s() - profile->begun_s;
+    double settle_s = profile->started_s > 0 ? profile->settle_s : profile->state.window_s;
+    double enough_s = profile->is_settling ? settle_s : profile->state.window_s;
 
     profile->message[0] = '\0';
     if (profile->cap == 0)
         return begin_cap(profile, err);
-    if (profile->is_settling) {
-        look(profile);
-        return units > 0 && elapsed_s >= settle_s ? end_settling(profile, err) : 1;
-    }
-    if (!profile->is_measuring)
-        return begin_snippet(profile, err);
     profile->units += units;
-    if (units == 0 || (!profile->units_apart && elapsed_s < profile->window_s)) {
+    if (units == 0 || now_s() - profile->begun_s < enough_s) {
         look(profile);
         return 1;
     }
+    /* Units have just ended: nothing delays the begin or the end of the window. */
+    if (profile->is_settling)
+        return end_settling(profile, err);
     int status = end_snippet(profile, err);
     look(profile);
-    if (status < 0)
-        return status;
-    if (profile->units_apart && profile->seconds < profile->window_s)
-        return 1;
-    return end_window(profile, err);
+    return status < 0 ? status : end_window(profile, err);
+}
+
+int wm_cap_profile_run(struct wm_cap_profile *profile, double seconds, double joules,
+                       struct wm_error *err)
+{
+    if (!(seconds > 0 && joules >= 0))
+        return wm_fail(err, WM_EINVAL, "a run cannot take %g s and %g J", seconds, joules);
+    if (profile->started_s == 0)
+        profile->started_s = now_s() - seconds;
+    profile->message[0] = '\0';
+    profile->units++;
+    profile->seconds += seconds;
+    profile->joules += joules;
+    return profile->seconds < profile->state.window_s ? 1 : end_window(profile, err);
 }
