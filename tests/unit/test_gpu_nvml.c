@@ -981,9 +981,9 @@ static void own_ask(struct own *own, void (*tell)(struct gpu_nvml_gpu *gpu))
     bool all;
 
     gpu->library = &own->library;
-    gpu->api = &own->library.api;
+    gpu->values.api = &own->library.api;
     gpu->procfs = "/proc";
-    gpu->device = &devices[0];
+    gpu->values.device = &devices[0];
     gpu->sheet = own->inventory.sheets[0];
     gpu->groups = gpu->fixed = QUICK;
     wm_gpu_sheet_ask(gpu->sheet, QUICK);

@@ -34,14 +34,13 @@
 #define SEARCH_PERIOD_NS WM_NS_PER_S
 
 struct gpu {
-    nvml_device handle;
+    struct nvml_values values;
     size_t place; /* in the driver's order */
     const char *id;
     char label[16];
-    bool has_details;
+    bool has_details; /* else it hung when it was asked for its name and power */
     bool is_module;
-    double most_watts;
-    /* 0: not known */ /* else it hung when it was asked for its name and power */
+    double most_watts; /* 0: not known */
     const char *name;  /* empty where it has none */
 
     int gone; /* what NVML said when it was lost; NVML_SUCCESS: it is not */
@@ -49,11 +48,6 @@ struct gpu {
 
     struct nvml_pace energy_pace;
     struct wm_reading energy; /* the last, which stands until the next */
-
-    /* Answers of a tick's calls that serve two metrics. */
-    struct nvml_power power;
-    int memory_status;
-    struct nvml_memory_v2 memory;
 
     struct nvml_processes processes;
     int process_status; /* NVML_SUCCESS: those are all */
@@ -65,81 +59,13 @@ struct gpu {
     int64_t sampled_ns; /* when the last samples were asked for */
 };
 
-static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
-                      double *ret_watts)
-{
-    const struct nvml_power_value *value = &gpu->power.values[meaning];
-
-    if (value->status == NVML_SUCCESS)
-        *ret_watts = value->watts;
-    return value->status;
-}
-
-static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
-{
-    int64_t now_ns = wm_clock_monotonic_ns();
-    int64_t begun_ns = nvml_pace_begin(&gpu->energy_pace);
-
-    int status = nvml_number(api, gpu->handle, WM_GPU_ENERGY, ret_joules);
-    nvml_pace_end(&gpu->energy_pace, now_ns, begun_ns);
-    return status;
-}
-
-/* The average and the total are asked after what their call reports as well, and cost
- * none. */
-static int query(const struct nvml_api *api, struct gpu *gpu, enum wm_gpu_field field,
-                 double *ret_value)
-{
-    int reserved;
-
-    switch (field) {
-    case WM_GPU_ENERGY:
-        return query_energy(api, gpu, ret_value);
-    case WM_GPU_POWER_INSTANT:
-        nvml_power_read(&gpu->power, api, gpu->handle);
-        return take_power(gpu, NVML_POWER_INSTANT, ret_value);
-    case WM_GPU_POWER_AVERAGE:
-        return take_power(gpu, NVML_POWER_AVERAGE, ret_value);
-    case WM_GPU_MEMORY_USED:
-        gpu->memory_status = nvml_memory(api, gpu->handle, &gpu->memory, &reserved);
-        if (gpu->memory_status == NVML_SUCCESS)
-            *ret_value = (double)gpu->memory.used;
-        return gpu->memory_status;
-    case WM_GPU_MEMORY_TOTAL:
-        if (gpu->memory_status == NVML_SUCCESS)
-            *ret_value = (double)gpu->memory.total;
-        return gpu->memory_status;
-    default:
-        return nvml_number(api, gpu->handle, field, ret_value);
-    }
-}
-
-/* Where the board's own is not known, as that of a simulated one: the longest that any
- * is known to have. */
-#define SENSOR_PERIOD_NS (100 * WM_NS_PER_MS)
-
-/* NVML's documentation says "between 1 second and 1/6 second". */
-#define UTILIZATION_PERIOD_NS (WM_NS_PER_S / 6)
-
-/* A new metric is a line here, and one in the table of source_gpu_nvml_numbers.c where
- * `info` does not have it. Energy first: of all values a counter loses most by being
- * late. */
-static const struct metric {
-    const char *name;
-    enum wm_gpu_field field; /* with the unit */
-    enum wm_kind kind;
-    int64_t period_ns;
-} metrics[] = {
-    { "energy", WM_GPU_ENERGY, WM_COUNTER, SENSOR_PERIOD_NS },
-    { "power", WM_GPU_POWER_INSTANT, WM_GAUGE, SENSOR_PERIOD_NS },
-    { "power_average", WM_GPU_POWER_AVERAGE, WM_GAUGE, SENSOR_PERIOD_NS },
-    { "utilization", WM_GPU_UTILIZATION_GPU, WM_GAUGE, UTILIZATION_PERIOD_NS },
-    { "memory_used", WM_GPU_MEMORY_USED, WM_GAUGE, 0 },
-    { "memory_total", WM_GPU_MEMORY_TOTAL, WM_GAUGE, 0 },
-    { "temperature", WM_GPU_TEMPERATURE, WM_GAUGE, 0 },
+/* Energy first: of all values a counter loses most by being late. */
+static const enum wm_gpu_field fields[] = {
+    WM_GPU_ENERGY,      WM_GPU_POWER_INSTANT, WM_GPU_POWER_AVERAGE, WM_GPU_UTILIZATION_GPU,
+    WM_GPU_MEMORY_USED, WM_GPU_MEMORY_TOTAL,  WM_GPU_TEMPERATURE,
 };
 
-enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
+enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
 
 struct nvml {
     char *name;          /* of the library; NULL: the loader's */
@@ -154,7 +80,7 @@ struct nvml {
     bool *chosen;          /* of the boards */
     struct gpu *gpus;      /* the chosen ones that have an identity */
     size_t gpu_count;
-    struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
+    struct wm_channel *channels; /* FIELD_COUNT per GPU, GPU by GPU */
     int *statuses;               /* NVML's answer to each channel's last query */
     char detail[1024], left_out[1024];
 
@@ -261,7 +187,7 @@ static enum wm_contains contains_of(const struct gpu *gpu, enum wm_gpu_field fie
 {
     if (!gpu->has_details || field == WM_GPU_ENERGY)
         return gpu->is_module ? WM_CONTAINS_MODULE : WM_CONTAINS_DEVICE;
-    return nvml_power_contains(&gpu->power,
+    return nvml_power_contains(&gpu->values.power,
                                field == WM_GPU_POWER_AVERAGE ? NVML_POWER_AVERAGE
                                                              : NVML_POWER_INSTANT,
                                gpu->is_module);
@@ -273,7 +199,7 @@ static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
                        struct wm_channel *channel)
 {
     bool is_usage = field == WM_GPU_POWER_INSTANT && gpu->has_details &&
-                    gpu->power.values[NVML_POWER_INSTANT].way == NVML_POWER_BY_USAGE;
+                    gpu->values.power.values[NVML_POWER_INSTANT].way == NVML_POWER_BY_USAGE;
 
     if (wm_gpu_field_info(field)->asked_with != WM_GPU_POWER)
         return;
@@ -294,33 +220,33 @@ static int add_gpu(struct nvml *nvml, unsigned index)
     struct gpu *gpu = &nvml->gpus[nvml->gpu_count++];
 
     gpu->place = index;
-    gpu->handle = board ? board->handle : NULL;
+    gpu->values.device = board ? board->handle : NULL;
     gpu->gone = board ? NVML_SUCCESS : NVML_ASLEEP;
     gpu->id = nvml->ids[index].text;
     snprintf(gpu->label, sizeof(gpu->label), "gpu%u", index);
     gpu->has_details = details != NULL;
     gpu->name = details ? details->name : "";
     if (details)
-        gpu->power = details->power; /* what is supported; readings begin later */
+        gpu->values.power = details->power; /* what is supported; readings begin later */
     gpu->is_module = details && details->is_module;
     gpu->most_watts = details ? details->most_watts : 0;
 
-    for (size_t m = 0; m < METRIC_COUNT; m++) {
+    for (size_t m = 0; m < FIELD_COUNT; m++) {
         struct wm_channel *channel =
-            &nvml->channels[(nvml->gpu_count - 1) * METRIC_COUNT + m];
+            &nvml->channels[(nvml->gpu_count - 1) * FIELD_COUNT + m];
         *channel = (struct wm_channel) {
             .source = wm_source_nvml.name,
             .device = gpu->id,
             .label = gpu->label,
             .model = gpu->name[0] ? gpu->name : NULL,
-            .metric = metrics[m].name,
-            .unit = wm_gpu_field_info(metrics[m].field)->unit,
+            .metric = wm_gpu_field_info(fields[m])->metric,
+            .unit = wm_gpu_field_info(fields[m])->unit,
             .device_kind = WM_DEVICE_GPU,
-            .kind = metrics[m].kind,
+            .kind = wm_gpu_field_info(fields[m])->kind,
             .origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED,
-            .period_ns = metrics[m].period_ns,
+            .period_ns = nvml_period_ns(fields[m]),
         };
-        set_sensor(gpu, metrics[m].field, channel);
+        set_sensor(gpu, fields[m], channel);
     }
     return nvml_processes_init(&gpu->processes);
 }
@@ -328,8 +254,8 @@ static int add_gpu(struct nvml *nvml, unsigned index)
 static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
 {
     nvml->gpus = calloc(nvml->board_count, sizeof(*nvml->gpus));
-    nvml->channels = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->channels));
-    nvml->statuses = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->statuses));
+    nvml->channels = calloc(nvml->board_count * FIELD_COUNT, sizeof(*nvml->channels));
+    nvml->statuses = calloc(nvml->board_count * FIELD_COUNT, sizeof(*nvml->statuses));
     if (!nvml->gpus || !nvml->channels || !nvml->statuses)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
 
@@ -349,7 +275,7 @@ static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
 /* NULL where nobody knows. */
 static const char *power_text(const struct gpu *gpu)
 {
-    return gpu->has_details ? nvml_power_text(&gpu->power) : NULL;
+    return gpu->has_details ? nvml_power_text(&gpu->values.power) : NULL;
 }
 
 /* Names the GPUs only where they differ, as those of one machine seldom do. */
@@ -446,7 +372,7 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     describe(nvml);
     *ret_found =
         (struct wm_source_found) { .channels = nvml->channels,
-                                   .channel_count = nvml->gpu_count * METRIC_COUNT,
+                                   .channel_count = nvml->gpu_count * FIELD_COUNT,
                                    .part_count = nvml->gpu_count,
                                    .detail = nvml->detail,
                                    .left_out = nvml->left_out[0] ? nvml->left_out : NULL };
@@ -558,9 +484,9 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
         return;
 
     /* It may be another driver, which supports what the last one did not. */
-    gpu->handle = handle;
+    gpu->values.device = handle;
     gpu->gone = NVML_SUCCESS;
-    gpu->power = (struct nvml_power) { 0 };
+    gpu->values.power = (struct nvml_power) { 0 };
     gpu->energy_pace.due_ns = 0;
     nvml_processes_restart(&gpu->processes);
 }
@@ -573,46 +499,57 @@ static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_n
            !nvml_pace_is_due(&gpu->energy_pace, now_ns, is_end);
 }
 
+static struct nvml_answer query(struct gpu *gpu, enum wm_gpu_field field)
+{
+    if (field != WM_GPU_ENERGY)
+        return nvml_ask_sampled(&gpu->values, field);
+
+    int64_t now_ns = wm_clock_monotonic_ns();
+    int64_t begun_ns = nvml_pace_begin(&gpu->energy_pace);
+    struct nvml_answer joules = nvml_ask_sampled(&gpu->values, field);
+    nvml_pace_end(&gpu->energy_pace, now_ns, begun_ns);
+    return joules;
+}
+
 /* Joules need the time of the counter and of power; the others have that of power, as a
  * recording keeps one for the counter and one for the rest of a device.
  *
  * A lost GPU is not asked on, as each call may take its time to fail. When the
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
-static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
-                         int64_t asked_ns, bool is_end, int *statuses,
-                         struct wm_reading *readings)
+static void read_fields(struct gpu *gpu, int64_t asked_ns, bool is_end, int *statuses,
+                        struct wm_reading *readings)
 {
     int doubt = NVML_SUCCESS;
     bool has_answered = false;
     int64_t when_ns = asked_ns;
 
-    for (size_t m = 0; m < METRIC_COUNT; m++) {
-        int status = gpu->gone;
-        double value = 0;
+    nvml_values_begin(&gpu->values);
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        struct nvml_answer value = { .status = gpu->gone };
 
-        if (stands(gpu, metrics[m].field, when_ns, is_end)) {
-            readings[m] = gpu->energy;
+        if (stands(gpu, fields[i], when_ns, is_end)) {
+            readings[i] = gpu->energy;
             continue;
         }
-        if (status == NVML_SUCCESS) {
-            status = query(&library->api, gpu, metrics[m].field, &value);
-            if (metrics[m].field == WM_GPU_ENERGY ||
-                metrics[m].field == WM_GPU_POWER_INSTANT)
+        if (value.status == NVML_SUCCESS) {
+            value = query(gpu, fields[i]);
+            if (fields[i] == WM_GPU_ENERGY || fields[i] == WM_GPU_POWER_INSTANT)
                 when_ns = wm_clock_middle_ns(&asked_ns);
-            has_answered = has_answered || status == NVML_SUCCESS;
-            if (is_doubtful(status))
-                doubt = status;
-            if (is_lost(status) ||
-                (is_doubtful(status) && !has_answered && status != statuses[m]))
-                gpu->gone = status;
+            has_answered = has_answered || value.status == NVML_SUCCESS;
+            if (is_doubtful(value.status))
+                doubt = value.status;
+            if (is_lost(value.status) ||
+                (is_doubtful(value.status) && !has_answered && value.status != statuses[i]))
+                gpu->gone = value.status;
         }
-        statuses[m] = status;
-        readings[m] = (struct wm_reading) { when_ns, value, nvml_state(status) };
-        if (metrics[m].field == WM_GPU_ENERGY)
-            gpu->energy = readings[m];
-        if (metrics[m].field == WM_GPU_UTILIZATION_GPU)
-            gpu->use = status == NVML_SUCCESS ? value : NAN;
+        statuses[i] = value.status;
+        readings[i] =
+            (struct wm_reading) { when_ns, value.number, nvml_state(value.status) };
+        if (fields[i] == WM_GPU_ENERGY)
+            gpu->energy = readings[i];
+        if (fields[i] == WM_GPU_UTILIZATION_GPU)
+            gpu->use = value.status == NVML_SUCCESS ? value.number : NAN;
     }
     if (!has_answered && doubt != NVML_SUCCESS)
         gpu->gone = doubt;
@@ -638,8 +575,8 @@ static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now
     int status = gpu->gone;
 
     if (status == NVML_SUCCESS)
-        status = nvml_processes_read(&gpu->processes, &nvml->library->api, gpu->handle,
-                                     NULL, now_ns, is_end);
+        status = nvml_processes_read(&gpu->processes, &nvml->library->api,
+                                     gpu->values.device, NULL, now_ns, is_end);
     else
         gpu->processes.count = 0;
     gpu->processes.version += status != gpu->process_status || gpu->gone != NVML_SUCCESS;
@@ -661,8 +598,8 @@ static void nvml_read_part(void *state, size_t part, bool is_end,
         now_ns = wm_clock_monotonic_ns();
     }
 
-    read_metrics(nvml->library, gpu, now_ns, is_end, &nvml->statuses[part * METRIC_COUNT],
-                 readings);
+    gpu->values.api = nvml->library ? &nvml->library->api : NULL;
+    read_fields(gpu, now_ns, is_end, &nvml->statuses[part * FIELD_COUNT], readings);
     read_processes(nvml, gpu, now_ns, is_end);
     if (part == 0 && gpu->gone != NVML_ASLEEP && nvml->library)
         count_again(nvml, now_ns);

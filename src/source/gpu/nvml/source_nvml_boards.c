@@ -107,12 +107,11 @@ static void identify(const struct nvml_api *api, unsigned index, struct nvml_boa
 /* Not the limit that is set, which somebody may raise in the middle of a run. */
 static double most_watts(const struct nvml_api *api, nvml_device device)
 {
-    double watts = 0;
+    struct nvml_values values = { .api = api, .device = device };
+    const struct nvml_answer *most = nvml_ask(&values, WM_GPU_POWER_LIMIT_MAX);
+    bool is_known = most->status == NVML_SUCCESS && most->number < IMPOSSIBLE_WATTS;
 
-    if (nvml_number(api, device, WM_GPU_POWER_LIMIT_MAX, &watts) != NVML_SUCCESS ||
-        !(watts > 0 && watts < IMPOSSIBLE_WATTS))
-        return 0;
-    return watts;
+    return is_known ? most->number : 0;
 }
 
 static void describe(const struct nvml_api *api, struct nvml_board *board)
