@@ -16,6 +16,7 @@ struct measure_args {
     bool append, quiet;
     double expected_cores;
     const char *gpus;
+    const char *channels;
     const char *cpu_watts;
     int64_t baseline_ns; /* these four of `run` alone */
     bool baseline_anyway;

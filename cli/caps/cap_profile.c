@@ -32,9 +32,7 @@ static const double window_s = 10, settle_share = 0.2, settle_max_s = 2;
 static const double steady = 5;
 enum { AGAIN = 2 };
 
-/* Parts of drivers' names for such reasons. NVIDIA's "slowdown" is by heat or by a power
- * brake. */
-static const char *const slowed_down[] = { "slowdown", "therm", "temp_", "hot", "ratl" };
+enum { slowed_down = WM_GPU_THROTTLE_HEAT | WM_GPU_THROTTLE_HARDWARE };
 
 /* How long a command that is no longer needed may take to end after SIGTERM. */
 static const double patience_s = 10;
@@ -273,10 +271,9 @@ static void watch_slowdown(struct profile *profile)
     for (size_t i = 0; i < wm_gpus_count(profile->gpus); i++) {
         struct wm_gpu_value reasons;
         wm_gpu_get(profile->gpus, i, WM_GPU_THROTTLE, &reasons);
-        for (size_t k = 0; k < sizeof(slowed_down) / sizeof(slowed_down[0]); k++)
-            if (reasons.state == WM_READING_OK && strstr(reasons.text, slowed_down[k]))
-                snprintf(profile->disturbed, sizeof(profile->disturbed),
-                         "the GPU is slowed down (%s)", reasons.text);
+        if (reasons.state == WM_READING_OK && ((unsigned)reasons.number & slowed_down))
+            snprintf(profile->disturbed, sizeof(profile->disturbed),
+                     "the GPU is slowed down (%s)", reasons.text);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "base/base_clock.h"
 #include "source/cpu/source_energy.h"
 #include "source/gpu/select/source_gpu_lists.h"
+#include "source/gpu/source_gpu_channel.h"
 #include "source/source_config.h"
 #include "source/source_ops.h"
 
@@ -46,12 +47,14 @@ static const char *lasting_name(const char *name)
 int wm_source_set_new(const struct wm_source_config *config, pid_t viewer,
                       struct wm_source_set **ret_set, struct wm_error *err)
 {
+    int status = wm_gpu_channels_check(config->channels, err);
+    if (status < 0)
+        return status;
     struct wm_source_set *set = calloc(1, sizeof(*set));
-
     if (!set)
         return wm_fail_memory(err, "sources");
     set->viewer = viewer;
-    int status = wm_source_config_copy(config, &set->config, err);
+    status = wm_source_config_copy(config, &set->config, err);
     if (status < 0) {
         free(set);
         return status;

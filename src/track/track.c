@@ -36,6 +36,7 @@ int wm_tracker_new(const struct wm_tracker_options *options,
     if (!options)
         options = &defaults;
     const struct wm_source_config config = { .gpus = options->gpus,
+                                             .channels = options->channels,
                                              .cpu_watts = options->cpu_watts };
 
     int64_t interval_ns = options->interval_ns ? options->interval_ns : DEFAULT_INTERVAL_NS;

@@ -56,10 +56,24 @@ static void burn_ms(double ms)
         ;
 }
 
+/* A line for each call, and for each part of one, in the file that the environment
+ * names. */
+static void trace(const char *call, int gpu)
+{
+    const char *path = getenv("FAKE_NVML_TRACE");
+    FILE *out = path ? fopen(path, "ae") : NULL;
+
+    if (!out)
+        return;
+    fprintf(out, "%s %d\n", call, gpu);
+    fclose(out);
+}
+
 static int apply_faults(const char *call, int gpu)
 {
     double time = now_s();
 
+    trace(call, gpu);
     for (size_t i = 0; i < scenario->fault_count; i++) {
         const struct fake_fault *fault = &scenario->faults[i];
 

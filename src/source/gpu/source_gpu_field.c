@@ -5,13 +5,15 @@
 
 /* A line for each, whatever its length. */
 /* clang-format off */
-#define ROW(metric, kind, group, key, label, unit, type, asked, fixed, summary)            \
-    { group, key, label, unit, summary, WM_GPU_##type, WM_GPU_##asked, fixed, metric, kind }
+#define ROW(metric, kind, more, group, key, label, unit, type, asked, fixed, summary)            \
+    { group, key, label, unit, summary, WM_GPU_##type, WM_GPU_##asked, fixed, metric, kind, more }
 
-/* What is only shown, and what is sampled as well: a gauge or a counter of that name. */
-#define FIELD(...) ROW(NULL, WM_GAUGE, __VA_ARGS__)
-#define GAUGE(metric, ...) ROW(metric, WM_GAUGE, __VA_ARGS__)
-#define COUNTER(metric, ...) ROW(metric, WM_COUNTER, __VA_ARGS__)
+/* What is only shown; what is sampled in every run as well; and what is sampled on demand,
+ * as a gauge or a counter of that name. */
+#define FIELD(...) ROW(NULL, WM_GAUGE, false, __VA_ARGS__)
+#define SAMPLED(metric, kind, ...) ROW(metric, kind, false, __VA_ARGS__)
+#define GAUGE(metric, ...) ROW(metric, WM_GAUGE, true, __VA_ARGS__)
+#define COUNTER(metric, ...) ROW(metric, WM_COUNTER, true, __VA_ARGS__)
 
 static const struct wm_gpu_field_info fields[WM_GPU_FIELDS] = {
     [WM_GPU_INDEX] = FIELD("", "index", "INDEX", "count", WHOLE, GENERAL, true, "place among the GPUs of the machine"),
@@ -36,21 +38,21 @@ static const struct wm_gpu_field_info fields[WM_GPU_FIELDS] = {
     [WM_GPU_MIG_MODE_PENDING] = FIELD("", "mig_mode_pending", "MIG Pending", "", TEXT, GENERAL, false, "the same after the next reset"),
     [WM_GPU_DISPLAY_ACTIVE] = FIELD("", "display_active", "Display", "", YES_NO, GENERAL, false, "whether a display uses it"),
     [WM_GPU_SIMULATED] = FIELD("", "simulated", "Simulated", "", YES_NO, GENERAL, true, "whether the driver says that it is not real"),
-    [WM_GPU_MEMORY_TOTAL] = GAUGE("memory_total", "memory", "total", "Total", "B", WHOLE, MEMORY, false, "memory of the GPU"),
-    [WM_GPU_MEMORY_USED] = GAUGE("memory_used", "memory", "used", "Used", "B", WHOLE, MEMORY, false, "memory in use"),
+    [WM_GPU_MEMORY_TOTAL] = SAMPLED("memory_total", WM_GAUGE, "memory", "total", "Total", "B", WHOLE, MEMORY, false, "memory of the GPU"),
+    [WM_GPU_MEMORY_USED] = SAMPLED("memory_used", WM_GAUGE, "memory", "used", "Used", "B", WHOLE, MEMORY, false, "memory in use"),
     [WM_GPU_MEMORY_FREE] = FIELD("memory", "free", "Free", "B", WHOLE, MEMORY, false, "memory that is free"),
     [WM_GPU_MEMORY_RESERVED] = FIELD("memory", "reserved", "Reserved", "B", WHOLE, MEMORY, false, "memory that the driver keeps for itself"),
     [WM_GPU_MEMORY_BAR1_TOTAL] = FIELD("memory", "bar1_total", "BAR1 Total", "B", WHOLE, MEMORY, false, "size of the window to its memory"),
     [WM_GPU_MEMORY_BAR1_USED] = FIELD("memory", "bar1_used", "BAR1 Used", "B", WHOLE, MEMORY, false, "part of that window in use"),
     [WM_GPU_MEMORY_SHARED_TOTAL] = FIELD("memory", "shared_total", "Shared Total", "B", WHOLE, MEMORY, false, "memory of the machine that it may use"),
     [WM_GPU_MEMORY_SHARED_USED] = FIELD("memory", "shared_used", "Shared Used", "B", WHOLE, MEMORY, false, "memory of the machine that it uses"),
-    [WM_GPU_UTILIZATION_GPU] = GAUGE("utilization", "utilization", "gpu", "Graphics", "ratio", REAL, UTILIZATION, false, "share of time in which anything ran on it"),
+    [WM_GPU_UTILIZATION_GPU] = SAMPLED("utilization", WM_GAUGE, "utilization", "gpu", "Graphics", "ratio", REAL, UTILIZATION, false, "share of time in which anything ran on it"),
     [WM_GPU_UTILIZATION_MEMORY] = GAUGE("memory_utilization", "utilization", "memory", "Memory", "ratio", REAL, UTILIZATION, false, "share of time in which its memory was read or written"),
     [WM_GPU_UTILIZATION_ENCODER] = GAUGE("encoder", "utilization", "encoder", "Encoder", "ratio", REAL, UTILIZATION, false, "use of the video encoder"),
     [WM_GPU_UTILIZATION_DECODER] = GAUGE("decoder", "utilization", "decoder", "Decoder", "ratio", REAL, UTILIZATION, false, "use of the video decoder"),
     [WM_GPU_FAN] = GAUGE("fan", "utilization", "fan", "Fan", "ratio", REAL, UTILIZATION, false, "speed of the fan, of its highest"),
     [WM_GPU_FAN_SPEED] = GAUGE("fan_speed", "utilization", "fan_speed", "Fan Speed", "rpm", WHOLE, UTILIZATION, false, "speed of the fan"),
-    [WM_GPU_TEMPERATURE] = GAUGE("temperature", "utilization", "temperature", "Temperature", "celsius", REAL, UTILIZATION, false, "temperature of the chip"),
+    [WM_GPU_TEMPERATURE] = SAMPLED("temperature", WM_GAUGE, "utilization", "temperature", "Temperature", "celsius", REAL, UTILIZATION, false, "temperature of the chip"),
     [WM_GPU_TEMPERATURE_MEMORY] = GAUGE("memory_temperature", "utilization", "temperature_memory", "Memory Temp.", "celsius", REAL, UTILIZATION, false, "temperature of the memory"),
     [WM_GPU_TEMPERATURE_HOTSPOT] = GAUGE("hotspot_temperature", "utilization", "temperature_hotspot", "Hotspot", "celsius", REAL, UTILIZATION, false, "temperature where the chip is hottest"),
     [WM_GPU_TEMPERATURE_SLOWDOWN] = FIELD("utilization", "temperature_slowdown", "Slowdown at", "celsius", REAL, UTILIZATION, true, "temperature at which it slows down"),
@@ -77,15 +79,15 @@ static const struct wm_gpu_field_info fields[WM_GPU_FIELDS] = {
     [WM_GPU_THROTTLE] = GAUGE("throttle", "clocks", "throttle", "Throttle", "", TEXT, CLOCKS, false, "why the clocks are not higher"),
     [WM_GPU_POWER_MANAGEMENT] = FIELD("power", "management", "Management", "", TEXT, POWER, false, "whether power is managed"),
     [WM_GPU_POWER_DRAW] = FIELD("power", "draw", "Draw", "W", REAL, POWER, false, "power as the driver shows it by default"),
-    [WM_GPU_POWER_INSTANT] = GAUGE("power", "power", "instant", "Instant", "W", REAL, POWER, false, "power now"),
-    [WM_GPU_POWER_AVERAGE] = GAUGE("power_average", "power", "average", "Average", "W", REAL, POWER, false, "power over the last second"),
+    [WM_GPU_POWER_INSTANT] = SAMPLED("power", WM_GAUGE, "power", "instant", "Instant", "W", REAL, POWER, false, "power now"),
+    [WM_GPU_POWER_AVERAGE] = SAMPLED("power_average", WM_GAUGE, "power", "average", "Average", "W", REAL, POWER, false, "power over the last second"),
     [WM_GPU_POWER_SCOPE] = FIELD("power", "scope", "Scope", "", TEXT, POWER, false, "what instant and average power include"),
     [WM_GPU_POWER_LIMIT] = GAUGE("power_limit", "power", "limit", "Limit", "W", REAL, POWER, false, "power limit that was set"),
     [WM_GPU_POWER_LIMIT_DEFAULT] = FIELD("power", "default_limit", "Default Limit", "W", REAL, POWER, false, "power limit after a reset"),
     [WM_GPU_POWER_LIMIT_ENFORCED] = GAUGE("power_limit_enforced", "power", "enforced_limit", "Enforced Limit", "W", REAL, POWER, false, "power limit that holds"),
     [WM_GPU_POWER_LIMIT_MIN] = FIELD("power", "min_limit", "Min Limit", "W", REAL, POWER, false, "lowest power limit that can be set"),
     [WM_GPU_POWER_LIMIT_MAX] = FIELD("power", "max_limit", "Max Limit", "W", REAL, POWER, false, "highest power limit that can be set"),
-    [WM_GPU_ENERGY] = COUNTER("energy", "power", "energy", "Energy", "J", REAL, POWER, false, "energy since the driver was loaded"),
+    [WM_GPU_ENERGY] = SAMPLED("energy", WM_COUNTER, "power", "energy", "Energy", "J", REAL, POWER, false, "energy since the driver was loaded"),
     [WM_GPU_ECC_MODE] = FIELD("ecc", "mode", "Mode", "", TEXT, ECC, false, "whether memory errors are corrected"),
     [WM_GPU_ECC_MODE_PENDING] = FIELD("ecc", "mode_pending", "Pending", "", TEXT, ECC, false, "the same after the next reset"),
     [WM_GPU_ECC_CORRECTED] = COUNTER("ecc_corrected", "ecc", "corrected", "Corrected", "count", WHOLE, ECC, false, "errors corrected since the driver was loaded"),
@@ -129,6 +131,7 @@ static const struct wm_gpu_field_info mig_fields[WM_GPU_MIG_FIELDS] = {
     [WM_GPU_MIG_MEMORY_USED] = FIELD("migs", "memory_used", "Memory Used", "B", WHOLE, MEMORY, false, "memory in use"),
 };
 #undef FIELD
+#undef SAMPLED
 #undef GAUGE
 #undef COUNTER
 #undef ROW

@@ -22,6 +22,7 @@ struct wm_gpu_sheet;
 
 void wm_gpu_set_number(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, double value);
 void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const char *text);
+void wm_gpu_set_throttle(struct wm_gpu_sheet *sheet, const char *text, unsigned reasons);
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why);
 

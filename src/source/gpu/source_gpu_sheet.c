@@ -157,6 +157,11 @@ void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const 
         put(sheet, field, WM_READING_UNSUPPORTED, 0, "the driver reports an empty text");
 }
 
+void wm_gpu_set_throttle(struct wm_gpu_sheet *sheet, const char *text, unsigned reasons)
+{
+    put(sheet, WM_GPU_THROTTLE, WM_READING_OK, reasons, text);
+}
+
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why)
 {

@@ -18,7 +18,9 @@
 #include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_clients.h"
 #include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/drm/source_gpu_drm_look.h"
 #include "source/gpu/select/source_gpu_choice.h"
+#include "source/gpu/source_gpu_channel.h"
 
 static const char source_name[] = "drm";
 
@@ -55,7 +57,8 @@ static const struct {
 /* What stands behind a channel, and how its last reading went. */
 struct slot {
     size_t card;
-    enum wm_drm_metric metric;
+    enum wm_drm_metric metric; /* WM_DRM_METRICS: one that is sampled on demand */
+    enum wm_gpu_field field;   /* which then */
     enum wm_reading_state state;
     struct wm_error err; /* where the state is not ok */
 };
@@ -64,6 +67,16 @@ struct drm {
     struct wm_drm_cards cards;
     struct wm_drm_gpu *gpus; /* by the place of their card */
     struct wm_drm_clients clients;
+
+    /* What is sampled on demand: as `info` finds it out. */
+    bool wanted[WM_GPU_FIELDS];
+    size_t wanted_count;
+    unsigned groups; /* of those */
+    struct look {
+        struct wm_drm_board board;
+        struct wm_drm_look look;
+        struct wm_error whys[WM_GPU_FIELDS];
+    } * looks; /* by the place of their card; NULL: nothing is */
 
     struct slot *slots; /* one per channel */
     struct wm_channel *channels;
@@ -209,6 +222,54 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
     };
 }
 
+static bool is_usual(enum wm_gpu_field field)
+{
+    const char *metric = wm_gpu_field_info(field)->metric;
+    size_t i = 0;
+
+    while (i < WM_DRM_METRICS && strcmp(metrics[i].name, metric) != 0)
+        i++;
+    return i < WM_DRM_METRICS;
+}
+
+static void take_look(struct wm_drm_look *look)
+{
+    memset(look->told, 0, sizeof(look->told));
+    wm_drm_look_at_files(look);
+    wm_drm_look_at_condition(look);
+}
+
+/* What this GPU does not have gets no channel. */
+static void add_on_demand(struct drm *drm, size_t place)
+{
+    struct wm_drm_card *card = &drm->cards.cards[place];
+    struct look *mine = &drm->looks[place];
+    struct wm_drm_look *look = &mine->look;
+
+    mine->board.card = card;
+    *look = (struct wm_drm_look) {
+        .board = &mine->board,
+        .groups = drm->groups,
+        .only = drm->wanted,
+        .whys = mine->whys,
+    };
+    wm_drm_find_link(card);
+    wm_drm_card_turn(card);
+    take_look(look);
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        if (!look->told[field] || look->states[field] == WM_READING_UNSUPPORTED)
+            continue;
+        drm->slots[drm->channel_count] =
+            (struct slot) { .card = place, .metric = WM_DRM_METRICS, .field = field };
+        struct wm_channel *channel = &drm->channels[drm->channel_count++];
+        *channel = wm_gpu_channel_of(field);
+        channel->source = source_name;
+        channel->device = card->identity;
+        channel->label = card->label;
+        channel->model = card->model;
+    }
+}
+
 static void add_card(struct drm *drm, size_t place)
 {
     const struct wm_drm_card *card = &drm->cards.cards[place];
@@ -220,6 +281,8 @@ static void add_card(struct drm *drm, size_t place)
             continue;
         add_channel(drm, place, metric);
     }
+    if (drm->looks)
+        add_on_demand(drm, place);
     wm_text_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s%s", card->label,
                  card->driver, card->slot[0] ? " at " : "", card->slot,
                  card->integrated ? ", integrated, so that its power is that of the CPU too"
@@ -234,6 +297,27 @@ static int drm_look(const struct wm_source_config *config, struct wm_error *err)
     return wm_drm_cards_look(config->sysfs, err);
 }
 
+static int make_room(struct drm *drm, const char *words, struct wm_error *err)
+{
+    size_t count = drm->cards.count, channels;
+
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        drm->wanted[field] = wm_gpu_channels_name(words, field) && !is_usual(field);
+        drm->wanted_count += drm->wanted[field];
+        drm->groups |= drm->wanted[field] ? wm_gpu_field_info(field)->asked_with : 0;
+    }
+    channels = count * (WM_DRM_METRICS + drm->wanted_count);
+    drm->gpus = calloc(count, sizeof(*drm->gpus));
+    drm->slots = calloc(channels, sizeof(*drm->slots));
+    drm->channels = calloc(channels, sizeof(*drm->channels));
+    if (drm->wanted_count > 0)
+        drm->looks = calloc(count, sizeof(*drm->looks));
+    if (!drm->gpus || !drm->slots || !drm->channels ||
+        (drm->wanted_count > 0 && !drm->looks))
+        return wm_fail_memory(err, "drm");
+    return WM_OK;
+}
+
 static int drm_open(void *state, const struct wm_source_config *config,
                     struct wm_source_found *ret_found, struct wm_error *err)
 {
@@ -242,14 +326,10 @@ static int drm_open(void *state, const struct wm_source_config *config,
     int status = wm_drm_cards_open(&drm->cards, config->sysfs, err);
     if (status < 0)
         return status;
-    size_t count = drm->cards.count;
-    drm->gpus = calloc(count, sizeof(*drm->gpus));
-    drm->slots = calloc(count * WM_DRM_METRICS, sizeof(*drm->slots));
-    drm->channels = calloc(count * WM_DRM_METRICS, sizeof(*drm->channels));
-    if (!drm->gpus || !drm->slots || !drm->channels)
-        return wm_fail_memory(err, "drm");
-    status = find_clients(drm, config, err);
-    for (size_t i = 0; status == WM_OK && i < count; i++) {
+    status = make_room(drm, config->channels, err);
+    if (status == WM_OK)
+        status = find_clients(drm, config, err);
+    for (size_t i = 0; status == WM_OK && i < drm->cards.count; i++) {
         if (drm->gpus[i].wanted)
             add_card(drm, i);
     }
@@ -283,11 +363,29 @@ static enum wm_reading_state read_sum(const struct drm *drm, size_t place,
     return WM_READING_OK;
 }
 
+static enum wm_reading_state read_on_demand(const struct drm *drm, struct slot *slot,
+                                            double *ret_value)
+{
+    const struct wm_drm_look *look = &drm->looks[slot->card].look;
+
+    if (!look->told[slot->field]) {
+        wm_fail(&slot->err, WM_EIO, "%s does not report it any more",
+                look->board->card->label);
+        return WM_READING_FAILED;
+    }
+    *ret_value = look->numbers[slot->field];
+    if (look->states[slot->field] != WM_READING_OK)
+        slot->err = look->whys[slot->field];
+    return look->states[slot->field];
+}
+
 static enum wm_reading_state read_slot(struct drm *drm, struct slot *slot,
                                        double *ret_value)
 {
     struct wm_drm_card *card = &drm->cards.cards[slot->card];
 
+    if (slot->metric == WM_DRM_METRICS)
+        return read_on_demand(drm, slot, ret_value);
     if (has_no_energy(card, slot->metric))
         return WM_READING_UNSUPPORTED; /* why is there since open */
     switch (card->ways[slot->metric].by) {
@@ -306,7 +404,7 @@ static void drm_read_part(void *state, size_t part, bool is_end,
                           struct wm_reading *readings)
 {
     struct drm *drm = state;
-    size_t before = WM_DRM_CARDS;
+    size_t before = WM_DRM_CARDS, looked_at = WM_DRM_CARDS;
     int64_t asked_ns = 0, when_ns = 0;
     (void)part;
     (void)is_end;
@@ -320,6 +418,10 @@ static void drm_read_part(void *state, size_t part, bool is_end,
             wm_drm_card_turn(&drm->cards.cards[slot->card]);
             when_ns = asked_ns = wm_clock_monotonic_ns();
             before = slot->card;
+        }
+        if (slot->metric == WM_DRM_METRICS && looked_at != slot->card) {
+            take_look(&drm->looks[slot->card].look);
+            looked_at = slot->card;
         }
         slot->state = read_slot(drm, slot, &value);
         if (slot->metric == WM_DRM_ENERGY || slot->metric == WM_DRM_POWER)
@@ -362,6 +464,7 @@ static void drm_close(void *state)
 
     wm_drm_clients_release(&drm->clients);
     wm_drm_cards_close(&drm->cards);
+    free(drm->looks);
     free(drm->channels);
     free(drm->slots);
     free(drm->gpus);

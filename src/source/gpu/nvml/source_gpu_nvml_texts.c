@@ -245,17 +245,14 @@ static void write_reasons(unsigned long long reasons, char *text)
 
 static void tell_throttle(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = gpu->values.api;
+    const struct nvml_answer *reasons = nvml_ask(&gpu->values, WM_GPU_THROTTLE);
     char text[TEXT_SIZE];
-    unsigned long long reasons = 0;
 
-    int status = NVML_ASK(api, clock_event_reasons, gpu->values.device, &reasons);
-    if (nvml_lacks_call(status))
-        status = NVML_ASK(api, clock_throttle_reasons, gpu->values.device, &reasons);
-    if (status == NVML_SUCCESS && reasons == NVML_NOT_AVAILABLE)
-        status = NVML_IMPOSSIBLE_VALUE;
-    write_reasons(reasons, text);
-    gpu_nvml_tell_text(gpu, WM_GPU_THROTTLE, status, text);
+    write_reasons(gpu->values.reasons, text);
+    if (reasons->status == NVML_SUCCESS)
+        wm_gpu_set_throttle(gpu->sheet, text, (unsigned)reasons->number);
+    else
+        gpu_nvml_tell(gpu, WM_GPU_THROTTLE, reasons);
 }
 
 /* The scope of the power that NVML's fields report. */

@@ -28,10 +28,15 @@
 #include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/select/source_gpu_choice.h"
+#include "source/gpu/source_gpu_channel.h"
 #include "source/gpu/source_gpu_pci.h"
 
 /* How often GPUs are counted, and a lost one is searched for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S
+
+/* The driver measures PCIe traffic for 20 ms a direction before it answers. In each of
+ * these times one GPU is asked for it, in turn. */
+#define TRAFFIC_PERIOD_NS (WM_NS_PER_S / 2)
 
 struct gpu {
     struct nvml_values values;
@@ -47,7 +52,8 @@ struct gpu {
     int64_t searched_ns;
 
     struct nvml_pace energy_pace;
-    struct wm_reading energy; /* the last, which stands until the next */
+    struct wm_reading *last; /* of each field; it stands until the next */
+    int64_t traffic_turn;    /* in which it was asked for its traffic; 0: never */
 
     struct nvml_processes processes;
     int process_status; /* NVML_SUCCESS: those are all */
@@ -59,13 +65,14 @@ struct gpu {
     int64_t sampled_ns; /* when the last samples were asked for */
 };
 
-/* Energy first: of all values a counter loses most by being late. */
-static const enum wm_gpu_field fields[] = {
+/* What is always sampled. Energy first: of all values a counter loses most by being
+ * late. */
+static const enum wm_gpu_field usual[] = {
     WM_GPU_ENERGY,      WM_GPU_POWER_INSTANT, WM_GPU_POWER_AVERAGE, WM_GPU_UTILIZATION_GPU,
     WM_GPU_MEMORY_USED, WM_GPU_MEMORY_TOTAL,  WM_GPU_TEMPERATURE,
 };
 
-enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
+enum { USUAL_COUNT = sizeof(usual) / sizeof(usual[0]) };
 
 struct nvml {
     char *name;          /* of the library; NULL: the loader's */
@@ -80,7 +87,10 @@ struct nvml {
     bool *chosen;          /* of the boards */
     struct gpu *gpus;      /* the chosen ones that have an identity */
     size_t gpu_count;
-    struct wm_channel *channels; /* FIELD_COUNT per GPU, GPU by GPU */
+    enum wm_gpu_field fields[WM_GPU_FIELDS]; /* that are sampled */
+    size_t field_count;
+    struct wm_channel *channels; /* field_count per GPU, GPU by GPU */
+    struct wm_reading *last;     /* likewise */
     int *statuses;               /* NVML's answer to each channel's last query */
     char detail[1024], left_out[1024];
 
@@ -198,10 +208,12 @@ static enum wm_contains contains_of(const struct gpu *gpu, enum wm_gpu_field fie
 static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
                        struct wm_channel *channel)
 {
+    bool is_metered = field == WM_GPU_ENERGY || field == WM_GPU_POWER_INSTANT ||
+                      field == WM_GPU_POWER_AVERAGE;
     bool is_usage = field == WM_GPU_POWER_INSTANT && gpu->has_details &&
                     gpu->values.power.values[NVML_POWER_INSTANT].way == NVML_POWER_BY_USAGE;
 
-    if (wm_gpu_field_info(field)->asked_with != WM_GPU_POWER)
+    if (!is_metered)
         return;
     channel->sensor.kind = WM_SENSOR_BUILT_IN;
     channel->sensor.contains = contains_of(gpu, field);
@@ -231,32 +243,41 @@ static int add_gpu(struct nvml *nvml, unsigned index)
     gpu->is_module = details && details->is_module;
     gpu->most_watts = details ? details->most_watts : 0;
 
-    for (size_t m = 0; m < FIELD_COUNT; m++) {
-        struct wm_channel *channel =
-            &nvml->channels[(nvml->gpu_count - 1) * FIELD_COUNT + m];
-        *channel = (struct wm_channel) {
-            .source = wm_source_nvml.name,
-            .device = gpu->id,
-            .label = gpu->label,
-            .model = gpu->name[0] ? gpu->name : NULL,
-            .metric = wm_gpu_field_info(fields[m])->metric,
-            .unit = wm_gpu_field_info(fields[m])->unit,
-            .device_kind = WM_DEVICE_GPU,
-            .kind = wm_gpu_field_info(fields[m])->kind,
-            .origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED,
-            .period_ns = nvml_period_ns(fields[m]),
-        };
-        set_sensor(gpu, fields[m], channel);
+    size_t first = (nvml->gpu_count - 1) * nvml->field_count;
+    gpu->last = &nvml->last[first];
+    for (size_t i = 0; i < nvml->field_count; i++) {
+        struct wm_channel *channel = &nvml->channels[first + i];
+        *channel = wm_gpu_channel_of(nvml->fields[i]);
+        channel->source = wm_source_nvml.name;
+        channel->device = gpu->id;
+        channel->label = gpu->label;
+        channel->model = gpu->name[0] ? gpu->name : NULL;
+        channel->origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED;
+        channel->period_ns = nvml_period_ns(nvml->fields[i]);
+        set_sensor(gpu, nvml->fields[i], channel);
     }
     return nvml_processes_init(&gpu->processes);
 }
 
+static void choose_fields(struct nvml *nvml, const char *words)
+{
+    for (; nvml->field_count < USUAL_COUNT; nvml->field_count++)
+        nvml->fields[nvml->field_count] = usual[nvml->field_count];
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        if (nvml_has_query(field) && wm_gpu_channels_name(words, field))
+            nvml->fields[nvml->field_count++] = field;
+    }
+}
+
 static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
 {
+    size_t most = nvml->board_count * nvml->field_count;
+
     nvml->gpus = calloc(nvml->board_count, sizeof(*nvml->gpus));
-    nvml->channels = calloc(nvml->board_count * FIELD_COUNT, sizeof(*nvml->channels));
-    nvml->statuses = calloc(nvml->board_count * FIELD_COUNT, sizeof(*nvml->statuses));
-    if (!nvml->gpus || !nvml->channels || !nvml->statuses)
+    nvml->channels = calloc(most, sizeof(*nvml->channels));
+    nvml->last = calloc(most, sizeof(*nvml->last));
+    nvml->statuses = calloc(most, sizeof(*nvml->statuses));
+    if (!nvml->gpus || !nvml->channels || !nvml->last || !nvml->statuses)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
 
     for (unsigned i = 0; i < nvml->board_count; i++) {
@@ -365,6 +386,7 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     atomic_store(&nvml->device_count, nvml->board_count);
 
     status = choose_gpus(nvml, config->gpus, err);
+    choose_fields(nvml, config->channels);
     if (status == WM_OK)
         status = add_chosen_gpus(nvml, err);
     if (status < 0)
@@ -372,7 +394,7 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     describe(nvml);
     *ret_found =
         (struct wm_source_found) { .channels = nvml->channels,
-                                   .channel_count = nvml->gpu_count * FIELD_COUNT,
+                                   .channel_count = nvml->gpu_count * nvml->field_count,
                                    .part_count = nvml->gpu_count,
                                    .detail = nvml->detail,
                                    .left_out = nvml->left_out[0] ? nvml->left_out : NULL };
@@ -491,12 +513,35 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
     nvml_processes_restart(&gpu->processes);
 }
 
-/* Whether the last reading of an expensive field stands, as the next one is not due. */
-static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_ns,
-                   bool is_end)
+/* A round of one GPU. */
+struct round {
+    int64_t now_ns;
+    bool is_end, asks_traffic;
+};
+
+/* Whether it is this GPU's turn to be asked for its traffic, and it has not been. By the
+ * clock: a GPU that hangs keeps no other from its turn. */
+static bool takes_turn(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
-    return field == WM_GPU_ENERGY && gpu->gone == NVML_SUCCESS &&
-           !nvml_pace_is_due(&gpu->energy_pace, now_ns, is_end);
+    int64_t turn = now_ns / TRAFFIC_PERIOD_NS;
+    size_t number = (size_t)(gpu - nvml->gpus);
+
+    if (turn == gpu->traffic_turn || (uint64_t)turn % nvml->gpu_count != number)
+        return false;
+    gpu->traffic_turn = turn;
+    return true;
+}
+
+/* Whether the last reading of an expensive field stands, as the next one is not due. */
+static bool stands(const struct gpu *gpu, enum wm_gpu_field field,
+                   const struct round *round, int64_t now_ns)
+{
+    if (gpu->gone != NVML_SUCCESS)
+        return false;
+    if (field == WM_GPU_ENERGY)
+        return !nvml_pace_is_due(&gpu->energy_pace, now_ns, round->is_end);
+    return wm_gpu_field_info(field)->asked_with == WM_GPU_THROUGHPUT &&
+           !round->asks_traffic;
 }
 
 static struct nvml_answer query(struct gpu *gpu, enum wm_gpu_field field)
@@ -517,24 +562,23 @@ static struct nvml_answer query(struct gpu *gpu, enum wm_gpu_field field)
  * A lost GPU is not asked on, as each call may take its time to fail. When the
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
-static void read_fields(struct gpu *gpu, int64_t asked_ns, bool is_end, int *statuses,
-                        struct wm_reading *readings)
+static void read_fields(const struct nvml *nvml, struct gpu *gpu, const struct round *round,
+                        int *statuses)
 {
     int doubt = NVML_SUCCESS;
     bool has_answered = false;
-    int64_t when_ns = asked_ns;
+    int64_t asked_ns = round->now_ns, when_ns = asked_ns;
 
     nvml_values_begin(&gpu->values);
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
+    for (size_t i = 0; i < nvml->field_count; i++) {
+        enum wm_gpu_field field = nvml->fields[i];
         struct nvml_answer value = { .status = gpu->gone };
 
-        if (stands(gpu, fields[i], when_ns, is_end)) {
-            readings[i] = gpu->energy;
+        if (stands(gpu, field, round, when_ns))
             continue;
-        }
         if (value.status == NVML_SUCCESS) {
-            value = query(gpu, fields[i]);
-            if (fields[i] == WM_GPU_ENERGY || fields[i] == WM_GPU_POWER_INSTANT)
+            value = query(gpu, field);
+            if (field == WM_GPU_ENERGY || field == WM_GPU_POWER_INSTANT)
                 when_ns = wm_clock_middle_ns(&asked_ns);
             has_answered = has_answered || value.status == NVML_SUCCESS;
             if (is_doubtful(value.status))
@@ -544,11 +588,9 @@ static void read_fields(struct gpu *gpu, int64_t asked_ns, bool is_end, int *sta
                 gpu->gone = value.status;
         }
         statuses[i] = value.status;
-        readings[i] =
+        gpu->last[i] =
             (struct wm_reading) { when_ns, value.number, nvml_state(value.status) };
-        if (fields[i] == WM_GPU_ENERGY)
-            gpu->energy = readings[i];
-        if (fields[i] == WM_GPU_UTILIZATION_GPU)
+        if (field == WM_GPU_UTILIZATION_GPU)
             gpu->use = value.status == NVML_SUCCESS ? value.number : NAN;
     }
     if (!has_answered && doubt != NVML_SUCCESS)
@@ -599,7 +641,9 @@ static void nvml_read_part(void *state, size_t part, bool is_end,
     }
 
     gpu->values.api = nvml->library ? &nvml->library->api : NULL;
-    read_fields(gpu, now_ns, is_end, &nvml->statuses[part * FIELD_COUNT], readings);
+    const struct round round = { now_ns, is_end, takes_turn(nvml, gpu, now_ns) };
+    read_fields(nvml, gpu, &round, &nvml->statuses[part * nvml->field_count]);
+    memcpy(readings, gpu->last, nvml->field_count * sizeof(*readings));
     read_processes(nvml, gpu, now_ns, is_end);
     if (part == 0 && gpu->gone != NVML_ASLEEP && nvml->library)
         count_again(nvml, now_ns);
@@ -694,6 +738,7 @@ static void nvml_close(void *state)
     free(nvml->asleep);
     free(nvml->statuses);
     free(nvml->channels);
+    free(nvml->last);
     free(nvml->gpus);
     free(nvml->chosen);
     free(nvml->asked);

@@ -224,6 +224,45 @@ static void ask_temperature(struct nvml_values *values, enum wm_gpu_field field)
     put(values, field, status, celsius);
 }
 
+/* NVML's bits become those of enum wm_gpu_throttle. */
+static const struct {
+    unsigned long long bits;
+    enum wm_gpu_throttle reason;
+} reasons[] = {
+    { NVML_CLOCK_GPU_IDLE, WM_GPU_THROTTLE_IDLE },
+    { NVML_CLOCK_APPLICATIONS_SETTING | NVML_CLOCK_DISPLAY_SETTING,
+      WM_GPU_THROTTLE_SETTING },
+    { NVML_CLOCK_SW_POWER_CAP | NVML_CLOCK_HW_POWER_BRAKE, WM_GPU_THROTTLE_POWER },
+    { NVML_CLOCK_SW_THERMAL_SLOWDOWN | NVML_CLOCK_HW_THERMAL_SLOWDOWN,
+      WM_GPU_THROTTLE_HEAT },
+    { NVML_CLOCK_HW_SLOWDOWN | NVML_CLOCK_HW_POWER_BRAKE, WM_GPU_THROTTLE_HARDWARE },
+};
+
+static unsigned reasons_of(unsigned long long bits)
+{
+    unsigned long long known = 0;
+    unsigned found = 0;
+
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        found |= bits & reasons[i].bits ? reasons[i].reason : 0;
+        known |= reasons[i].bits;
+    }
+    return found | (bits & ~known ? WM_GPU_THROTTLE_OTHER : 0);
+}
+
+static void ask_throttle(struct nvml_values *values, enum wm_gpu_field field)
+{
+    values->reasons = 0;
+    int status =
+        NVML_ASK(values->api, clock_event_reasons, values->device, &values->reasons);
+    if (nvml_lacks_call(status))
+        status =
+            NVML_ASK(values->api, clock_throttle_reasons, values->device, &values->reasons);
+    if (status == NVML_SUCCESS && values->reasons == NVML_NOT_AVAILABLE)
+        status = NVML_IMPOSSIBLE_VALUE;
+    put(values, field, status, reasons_of(values->reasons));
+}
+
 static void ask_field(struct nvml_values *values, enum wm_gpu_field field)
 {
     /* What the driver leaves as it is must not pass for 0. */
@@ -325,6 +364,7 @@ static const struct query queries[WM_GPU_FIELDS] = {
     [WM_GPU_CLOCK_SM_MAX] = { ask_which, SLOT(clock_max), NVML_CLOCK_SM, MHZ_MOST, 1e6, 1 },
     [WM_GPU_CLOCK_MEMORY_MAX] = { ask_which, SLOT(clock_max), NVML_CLOCK_MEMORY, MHZ_MOST, 1e6, 1 },
     [WM_GPU_CLOCK_VIDEO_MAX] = { ask_which, SLOT(clock_max), NVML_CLOCK_VIDEO, MHZ_MOST, 1e6, 1 },
+    [WM_GPU_THROTTLE] = { ask_throttle, 0, 0, ANY_UNSIGNED, 1, 1 },
 
     [WM_GPU_POWER_DRAW] = { ask_plain, SLOT(power_mw), 0, ANY_UNSIGNED, 1, 1000 },
     [WM_GPU_POWER_INSTANT] = { ask_power, 0, 0, 1e9, 1, 1 },

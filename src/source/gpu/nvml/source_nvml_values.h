@@ -27,6 +27,7 @@ struct nvml_values {
     const struct nvml_api *api;
     nvml_device device;
     struct nvml_power power;      /* with what is known of the ways to ask for it */
+    unsigned long long reasons;   /* of WM_GPU_THROTTLE, as NVML has them */
     bool is_asked[WM_GPU_FIELDS]; /* in this round */
     struct nvml_answer answers[WM_GPU_FIELDS];
 };
