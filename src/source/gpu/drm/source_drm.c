@@ -76,6 +76,8 @@ struct drm {
         struct wm_drm_board board;
         struct wm_drm_look look;
         struct wm_error whys[WM_GPU_FIELDS];
+        struct wm_drm_way ways[WM_GPU_FIELDS];
+        bool only[WM_GPU_FIELDS];
     } * looks; /* by the place of their card; NULL: nothing is */
 
     struct slot *slots; /* one per channel */
@@ -247,17 +249,21 @@ static void add_on_demand(struct drm *drm, size_t place)
     struct wm_drm_look *look = &mine->look;
 
     mine->board.card = card;
+    memcpy(mine->only, drm->wanted, sizeof(mine->only));
     *look = (struct wm_drm_look) {
         .board = &mine->board,
         .groups = drm->groups,
-        .only = drm->wanted,
+        .only = mine->only,
         .whys = mine->whys,
+        .ways = mine->ways,
     };
     wm_drm_find_link(card);
     wm_drm_card_turn(card);
     take_look(look);
     for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
-        if (!look->told[field] || look->states[field] == WM_READING_UNSUPPORTED)
+        mine->only[field] =
+            look->told[field] && look->states[field] != WM_READING_UNSUPPORTED;
+        if (!mine->only[field])
             continue;
         drm->slots[drm->channel_count] =
             (struct slot) { .card = place, .metric = WM_DRM_METRICS, .field = field };
@@ -464,6 +470,10 @@ static void drm_close(void *state)
 
     wm_drm_clients_release(&drm->clients);
     wm_drm_cards_close(&drm->cards);
+    for (size_t i = 0; drm->looks && i < drm->cards.count; i++) {
+        for (size_t field = 0; field < WM_GPU_FIELDS; field++)
+            wm_drm_close_way(&drm->looks[i].ways[field]);
+    }
     free(drm->looks);
     free(drm->channels);
     free(drm->slots);

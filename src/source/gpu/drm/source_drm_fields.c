@@ -377,12 +377,16 @@ void wm_drm_card_open_ways(struct wm_drm_card *card)
     }
 }
 
+void wm_drm_close_way(struct wm_drm_way *way)
+{
+    for (size_t i = 0; i < way->file_count; i++)
+        close_file(&way->files[i]);
+}
+
 void wm_drm_card_close_ways(struct wm_drm_card *card)
 {
-    for (size_t i = 0; i < WM_DRM_METRICS; i++) {
-        for (size_t k = 0; k < card->ways[i].file_count; k++)
-            close_file(&card->ways[i].files[k]);
-    }
+    for (size_t i = 0; i < WM_DRM_METRICS; i++)
+        wm_drm_close_way(&card->ways[i]);
     close_file(&card->metrics_file);
     close_file(&card->sleep_file);
 }
@@ -446,6 +450,19 @@ static enum wm_reading_state read_text(const struct wm_drm_card *card,
     return status < 0 ? wm_drm_card_refuse(card, name, text, err) : WM_READING_OK;
 }
 
+/* By a file that is opened at the first look. */
+static enum wm_reading_state read_kept(struct wm_drm_look *look, const struct row *row,
+                                       double *ret_value, struct wm_error *err)
+{
+    struct wm_drm_way *way = &look->ways[row->field];
+
+    if (way->by == WM_DRM_NOT_AT_ALL)
+        open_way(look->board->card, row, way);
+    return way->by == WM_DRM_BY_FILES
+               ? wm_drm_read_way(look->board->card, way, ret_value, err)
+               : WM_READING_NONE;
+}
+
 static void tell(struct wm_drm_look *look, const struct row *row)
 {
     struct wm_drm_way way = { .range = &ranges[row->kind],
@@ -458,7 +475,9 @@ static void tell(struct wm_drm_look *look, const struct row *row)
     struct wm_error err;
     double value = 0;
 
-    if (find_path(card, row, name, sizeof(way.files[0].name)))
+    if (look->ways && row->kind >= SOME_BYTES)
+        state = read_kept(look, row, &value, &err);
+    else if (find_path(card, row, name, sizeof(way.files[0].name)))
         state = row->kind >= SOME_BYTES ? wm_drm_read_way(card, &way, &value, &err)
                                         : read_text(card, row, name, line, &value, &err);
 

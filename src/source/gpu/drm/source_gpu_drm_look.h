@@ -38,6 +38,7 @@ struct wm_drm_look {
     const char *absent[WM_GPU_FIELDS]; /* a file that would have had it; or NULL */
     enum wm_reading_state states[WM_GPU_FIELDS]; /* of what is told to no sheet, ... */
     struct wm_error *whys;                       /* ... and why it is missing */
+    struct wm_drm_way *ways; /* files that stay open, of each field; NULL: none do */
 };
 
 /* Whether the look asks for the field. */
