@@ -37,11 +37,10 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     struct wm_tracker *tracker;
     struct wm_error err = { 0 };
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzippppz:Tracker", names,
-                                     &interval, &options.gpus, &options.expected_cores,
-                                     &baseline, &options.cpu_watts, &options.visible_to,
-                                     &wait_all, &anyway, &silent, &patient,
-                                     &options.channels))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "|$dzddzippppz:Tracker", names, &interval, &options.gpus,
+            &options.expected_cores, &baseline, &options.cpu_watts, &options.visible_to,
+            &wait_all, &anyway, &silent, &patient, &options.channels))
         return NULL;
     options.silent = silent;
     options.wait_for_drivers = patient;

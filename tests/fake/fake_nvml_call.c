@@ -16,6 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;
 static struct fake_scenario *scenario;
 static _Atomic double started; /* the scenario's second of the last nvmlInit */
+static const char *trace_path; /* or NULL */
 
 const struct fake_scenario *fake_scenario(void)
 {
@@ -56,12 +57,10 @@ static void burn_ms(double ms)
         ;
 }
 
-/* A line for each call, and for each part of one, in the file that the environment
- * names. */
+/* A line for each call, and for each part of one. */
 static void trace(const char *call, int gpu)
 {
-    const char *path = getenv("FAKE_NVML_TRACE");
-    FILE *out = path ? fopen(path, "ae") : NULL;
+    FILE *out = trace_path ? fopen(trace_path, "ae") : NULL;
 
     if (!out)
         return;
@@ -120,6 +119,7 @@ static int load(void)
 {
     const char *path = getenv("FAKE_NVML_SCENARIO");
 
+    trace_path = getenv("FAKE_NVML_TRACE");
     scenario = fake_scenario_load(path);
     if (!scenario)
         return NVML_ERROR_UNKNOWN;
