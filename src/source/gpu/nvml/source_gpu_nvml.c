@@ -76,20 +76,6 @@ struct wm_gpu_value gpu_nvml_instance(int instance)
     return instance >= 0 ? wm_gpu_number(instance) : wm_gpu_words(NULL);
 }
 
-/* By its identity where that is known, for the order may have changed while the
- * GPU was away. */
-static int find_device(struct gpu_nvml_gpu *gpu)
-{
-    const struct nvml_api *api = gpu->values.api;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (gpu->uuid[0] && api->device_by_uuid)
-        status = api->device_by_uuid(gpu->uuid, &gpu->values.device);
-    if (nvml_lacks_call(status))
-        status = api->device_at(gpu->index, &gpu->values.device);
-    return status;
-}
-
 /* Once a GPU that was asleep is awake. */
 static int start(struct inventory *inventory, struct wm_error *err)
 {
@@ -116,16 +102,14 @@ static int reach(struct inventory *inventory, struct gpu_nvml_gpu *gpu)
     if (gpu->is_reached)
         return NVML_SUCCESS;
 
-    int status = find_device(gpu);
+    const struct nvml_api *api = gpu->values.api;
+    int status = gpu->id[0] ? nvml_find(api, gpu->id, &gpu->values.device)
+                            : api->device_at(gpu->index, &gpu->values.device);
     if (status != NVML_SUCCESS)
         return status;
     gpu->is_reached = true;
     nvml_processes_restart(&gpu->processes);
     gpu->values.power = (struct nvml_power) { 0 };
-    if (!gpu->uuid[0] && gpu->values.api->uuid(gpu->values.device, gpu->uuid,
-                                               sizeof(gpu->uuid)) != NVML_SUCCESS)
-        gpu->uuid[0] = '\0';
-    nvml_clean_text(gpu->uuid, sizeof(gpu->uuid));
     return NVML_SUCCESS;
 }
 

@@ -20,8 +20,8 @@ struct gpu_nvml_gpu {
     unsigned index;
     bool is_reached; /* its device was good when it was last used */
     struct nvml_values values;
-    char uuid[NVML_UUID_SIZE]; /* "" until it is known */
-    unsigned known;            /* groups whose fixed fields have been reported */
+    char id[NVML_UUID_SIZE]; /* nvml_identity(); "" until it is known */
+    unsigned known;          /* groups whose fixed fields have been reported */
 
     /* Of the refresh that goes on. */
     struct wm_gpu_sheet *sheet;
@@ -62,6 +62,9 @@ int gpu_nvml_ask_text(int (*call)(nvml_device device, char *text, unsigned size)
 /* Who it is, the same after a reboot: its UUID, or its PCI address if the driver has no
  * UUID of it. One that only fails to say it now has none, as it may have a UUID. */
 int nvml_identity(const struct nvml_api *api, nvml_device device, char *text, size_t size);
+
+/* The GPU of that identity: its number may be another by now. */
+int nvml_find(const struct nvml_api *api, const char *id, nvml_device *ret_device);
 
 /* Each asks for what `asking` wants of its subject. The identity goes first: who a GPU
  * is that hangs in a later call is known then. */

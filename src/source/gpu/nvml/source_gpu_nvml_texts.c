@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/base_text.h"
+#include "source/gpu/source_gpu_pci.h"
 
 /* Room for each text that NVML gives, and for those made here. */
 enum { TEXT_SIZE = 256 };
@@ -322,12 +323,52 @@ int nvml_identity(const struct nvml_api *api, nvml_device device, char *text, si
     return status;
 }
 
+static bool has_id(const struct nvml_api *api, nvml_device handle, const char *id)
+{
+    char text[NVML_UUID_SIZE] = "";
+
+    return nvml_identity(api, handle, text, sizeof(text)) == NVML_SUCCESS &&
+           strcmp(text, id) == 0;
+}
+
+int nvml_find(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
+{
+    unsigned count = 0;
+
+    bool is_address = wm_pci_rank(id) != UINT64_MAX;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (is_address)
+        status = NVML_ASK(api, device_by_address, id, ret_handle);
+    else
+        status = NVML_ASK(api, device_by_uuid, id, ret_handle);
+    if (!nvml_lacks_call(status))
+        return status;
+
+    /* Its number may be another by now. */
+    status = api->device_count(&count);
+    if (status != NVML_SUCCESS)
+        return status;
+    for (unsigned i = 0; i < count && i < NVML_GPUS_MAX; i++) {
+        nvml_device handle = NULL;
+        if (api->device_at(i, &handle) == NVML_SUCCESS && has_id(api, handle, id)) {
+            *ret_handle = handle;
+            return NVML_SUCCESS;
+        }
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
 static void tell_uuid(struct gpu_nvml_gpu *gpu)
 {
-    char text[NVML_UUID_SIZE];
-    int status = nvml_identity(gpu->values.api, gpu->values.device, text, sizeof(text));
+    int status = NVML_SUCCESS;
 
-    gpu_nvml_tell_text(gpu, WM_GPU_UUID, status, text);
+    if (!gpu->id[0])
+        status =
+            nvml_identity(gpu->values.api, gpu->values.device, gpu->id, sizeof(gpu->id));
+    gpu_nvml_tell_text(gpu, WM_GPU_UUID, status, gpu->id);
+    if (status != NVML_SUCCESS)
+        gpu->id[0] = '\0';
 }
 
 void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu)

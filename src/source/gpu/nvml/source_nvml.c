@@ -29,13 +29,12 @@
 #include "source/gpu/nvml/source_nvml_processes.h"
 #include "source/gpu/select/source_gpu_choice.h"
 #include "source/gpu/source_gpu_channel.h"
-#include "source/gpu/source_gpu_pci.h"
 
 /* How often GPUs are counted, and a lost one is searched for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S
 
-/* The driver measures PCIe traffic for 20 ms a direction before it answers. In each of
- * these times one GPU is asked for it, in turn. */
+/* The driver measures PCIe traffic for 20 ms a direction before it answers: one GPU is
+ * asked for it in each of these times. */
 #define TRAFFIC_PERIOD_NS (WM_NS_PER_S / 2)
 
 struct gpu {
@@ -53,7 +52,7 @@ struct gpu {
 
     struct nvml_pace energy_pace;
     struct wm_reading *last; /* of each field; it stands until the next */
-    int64_t traffic_turn;    /* in which it was asked for its traffic; 0: never */
+    int64_t traffic_due_ns;  /* when it is asked for its traffic; 0: not known yet */
 
     struct nvml_processes processes;
     int process_status; /* NVML_SUCCESS: those are all */
@@ -448,42 +447,6 @@ static int start_again(struct nvml *nvml)
     return status;
 }
 
-static bool has_id(const struct nvml_api *api, nvml_device handle, const char *id)
-{
-    char text[sizeof(((struct wm_gpu_id *)NULL)->text)] = "";
-
-    return nvml_identity(api, handle, text, sizeof(text)) == NVML_SUCCESS &&
-           strcmp(text, id) == 0;
-}
-
-static int find_handle(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
-{
-    unsigned count = 0;
-
-    bool is_address = wm_pci_rank(id) != UINT64_MAX;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (is_address)
-        status = NVML_ASK(api, device_by_address, id, ret_handle);
-    else
-        status = NVML_ASK(api, device_by_uuid, id, ret_handle);
-    if (!nvml_lacks_call(status))
-        return status;
-
-    /* Its number may be another by now. */
-    status = api->device_count(&count);
-    if (status != NVML_SUCCESS)
-        return status;
-    for (unsigned i = 0; i < count && i < NVML_GPUS_MAX; i++) {
-        nvml_device handle = NULL;
-        if (api->device_at(i, &handle) == NVML_SUCCESS && has_id(api, handle, id)) {
-            *ret_handle = handle;
-            return NVML_SUCCESS;
-        }
-    }
-    return NVML_ERROR_NOT_FOUND;
-}
-
 static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
     nvml_device handle = NULL;
@@ -494,13 +457,13 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 
     int status = NVML_ERROR_UNINITIALIZED;
     if (nvml->library)
-        status = find_handle(&nvml->library->api, gpu->id, &handle);
+        status = nvml_find(&nvml->library->api, gpu->id, &handle);
     if (status == NVML_ERROR_UNINITIALIZED) {
         status = start_again(nvml);
         if (status != NVML_SUCCESS)
             gpu->gone = status; /* says more than "uninitialized" */
         else
-            status = find_handle(&nvml->library->api, gpu->id, &handle);
+            status = nvml_find(&nvml->library->api, gpu->id, &handle);
     }
     if (status != NVML_SUCCESS)
         return;
@@ -519,16 +482,15 @@ struct round {
     bool is_end, asks_traffic;
 };
 
-/* Whether it is this GPU's turn to be asked for its traffic, and it has not been. By the
- * clock: a GPU that hangs keeps no other from its turn. */
+/* Whether the GPU is to be asked for its traffic. Each has its turns by the clock: one that
+ * hangs keeps no other from them. */
 static bool takes_turn(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
-    int64_t turn = now_ns / TRAFFIC_PERIOD_NS;
-    size_t number = (size_t)(gpu - nvml->gpus);
-
-    if (turn == gpu->traffic_turn || (uint64_t)turn % nvml->gpu_count != number)
+    if (gpu->traffic_due_ns == 0)
+        gpu->traffic_due_ns = now_ns + (gpu - nvml->gpus) * TRAFFIC_PERIOD_NS;
+    if (now_ns < gpu->traffic_due_ns)
         return false;
-    gpu->traffic_turn = turn;
+    gpu->traffic_due_ns = now_ns + (int64_t)nvml->gpu_count * TRAFFIC_PERIOD_NS;
     return true;
 }
 
