@@ -428,10 +428,10 @@ void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
         *ret_value = wm_gpu_missing(WM_READING_NONE, not_asked);
     else if (slot->state != WM_READING_OK)
         *ret_value = wm_gpu_missing(slot->state, slot->text);
-    else if (wm_gpu_field_info(field)->type == WM_GPU_TEXT)
-        *ret_value = wm_gpu_words(slot->text);
     else
         *ret_value = wm_gpu_number(slot->number);
+    if (slot->state == WM_READING_OK && wm_gpu_field_info(field)->type == WM_GPU_TEXT)
+        ret_value->text = slot->text;
 }
 
 bool wm_gpu_sheet_is_listed_anew(const struct wm_gpu_sheet *sheet)
