@@ -151,12 +151,12 @@ struct wm_reading {
  * environment (WATTMETER_PROCFS, WATTMETER_SYSFS, WATTMETER_NVML), then the usual places.
  * The strings are copied. */
 struct wm_source_config {
-    const char *procfs;    /* instead of /proc */
-    const char *sysfs;     /* instead of /sys */
-    const char *nvml;      /* path of the NVML library */
-    const char *gpus;      /* "all" (NULL too), "none", or a list: "0,2", "GPU-7c1f" */
-    const char *channels;  /* of GPUs, beyond the usual: "all" or "fan,clock_graphics" */
-    pid_t pid;             /* root of the process tree; 0 is the calling process */
+    const char *procfs;   /* instead of /proc */
+    const char *sysfs;    /* instead of /sys */
+    const char *nvml;     /* path of the NVML library */
+    const char *gpus;     /* by the words of wm_gpu_select(), over all vendors; NULL: all */
+    const char *channels; /* of GPUs, beyond the usual: "all" or "fan,clock_graphics" */
+    pid_t pid;            /* root of the process tree; 0 is the calling process */
     const char *cpu_watts; /* "IDLE:MAX" of all CPUs, for "estimate"; NULL: looked up */
 };
 

@@ -64,6 +64,7 @@ struct slot {
 };
 
 struct drm {
+    struct wm_gpu_picks picks; /* borrowed; without a list: all GPUs */
     struct wm_drm_cards cards;
     struct wm_drm_gpu *gpus; /* by the place of their card */
     struct wm_drm_clients clients;
@@ -87,25 +88,30 @@ struct drm {
     char detail[512];
 };
 
+static bool is_picked(const struct drm *drm, const struct wm_drm_card *card)
+{
+    for (size_t i = 0; i < drm->picks.count; i++) {
+        if (strcmp(drm->picks.list[i].identity, card->identity) == 0)
+            return true;
+    }
+    return !drm->picks.list;
+}
+
 /* Finds the clients of all cards, of which those that the configuration asks for are
  * wanted. */
 static int find_clients(struct drm *drm, const struct wm_source_config *config,
                         struct wm_error *err)
 {
-    struct wm_gpu_id ids[WM_DRM_CARDS] = { { "" } };
-    bool chosen[WM_DRM_CARDS] = { false };
-    size_t count = drm->cards.count;
+    size_t count = drm->cards.count, found = 0;
 
     for (size_t i = 0; i < count; i++) {
         drm->gpus[i].card = &drm->cards.cards[i];
-        snprintf(ids[i].text, sizeof(ids[i].text), "%s", drm->gpus[i].card->identity);
+        drm->gpus[i].wanted = is_picked(drm, drm->gpus[i].card);
+        found += drm->gpus[i].wanted;
     }
-    int status = wm_gpu_choice(config->gpus, ids, count, chosen, err);
-    if (status < 0)
-        return status;
-    for (size_t i = 0; i < count; i++)
-        drm->gpus[i].wanted = chosen[i];
-    status = wm_drm_clients_init(&drm->clients, config->procfs, drm->gpus, count, err);
+    if (drm->picks.list && found < drm->picks.count)
+        return wm_fail(err, WM_EIO, "a GPU that was chosen is not there any more");
+    int status = wm_drm_clients_init(&drm->clients, config->procfs, drm->gpus, count, err);
     if (status == WM_OK)
         wm_drm_clients_search(&drm->clients, SEARCH_NS);
     return status;
@@ -324,6 +330,13 @@ static int make_room(struct drm *drm, const char *words, struct wm_error *err)
     return WM_OK;
 }
 
+static void drm_choose(void *state, const struct wm_gpu_picks *picks)
+{
+    struct drm *drm = state;
+
+    drm->picks = *picks;
+}
+
 static int drm_open(void *state, const struct wm_source_config *config,
                     struct wm_source_found *ret_found, struct wm_error *err)
 {
@@ -509,6 +522,7 @@ const struct wm_source_ops wm_source_drm = {
     .files = files,
     .advise = drm_advise,
     .state_size = sizeof(struct drm),
+    .choose = drm_choose,
     .look = drm_look,
     .open = drm_open,
     .read_part = drm_read_part,

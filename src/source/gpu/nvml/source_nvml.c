@@ -74,8 +74,9 @@ static const enum wm_gpu_field usual[] = {
 enum { USUAL_COUNT = sizeof(usual) / sizeof(usual[0]) };
 
 struct nvml {
-    char *name;          /* of the library; NULL: the loader's */
-    struct nvml_bus bus; /* as the kernel has the GPUs */
+    char *name;                /* of the library; NULL: the loader's */
+    struct nvml_bus bus;       /* as the kernel has the GPUs */
+    struct wm_gpu_picks picks; /* borrowed; without a list: all GPUs */
 
     struct nvml_boards *boards; /* all GPUs, chosen or not; NULL: NVML is not started */
     size_t board_count;
@@ -119,9 +120,8 @@ static int identity_status(const struct nvml *nvml, size_t index)
     return board ? board->status : NVML_NO_ANSWER;
 }
 
-/* A GPU that has not answered has no identity, as one that would not; one that is asleep
- * has its address. */
-static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
+/* Who the GPUs are, as far as they have answered; one that is asleep has its address. */
+static void note_identities(struct nvml *nvml)
 {
     for (size_t i = 0; i < nvml->board_count; i++) {
         const struct nvml_board *board = board_of(nvml, i, NVML_IDENTITY);
@@ -131,22 +131,25 @@ static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
             snprintf(nvml->ids[i].text, sizeof(nvml->ids[i].text), "%s",
                      nvml->bus.slots[i].address);
     }
-    return wm_gpu_choice(words, nvml->ids, nvml->board_count, nvml->chosen, err);
 }
 
-/* The context of is_choice_made(). */
-struct selection {
-    struct nvml *nvml;
-    const char *words;
-};
-
-/* "All" are never all there as long as one has not answered. */
-static bool is_choice_made(void *context)
+/* All that say who they are, or those that were picked. */
+static int choose(struct nvml *nvml, struct wm_error *err)
 {
-    const struct selection *selection = context;
-
-    return selection->words && strcmp(selection->words, "all") != 0 &&
-           choose(selection->nvml, selection->words, NULL) == WM_OK;
+    for (size_t i = 0; i < nvml->board_count && !nvml->picks.list; i++)
+        nvml->chosen[i] = nvml->ids[i].text[0] != '\0';
+    for (size_t i = 0; i < nvml->picks.count; i++) {
+        const struct wm_gpu_pick *pick = &nvml->picks.list[i];
+        const char *id = pick->place < nvml->board_count ? nvml->ids[pick->place].text : "";
+        if (!id[0])
+            return wm_fail(err, WM_EIO, "GPU %zu is there, but does not answer",
+                           pick->place);
+        if (strcmp(id, pick->identity) != 0)
+            return wm_fail(err, WM_EIO, "GPU %zu is no longer %s, which was chosen",
+                           pick->place, pick->identity);
+        nvml->chosen[pick->place] = true;
+    }
+    return WM_OK;
 }
 
 /* GPUs that all refuse this user are not broken. */
@@ -165,9 +168,8 @@ static int explain_no_gpu(const struct nvml *nvml, int status, struct wm_error *
 }
 
 /* One broken board must not hide its neighbours. */
-static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *err)
+static int choose_gpus(struct nvml *nvml, struct wm_error *err)
 {
-    struct selection selection = { nvml, words };
     int status = WM_OK;
 
     nvml->asleep = calloc(nvml->board_count, sizeof(*nvml->asleep));
@@ -176,19 +178,22 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     nvml->chosen = calloc(nvml->board_count, sizeof(*nvml->chosen));
     if (!nvml->asleep || !nvml->ids || !nvml->asked || !nvml->chosen)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
-    if (!wm_gpu_choice_places(words, nvml->board_count, nvml->asked))
-        memset(nvml->asked, true, nvml->board_count * sizeof(*nvml->asked));
+    memset(nvml->asked, !nvml->picks.list, nvml->board_count * sizeof(*nvml->asked));
+    for (size_t i = 0; i < nvml->picks.count; i++) {
+        if (nvml->picks.list[i].place < nvml->board_count)
+            nvml->asked[nvml->picks.list[i].place] = true;
+    }
     for (size_t i = 0; i < nvml->board_count; i++) {
         nvml->asleep[i] = !nvml->boards || is_asleep(nvml, i);
         nvml->asked[i] &= !nvml->asleep[i];
     }
     if (nvml->boards)
-        status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, is_choice_made,
-                                 &selection, err);
+        status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, err);
+    note_identities(nvml);
     if (status == WM_OK)
-        status = choose(nvml, words, err);
+        status = choose(nvml, err);
     if (status == WM_OK && nvml->boards)
-        status = nvml_boards_ask(nvml->boards, NVML_DETAILS, nvml->chosen, NULL, NULL, err);
+        status = nvml_boards_ask(nvml->boards, NVML_DETAILS, nvml->chosen, err);
     return status;
 }
 
@@ -364,6 +369,13 @@ static int nvml_look(const struct wm_source_config *config, struct wm_error *err
     return nvml_library_look(config->nvml, err);
 }
 
+static void nvml_choose(void *state, const struct wm_gpu_picks *picks)
+{
+    struct nvml *nvml = state;
+
+    nvml->picks = *picks;
+}
+
 static int nvml_open(void *state, const struct wm_source_config *config,
                      struct wm_source_found *ret_found, struct wm_error *err)
 {
@@ -384,7 +396,7 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     }
     atomic_store(&nvml->device_count, nvml->board_count);
 
-    status = choose_gpus(nvml, config->gpus, err);
+    status = choose_gpus(nvml, err);
     choose_fields(nvml, config->channels);
     if (status == WM_OK)
         status = add_chosen_gpus(nvml, err);
@@ -716,10 +728,11 @@ static const struct wm_source_file files[] = {
 const struct wm_source_ops wm_source_nvml = {
     .name = "nvml",
     .summary = "NVIDIA GPUs: energy, power, utilization, memory, temperature, processes",
-    .traits = { .has_gpus = true, .takes_gpu_places = true },
+    .traits = { .has_gpus = true },
     .files = files,
     .advise = wm_nvml_advise,
     .state_size = sizeof(struct nvml),
+    .choose = nvml_choose,
     .look = nvml_look,
     .open = nvml_open,
     .read_part = nvml_read_part,

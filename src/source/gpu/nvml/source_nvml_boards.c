@@ -199,8 +199,7 @@ static void release_guard(struct nvml_boards *boards)
 }
 
 int nvml_boards_ask(struct nvml_boards *boards, enum nvml_question question,
-                    const bool *which, bool (*enough)(void *context), void *context,
-                    struct wm_error *err)
+                    const bool *which, struct wm_error *err)
 {
     int64_t patience_ns = question == NVML_IDENTITY ? IDENTITY_NS : DETAILS_NS;
     int64_t now_ns = wm_clock_monotonic_ns(), heard_ns = now_ns;
@@ -224,8 +223,6 @@ int nvml_boards_ask(struct nvml_boards *boards, enum nvml_question question,
         now_ns = wm_clock_monotonic_ns();
         if (collected > 0)
             heard_ns = now_ns;
-        else if (enough && now_ns - heard_ns > WM_GUARD_HANG_NS && enough(context))
-            break;
     }
     release_guard(boards);
     return status < 0 ? status : WM_OK;
