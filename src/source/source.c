@@ -112,6 +112,8 @@ int wm_source_open_begin(const char *name, const struct wm_source_config *config
     const struct wm_source_ops *ops = find_ops(name);
     if (!ops)
         return wm_fail(err, WM_EINVAL, "there is no source called '%s'", name);
+    if (ops->traits.has_gpus && full.gpus && strcmp(full.gpus, "none") == 0)
+        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
 
     size_t size = ops->read_part ? 0 : ops->state_size;
     struct wm_source *source = calloc(1, sizeof(*source) + size);

@@ -19,7 +19,6 @@
 #include "source/gpu/drm/source_drm_clients.h"
 #include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
-#include "source/gpu/select/source_gpu_choice.h"
 #include "source/gpu/source_gpu_channel.h"
 
 static const char source_name[] = "drm";
@@ -40,18 +39,15 @@ static const char source_name[] = "drm";
 #define AVERAGE_S 0.5
 #define LONGEST_NS WM_NS_PER_S
 
-static const struct {
-    const char *name;
-    const char *unit;
-    enum wm_kind kind;
-} metrics[WM_DRM_METRICS] = {
-    [WM_DRM_ENERGY] = { "energy", "J", WM_COUNTER },
-    [WM_DRM_POWER] = { "power", "W", WM_GAUGE },
-    [WM_DRM_UTILIZATION] = { "utilization", "ratio", WM_GAUGE },
-    [WM_DRM_MEMORY_USED] = { "memory_used", "B", WM_GAUGE },
-    [WM_DRM_MEMORY_TOTAL] = { "memory_total", "B", WM_GAUGE },
-    [WM_DRM_TEMPERATURE] = { "temperature", "celsius", WM_GAUGE },
-    [WM_DRM_MEMORY_TEMPERATURE] = { "memory_temperature", "celsius", WM_GAUGE },
+/* The channels of the metrics. The driver's power may be an average. */
+static const enum wm_gpu_field fields[WM_DRM_METRICS] = {
+    [WM_DRM_ENERGY] = WM_GPU_ENERGY,
+    [WM_DRM_POWER] = WM_GPU_POWER_INSTANT,
+    [WM_DRM_UTILIZATION] = WM_GPU_UTILIZATION_GPU,
+    [WM_DRM_MEMORY_USED] = WM_GPU_MEMORY_USED,
+    [WM_DRM_MEMORY_TOTAL] = WM_GPU_MEMORY_TOTAL,
+    [WM_DRM_TEMPERATURE] = WM_GPU_TEMPERATURE,
+    [WM_DRM_MEMORY_TEMPERATURE] = WM_GPU_TEMPERATURE_MEMORY,
 };
 
 /* What stands behind a channel, and how its last reading went. */
@@ -202,6 +198,17 @@ static struct wm_sensor sensor_of(const struct drm *drm, const struct wm_drm_car
     return sensor;
 }
 
+static struct wm_channel channel_of(const struct wm_drm_card *card, enum wm_gpu_field field)
+{
+    struct wm_channel channel = wm_gpu_channel_of(field);
+
+    channel.source = source_name;
+    channel.device = card->identity;
+    channel.label = card->label;
+    channel.model = card->model;
+    return channel;
+}
+
 static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric)
 {
     const struct wm_drm_card *card = &drm->cards.cards[place];
@@ -214,28 +221,20 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
         slot->err = card->metrics_err;
     else if (card->ways[metric].by == WM_DRM_NOT_AT_ALL)
         wm_fail(&slot->err, WM_ENODEV, "%s reports no %s of this GPU", card->driver,
-                metrics[metric].name);
-    drm->channels[drm->channel_count++] = (struct wm_channel) {
-        .source = source_name,
-        .device = card->identity,
-        .label = card->label,
-        .model = card->model,
-        .metric = metrics[metric].name,
-        .unit = metrics[metric].unit,
-        .device_kind = kind_of(card, metric),
-        .kind = metrics[metric].kind,
-        .origin = origin_of(card, metric),
-        .period_ns = period_of(card, metric),
-        .sensor = sensor_of(drm, card, metric),
-    };
+                wm_gpu_field_info(fields[metric])->metric);
+    struct wm_channel *channel = &drm->channels[drm->channel_count++];
+    *channel = channel_of(card, fields[metric]);
+    channel->device_kind = kind_of(card, metric);
+    channel->origin = origin_of(card, metric);
+    channel->period_ns = period_of(card, metric);
+    channel->sensor = sensor_of(drm, card, metric);
 }
 
 static bool is_usual(enum wm_gpu_field field)
 {
-    const char *metric = wm_gpu_field_info(field)->metric;
     size_t i = 0;
 
-    while (i < WM_DRM_METRICS && strcmp(metrics[i].name, metric) != 0)
+    while (i < WM_DRM_METRICS && fields[i] != field)
         i++;
     return i < WM_DRM_METRICS;
 }
@@ -274,11 +273,7 @@ static void add_on_demand(struct drm *drm, size_t place)
         drm->slots[drm->channel_count] =
             (struct slot) { .card = place, .metric = WM_DRM_METRICS, .field = field };
         struct wm_channel *channel = &drm->channels[drm->channel_count++];
-        *channel = wm_gpu_channel_of(field);
-        channel->source = source_name;
-        channel->device = card->identity;
-        channel->label = card->label;
-        channel->model = card->model;
+        *channel = channel_of(card, field);
     }
 }
 
@@ -304,8 +299,6 @@ static void add_card(struct drm *drm, size_t place)
 
 static int drm_look(const struct wm_source_config *config, struct wm_error *err)
 {
-    if (wm_gpu_choice_is_none(config->gpus))
-        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
     return wm_drm_cards_look(config->sysfs, err);
 }
 

@@ -27,7 +27,6 @@
 #include "source/gpu/nvml/source_nvml_pace.h"
 #include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
-#include "source/gpu/select/source_gpu_choice.h"
 #include "source/gpu/source_gpu_channel.h"
 
 /* How often GPUs are counted, and a lost one is searched for. */
@@ -364,8 +363,6 @@ static int start(struct nvml *nvml, struct wm_error *err)
 
 static int nvml_look(const struct wm_source_config *config, struct wm_error *err)
 {
-    if (wm_gpu_choice_is_none(config->gpus))
-        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
     return nvml_library_look(config->nvml, err);
 }
 

@@ -138,11 +138,6 @@ static int choose(const struct choice *choice, struct word word, bool *chosen,
     return WM_OK;
 }
 
-bool wm_gpu_choice_is_none(const char *words)
-{
-    return words && strcmp(words, "none") == 0;
-}
-
 int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
                   wm_gpu_find *find, const void *context, bool *chosen,
                   struct wm_error *err)

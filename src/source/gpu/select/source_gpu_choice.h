@@ -15,9 +15,6 @@ struct wm_gpu_id {
     char text[96];
 };
 
-/* Whether `words` switches the GPUs off. */
-bool wm_gpu_choice_is_none(const char *words);
-
 /* Whether each of `words` is a place, so that no other GPU needs to be asked who it is;
  * then ret_places[0..count) are those. */
 bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places);

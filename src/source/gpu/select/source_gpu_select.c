@@ -196,7 +196,7 @@ static int choose(const struct wm_gpus *gpus, const char *words,
     bool all = !words || strcmp(words, "all") == 0;
     int status;
 
-    if (wm_gpu_choice_is_none(words))
+    if (words && strcmp(words, "none") == 0)
         return WM_OK;
     if (present == 0 && !all)
         status = fail_no_gpu(gpus, words, err);
