@@ -52,7 +52,7 @@ void wm_drm_look_throttle(struct wm_drm_look *look, const char *text, unsigned r
 void wm_drm_look_missing(struct wm_drm_look *look, enum wm_gpu_field field,
                          enum wm_reading_state state, const char *format, ...)
 {
-    struct wm_error why;
+    struct wm_error why = { .status = WM_EIO };
     va_list args;
 
     if (!wm_drm_look_wants(look, field))
