@@ -130,9 +130,11 @@ def _(folder):
                 if channel["origin"] == "estimated" or (metric == "utilization" and value is None):
                     continue
                 told = first_known(gpu, SHOWN[metric] if metric != "power" else ["power.draw_watts"])
-                assert value == told or math.isclose(value, told, rel_tol=1e-12), (machine.name, device, metric, value, told)
+                is_same = value == told or math.isclose(value, told, rel_tol=1e-12)
+                assert is_same, (machine.name, device, metric, value, told)
                 compared[metric] += value is not None
-    assert len(compared) > 12 and min(compared["fan_speed"], compared["clock_graphics"], compared["power_limit"]) > 0, compared
+    assert len(compared) > 12, compared
+    assert min(compared[metric] for metric in ("fan_speed", "clock_graphics", "power_limit")) > 0, compared
 
 
 def ticks(trace):
