@@ -26,6 +26,7 @@ static const struct rule rules[] = {
     { "memory_used", "memory", true },
     { "memory_total", "memory", false },
     { "temperature", "temperature", true },
+    { "clock_graphics", "clocks", true },
 };
 
 static bool is_same(const char *a, const char *b)
@@ -81,7 +82,8 @@ static const char *panel_of(const struct wm_channel *channel)
         if (is_one)
             return rules[i].panel;
     }
-    return is_same(channel->unit, "Hz") ? "clocks" : NULL;
+    bool is_of_gpu = channel->device_kind == WM_DEVICE_GPU; /* one clock of its four */
+    return is_same(channel->unit, "Hz") && !is_of_gpu ? "clocks" : NULL;
 }
 
 void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *channel,
