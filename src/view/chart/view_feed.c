@@ -45,7 +45,9 @@ const char *wm_chart_device(const struct wm_channel *channel, const struct wm_ru
 {
     if (channel->device_kind == WM_DEVICE_HOST)
         return "machine";
-    return channel->device_kind == WM_DEVICE_TREE ? wm_chart_target(run) : channel->label;
+    bool is_tree = /* the others are its parts */
+        channel->device_kind == WM_DEVICE_TREE && is_same(channel->label, "tree");
+    return is_tree ? wm_chart_target(run) : channel->label;
 }
 
 const char *wm_chart_heading(const char *panel)
