@@ -424,7 +424,7 @@ def refusals(folder):
         (1, (a, f"b={folder / 'none'}"), "none"),
         (1, (a, f"b={calls}"), ""),
         (2, (a, a), "two sessions are called"),
-        (2, (a,), ""),
+        (2, (a, "--fail-above", "5%"), "--fail-above needs two sessions"),
         (2, (), ""),
         (2, (a, f"b={tracking}", "--stat", "median"), "median"),
         (2, (a, f"b={tracking}", "--stat", "total", "--format", "gpu-tracker"),
