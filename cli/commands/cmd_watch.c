@@ -388,7 +388,7 @@ static int run_watch(const void *opaque, const struct cmd_streams *io)
     char channels[1024];
     int signal_number = 0;
 
-    /* For the panel of clocks; an unknown name in a long list is found as in any other. */
+    /* The panel of clocks needs this channel too. */
     if (!measure.channels)
         measure.channels = "clock_graphics";
     else if (snprintf(channels, sizeof(channels), "clock_graphics,%s", measure.channels) <
