@@ -179,6 +179,11 @@ static int check_file(const struct repeat_args *args, const char *option, const 
     return CMD_FAILED;
 }
 
+static bool is_printed(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
 /* Results that are written over each other are lost. */
 static int check_places(const struct repeat_args *args, const struct cmd_streams *io)
 {
@@ -192,6 +197,12 @@ static int check_places(const struct repeat_args *args, const struct cmd_streams
         if (all[i] && strcmp(all[i], "-") != 0)
             words[files.count++] = (char *)all[i];
     }
+    if (is_printed(args->markdown) + is_printed(args->csv) +
+            output_is_to_stdout(&measure->output) >
+        1)
+        return output_misused("run", io,
+                              "one of --json, --markdown and --csv is printed; give the "
+                              "others a file");
     return output_check_twice("run", &files, io);
 }
 

@@ -112,6 +112,15 @@ static int find_failure(const struct wm_repeat_run *run)
     return run->exit_code;
 }
 
+/* Words that a shell would have understood. */
+static bool has_shell_words(char *const *argv)
+{
+    for (; *argv; argv++)
+        if (strcspn(*argv, "|&;<>") == 0 && **argv)
+            return true;
+    return false;
+}
+
 static int complain(const struct repeat_work *work, const struct shot *shot, int code)
 {
     bool is_signal = code > 128 && code <= 128 + SIGRTMAX;
@@ -126,6 +135,8 @@ static int complain(const struct repeat_work *work, const struct shot *shot, int
             work->args->show_output ? ""
                                     : ", --show-output shows what it prints and gives it a "
                                       "terminal");
+    if (!work->args->shell && has_shell_words(shot->argv))
+        fputs("note: no shell splits the command; --shell sh has | and > work\n", out);
     return code;
 }
 

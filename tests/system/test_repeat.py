@@ -295,6 +295,27 @@ def _(folder):
     assert set(one["exit_codes"]) == {137}
 
 
+@case("a failure after words of a shell says that there is none")
+def _(folder):
+    for options, is_noted in ((), True), (("--shell", "sh"), False):
+        ran = run("-r", 2, *options, "--", "false | false > /dev/null")
+        assert ran.returncode == 1 and ("no shell" in ran.stderr) == is_noted, ran.stderr
+
+
+@case("simulated energy is marked in text and Markdown")
+def _(folder):
+    scenario = folder / "gpus.json"
+    scenario.write_text(json.dumps({"gpus": [{"power": 300}]}))
+    env = tap.environment(WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+                          FAKE_NVML_SCENARIO=str(scenario), WATTMETER_SYSFS="/nonexistent")
+    table = folder / "t.md"
+    ran = wattmeter("run", "-r", 2, "--markdown", table, "--vs", "sleep 0.4", "--", "sleep 0.25", env=env)
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(r"Energy .* SIMULATED$", ran.stdout, re.M), ran.stdout
+    assert re.search(r" energy .*\(not tested\)  SIMULATED$", ran.stdout, re.M), ran.stdout
+    assert table.read_text().count(" (simulated) |") == 2, table.read_text()
+
+
 @case("what is printed is shown when asked for, and the input is the caller's then")
 def _(folder):
     ran = run("-q", "-r", 1, "--", "sh -c 'echo out; echo err >&2; cat; sleep 0.21'",
@@ -313,6 +334,7 @@ def _(folder):
 
 # What is wrong, the status, and what the one line says.
 BAD = (
+    (("-r", 1, "--json", "--markdown", "-", "--", "true"), 2, "one of --json, --markdown and --csv is printed"),
     (("-r", 3, "--", "no-such-command"), 127, "no-such-command: command not found"),
     (("-r", 3, "--vs", "no-such-command", "--seed", 1, "true"), 127, "no-such-command: command not found"),
     (("-r", 3, "--", "sh -c 'exit"), 2, "sh -c 'exit: a single quote is not closed"),

@@ -506,8 +506,9 @@ bool wm_repeat_load_note(const struct wm_repeat *repeat, char ret_note[WM_REPEAT
     if (!wm_compare_is_load(load, repeat->cores))
         return false;
     snprintf(ret_note, WM_REPEAT_NOTE_SIZE,
-             "other programs kept %.1f of %.0f cores busy during the runs", load,
-             repeat->cores.number);
+             "other programs kept %.1f of %.0f cores busy during the runs; energy is the "
+             "whole machine's",
+             load, repeat->cores.number);
     return true;
 }
 

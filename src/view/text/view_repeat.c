@@ -128,13 +128,13 @@ static void print_figure(const struct text *text, const struct wm_repeat_one *on
     }
     put_interval(&sum, metric, interval, sizeof(interval));
     bool has_bar = metric == WM_REPEAT_TIME && text->repeat->count > 1;
-    bool is_estimate = one->origin[metric] == WM_ESTIMATED;
-    bool has_more = has_bar || is_estimate || interval[0];
+    const char *mark = wm_line_origin(one->origin[metric]);
+    bool has_more = has_bar || mark[0] || interval[0];
     wm_view_left(out, quantity(metric, sum.of.median, sum.of.median, off).text,
                  has_more ? VALUE_COLUMNS : 0);
     wm_view_left(out, interval, has_bar ? RANGE_COLUMNS : 0);
-    if (is_estimate)
-        fprintf(out, "%sESTIMATED", interval[0] ? "  " : "");
+    if (mark[0])
+        fprintf(out, "%s%s", interval[0] ? "  " : "", mark);
     if (has_bar)
         print_bar(text, sum.of.median);
     fputc('\n', out);
@@ -215,13 +215,13 @@ static void print_difference(const struct text *text, size_t index,
     struct wm_runs_ratio ratio = wm_repeat_ratio(text->repeat, index, metric);
     const char *what = wm_repeat_kind(metric)->more;
     bool is_up = ratio.ratio > 1, is_times = ratio.ratio >= 2;
-    const char *end = wm_repeat_ratio_origin(text->repeat, index, metric) == WM_ESTIMATED
-                          ? "  ESTIMATED"
-                          : "";
+    const char *mark = wm_line_origin(wm_repeat_ratio_origin(text->repeat, index, metric));
+    char end[16];
     FILE *out = text->out;
 
     if (ratio.verdict == WM_RUNS_NOT_TESTED && ratio.ratio <= 0)
         return;
+    snprintf(end, sizeof(end), "%s%s", mark[0] ? "  " : "", mark);
     if (ratio.verdict == WM_RUNS_SAME) {
         fprintf(out, "%s ~ %s in %s (95 %%: %s%s to %s%s %%, %zu pairs)%s\n", names[0],
                 names[1], what, ratio.low < 1 ? "-" : "+", change(ratio.low, false).text,

@@ -47,8 +47,9 @@ static void put_energy_cell(const struct wm_repeat_one *one, FILE *out)
         fprintf(out, " ± %s",
                 wm_view_number(sum.has_interval ? (sum.high - sum.low) / 2 : sum.of.std, 2)
                     .text);
-    fprintf(out, "%s |",
-            one->origin[WM_REPEAT_ENERGY] == WM_ESTIMATED ? " (estimated)" : "");
+    if (one->origin[WM_REPEAT_ENERGY] != WM_MEASURED)
+        fprintf(out, " (%s)", wm_word(WM_WORDS_ORIGIN, (int)one->origin[WM_REPEAT_ENERGY]));
+    fputs(" |", out);
 }
 
 static void put_row(const struct wm_repeat *repeat, size_t index, bool with_energy,

@@ -168,12 +168,19 @@ void wm_line_add_between(struct wm_detail *detail, const struct wm_rss *rss,
                     wm_line_bytes(&rss->high, unit).text);
 }
 
+const char *wm_line_origin(enum wm_origin origin)
+{
+    static const char *const marks[] = {
+        [WM_MEASURED] = "", [WM_ESTIMATED] = "ESTIMATED", [WM_SIMULATED] = "SIMULATED"
+    };
+
+    return marks[origin];
+}
+
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin)
 {
-    if (origin == WM_SIMULATED)
-        wm_line_add(detail, "; ", "SIMULATED");
-    if (origin == WM_ESTIMATED)
-        wm_line_add(detail, "; ", "ESTIMATED");
+    if (origin != WM_MEASURED)
+        wm_line_add(detail, "; ", "%s", wm_line_origin(origin));
 }
 
 void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why)

@@ -61,6 +61,9 @@ void wm_line_add_most(struct wm_detail *detail, const struct wm_value *max);
 void wm_line_add_between(struct wm_detail *detail, const struct wm_rss *rss,
                          const struct wm_unit *unit);
 
+/* "ESTIMATED", "SIMULATED"; "" of what was measured. */
+const char *wm_line_origin(enum wm_origin origin);
+
 void wm_line_add_origin(struct wm_detail *detail, enum wm_origin origin);
 
 void wm_line_missing(const struct wm_text_view *view, const char *label, const char *why);
