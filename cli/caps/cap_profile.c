@@ -242,7 +242,8 @@ static int new_tracker(struct profile *profile, struct wm_tracker **ret_tracker,
         return status;
     status = wm_tracker_add_all(tracker, err);
     if (status == WM_OK)
-        status = wm_tracker_start_command(tracker, profile->words, err);
+        status = wm_tracker_start(
+            tracker, &(struct wm_tracker_target) { .argv = profile->words }, err);
     if (status < 0) {
         wm_tracker_free(tracker);
         return status;

@@ -74,9 +74,10 @@ struct analysis_printing {
 
 static int print_analysis(void *context, FILE *out, struct wm_error *err)
 {
+    static const struct wm_report_style style = { .blocks_only = true };
     const struct analysis_printing *printing = context;
 
-    return wm_report_print_blocks(printing->report, printing->format, out, err);
+    return wm_report_print(printing->report, printing->format, &style, out, err);
 }
 
 static PyObject *analysis_print(PyObject *self, PyObject *args)
@@ -95,25 +96,18 @@ static PyObject *analysis_print(PyObject *self, PyObject *args)
 
 static PyObject *analysis_remarks(PyObject *self, void *unused)
 {
-    PyObject *list = PyList_New(0);
-    const char *remark;
-
     (void)unused;
-    for (size_t i = 0;
-         list && (remark = wm_report_file_remark(core_slot_of(self)->handle, i)) != NULL;
-         i++)
-        if (!core_append(list, core_text(remark)))
-            Py_CLEAR(list);
-    return list;
+    return core_report_texts(core_slot_of(self)->handle, WM_REPORT_FILE_NOTES);
 }
 
 static PyObject *analysis_unpaired(PyObject *self, void *unused)
 {
-    uint64_t stray, unfinished;
+    struct wm_report_run run;
 
     (void)unused;
-    wm_report_unpaired(core_slot_of(self)->handle, &stray, &unfinished);
-    return Py_BuildValue("(KK)", (unsigned long long)stray, (unsigned long long)unfinished);
+    wm_report_run(core_slot_of(self)->handle, &run);
+    return Py_BuildValue("(KK)", (unsigned long long)run.stray_stops,
+                         (unsigned long long)run.unfinished_starts);
 }
 
 static PyMethodDef analysis_methods[] = {
@@ -187,10 +181,11 @@ static PyObject *comparison_add(PyObject *self, PyObject *args)
     struct wm_comparison *comparison = core_object_enter(self);
     PyObject *result = NULL;
     if (comparison) {
-        const char *text = PyBytes_AsString(path);
+        const struct wm_analysis_input input = { .tracking = PyBytes_AsString(path),
+                                                 .run = WM_ALL_RUNS };
         core_share_sqlite();
         Py_BEGIN_ALLOW_THREADS
-            status = wm_comparison_add(comparison, name, text, &err);
+            status = wm_comparison_add(comparison, name, &input, &err);
         Py_END_ALLOW_THREADS
         result = core_object_return(self, status, &err);
     }
@@ -221,7 +216,7 @@ static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject
     struct wm_comparison *comparison = core_object_enter(self);
     if (comparison) {
         Py_BEGIN_ALLOW_THREADS
-            status = wm_comparison_add_session(comparison, name, &session.input, &err);
+            status = wm_comparison_add(comparison, name, &session.input, &err);
         Py_END_ALLOW_THREADS
         result = core_object_return(self, status, &err);
     }
@@ -229,67 +224,54 @@ static PyObject *comparison_add_session(PyObject *self, PyObject *args, PyObject
     return result;
 }
 
-PyDoc_STRVAR(watch_doc,
-             "watch($self, metric, /)\n--\n\n"
-             "Has `worst` looked for in this metric alone, and those of further\n"
-             "calls, before run(). ValueError lists what can be chosen.");
-
-static PyObject *comparison_watch(PyObject *self, PyObject *args)
-{
-    const char *metric;
-    struct wm_error err = { 0 };
-
-    if (!PyArg_ParseTuple(args, "s:watch", &metric))
-        return NULL;
-    struct wm_comparison *comparison = core_object_enter(self);
-    return comparison ? core_object_return(
-                            self, wm_comparison_watch(comparison, metric, &err), &err)
-                      : NULL;
-}
-
-PyDoc_STRVAR(threshold_doc,
-             "threshold($self, ratio, /)\n--\n\n"
-             "A smaller difference counts as none, before run(). ValueError: not 0 to 1.");
-
-static PyObject *comparison_threshold(PyObject *self, PyObject *args)
-{
-    struct wm_error err = { 0 };
-    double ratio;
-
-    if (!PyArg_ParseTuple(args, "d:threshold", &ratio))
-        return NULL;
-    struct wm_comparison *comparison = core_object_enter(self);
-    return comparison
-               ? core_object_return(
-                     self, wm_comparison_set_threshold(comparison, ratio, &err), &err)
-               : NULL;
-}
-
 PyDoc_STRVAR(
     run_doc,
-    "run($self, statistic='mean', format='text')\n--\n\n"
+    "run($self, statistic='mean', format='text', metrics=(), threshold=0.01)\n--\n\n"
     "Compares, by \"min\", \"max\", \"mean\", \"std\" or \"total\". The formats are\n"
     "\"text\", \"json\", and gpu_tracker's \"gpu-tracker\", \"gpu-tracker-api\" and\n"
     "\"gpu-tracker-json\", which match blocks by its rules: ValueError where\n"
-    "they do not match.");
+    "they do not match. Returns the largest increase that is no noise, as a ratio,\n"
+    "which figure that is, or None, and the first session that could not be\n"
+    "tested, or None. `metrics`: those that are tested.");
 
 static PyObject *comparison_run(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "statistic", "format", NULL };
-    const char *statistic = "mean", *word = "text";
+    static char *names[] = { "statistic", "format", "metrics", "threshold", NULL };
+    struct wm_comparison_options options = { .threshold = 0.01 };
+    struct wm_comparison_result result;
+    struct core_texts metrics = { 0 };
+    PyObject *sequence = NULL, *answer = NULL;
+    const char *word = "text";
     struct wm_error err = { 0 };
     int status;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|ss:run", names, &statistic, &word))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|ssOd:run", names, &options.statistic,
+                                     &word, &sequence, &options.threshold))
         return NULL;
     int format = core_format(word);
-    struct wm_comparison *comparison = format < 0 ? NULL : core_object_enter(self);
-    if (!comparison)
+    if (format < 0 || (sequence && core_texts_init(&metrics, sequence, "the metrics") < 0))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-        status = wm_comparison_run(comparison, statistic, (enum wm_format)format, &err);
-    Py_END_ALLOW_THREADS
-    return core_object_return(self, status, &err);
+    if (!(options.threshold >= 0)) {
+        core_texts_release(&metrics);
+        PyErr_SetString(PyExc_ValueError, "a threshold is a ratio from 0 to 1");
+        return NULL;
+    }
+    options.threshold = options.threshold > 0 ? options.threshold : -1;
+    options.format = (enum wm_format)format;
+    options.metrics = metrics.texts;
+    options.metric_count = metrics.count;
+    struct wm_comparison *comparison = core_object_enter(self);
+    if (comparison) {
+        Py_BEGIN_ALLOW_THREADS
+            status = wm_comparison_run(comparison, &options, &result, &err);
+        Py_END_ALLOW_THREADS
+        core_object_leave(self);
+        if (core_check(status, &err) >= 0)
+            answer = Py_BuildValue("(dNN)", result.worst, core_text(result.worst_figure),
+                                   core_text(result.untested));
+    }
+    core_texts_release(&metrics);
+    return answer;
 }
 
 static int print_comparison(void *context, FILE *out, struct wm_error *err)
@@ -309,24 +291,6 @@ static PyObject *comparison_print(PyObject *self, PyObject *unused)
     return result;
 }
 
-static PyObject *comparison_worst(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyFloat_FromDouble(wm_comparison_worst(core_slot_of(self)->handle));
-}
-
-static PyObject *comparison_worst_figure(PyObject *self, void *unused)
-{
-    (void)unused;
-    return core_text(wm_comparison_worst_figure(core_slot_of(self)->handle));
-}
-
-static PyObject *comparison_untested(PyObject *self, void *unused)
-{
-    (void)unused;
-    return core_text(wm_comparison_untested(core_slot_of(self)->handle));
-}
-
 static PyObject *comparison_remarks(PyObject *self, void *unused)
 {
     PyObject *list = PyList_New(0);
@@ -344,8 +308,6 @@ static PyObject *comparison_remarks(PyObject *self, void *unused)
 static PyMethodDef comparison_methods[] = {
     { "add", comparison_add, METH_VARARGS, add_doc },
     { "add_session", CORE_KEYWORDS(comparison_add_session), add_session_doc },
-    { "threshold", comparison_threshold, METH_VARARGS, threshold_doc },
-    { "watch", comparison_watch, METH_VARARGS, watch_doc },
     { "run", CORE_KEYWORDS(comparison_run), run_doc },
     { "print", comparison_print, METH_NOARGS,
       "print($self, /)\n--\n\nThe comparison in the format that it was run for." },
@@ -353,12 +315,6 @@ static PyMethodDef comparison_methods[] = {
 };
 
 static PyGetSetDef comparison_members[] = {
-    { "worst", comparison_worst, NULL,
-      "The largest increase that is no noise, as a ratio; 0: there is none. After run().",
-      NULL },
-    { "worst_figure", comparison_worst_figure, NULL, "Which figure that is; None.", NULL },
-    { "untested", comparison_untested, NULL,
-      "The first session of which nothing could be tested; None: there is none.", NULL },
     { "remarks", comparison_remarks, NULL, "What a reader has to know.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

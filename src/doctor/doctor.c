@@ -11,6 +11,7 @@
 #include "base/base_error.h"
 #include "base/text/base_remarks.h"
 #include "source/source_config.h"
+#include "source/source_ops.h"
 #include "source/source_set.h"
 #include "track/account/track_account.h"
 

@@ -11,7 +11,7 @@ from wattmeter._results.report import Figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable
+    from typing import Iterable, Sequence
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
@@ -30,21 +30,26 @@ class Comparison:
     remarks        what a reader has to know
     """
 
-    def __init__(self, core: _core.Comparison, statistic: str) -> None:
+    def __init__(
+        self,
+        core: _core.Comparison,
+        statistic: str,
+        watch: Sequence[str] = (),
+        threshold: float = 0.01,
+    ) -> None:
         self._core = core
+        self._options = (watch, threshold)
         self._statistic = statistic
-        core.run(statistic, "text")
+        worst, self.worst_figure, self.untested = core.run(statistic, "text", *self._options)
         self._text = core.print()
-        self.worst_figure = core.worst_figure
-        self.untested = core.untested
-        self.worst = _worst_of(core)
+        self.worst = _worst_of(worst, self.untested)
         self.remarks = core.remarks
 
     def to_dict(self) -> dict[str, JSON]:
         """The comparison as docs/analysis.md has it."""
         import json
 
-        self._core.run(self._statistic, "json")
+        self._core.run(self._statistic, "json", *self._options)
         whole: dict[str, JSON] = json.loads(self._core.print())
         return whole
 
@@ -68,11 +73,11 @@ class Comparison:
         return as_html(self._text)
 
 
-def _worst_of(core: _core.Comparison) -> Figure:
+def _worst_of(worst: float, untested: str | None) -> Figure:
     """Missing if a session is untested: a limit would pass without a comparison."""
-    if core.untested is None:
-        return Figure("worst", core.worst, "ratio")
-    why = f"{core.untested} could not be tested: both sessions need 6 runs or more"
+    if untested is None:
+        return Figure("worst", worst, "ratio")
+    why = f"{untested} could not be tested: both sessions need 6 runs or more"
     return Figure("worst", None, "ratio", state="missing", why=why)
 
 
@@ -135,9 +140,6 @@ def compare(
         if len(named) <= len(others):
             raise ValueError("a recording is there twice: give names, in a dict")
     core = _core.Comparison()
-    core.threshold(threshold)
     for name, path in named.items():
         _add(core, name, path)
-    for metric in watch:
-        core.watch(metric)
-    return Comparison(core, statistic)
+    return Comparison(core, statistic, list(watch), threshold)
