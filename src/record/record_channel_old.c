@@ -13,8 +13,8 @@
 
 #include "base/text/base_number.h"
 #include "record/record_channel.h"
-#include "source/cpu/source_energy.h"
 #include "source/gpu/nvml/source_nvml_power.h"
+#include "source/source_energy.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "source/cpu/source_energy.h"
 #include "source/gpu/select/source_gpu_lists.h"
 #include "source/source_config.h"
+#include "source/source_energy.h"
 #include "source/source_ops.h"
 
 #define ONE(name) +1

@@ -11,7 +11,7 @@
 #include "analyze/analyze_report.h"
 #include "analyze/compare/analyze_compare.h"
 #include "analyze/experiment/analyze_experiment.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 #include "wattmeter/doctor.h"
 #include "wattmeter/format.h"
 

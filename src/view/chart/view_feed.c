@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 
 /* The panel that a channel belongs to. */
 struct rule {

@@ -8,7 +8,7 @@
 #include "analyze/compare/analyze_compare.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_report.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 #include "wattmeter/comparison.h"
 
 #define LEFT 82.0

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "view/text/view_text_line.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 #include "wattmeter/analysis.h"
 
 #define MOST_NAMES 10

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_units.c - the tables of units, and rounding for people. */
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 #include <math.h>
 #include <stdbool.h>
