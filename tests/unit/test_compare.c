@@ -495,8 +495,10 @@ static void test_seed(void **state)
 static void test_bad_use(void **state)
 {
     const char *const regions[] = { "x.csv" };
-    const struct wm_analysis_input with_calls = { test_source_path(JSON_A), WM_LAST_RUN,
-                                                  regions, 1 };
+    const struct wm_analysis_input with_calls = { .tracking = test_source_path(JSON_A),
+                                                  .run = WM_LAST_RUN,
+                                                  .sub_tracking = regions,
+                                                  .sub_tracking_count = 1 };
     static const char pickle[] = "\x80\x04\x95rest", old_pickle[] = "ccopy_reg\n";
     const char *dir = *state;
     char path[4096];

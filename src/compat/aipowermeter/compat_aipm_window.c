@@ -13,6 +13,12 @@
 #include "record/record_stats.h"
 #include "source/source_energy.h"
 
+/* A channel where a window begins, and where the record before it began. */
+struct wm_aipm_series {
+    struct wm_counter_stats window, record;
+    struct wm_known value; /* where the window does */
+};
+
 /* A window shorter than this part of the sampling interval is partial. It extends the
  * record before it if both together are no longer than the second figure. */
 #define WHOLE_WINDOW 0.9
