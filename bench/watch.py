@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `wattmeter watch` costs in a terminal of 200 x 50 at 10 Hz: bytes to the terminal, CPU
+"""What `wattmeter watch` costs in terminals of three sizes at 10 Hz: bytes to the terminal, CPU
 time and memory, beside htop's where it is there; and whether drawing makes samples late.
 Prints tables.
 
@@ -31,6 +31,7 @@ WATTMETER = str(BUILD / "wattmeter")
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 10
 WARM = 22  # The chart is full, and moves.
 ROUNDS = 7
+SIZES = (80, 24), (120, 40), (200, 50)
 
 
 def cpu_seconds(pid):
@@ -39,11 +40,11 @@ def cpu_seconds(pid):
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9
 
 
-def start(command, **variables):
+def start(command, size=SIZES[-1], **variables):
     """A process on a terminal of its own, and our end of it."""
     pid, terminal = pty.fork()
     if pid == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         os.environ.update(TERM="xterm-256color", **variables)
         os.execvp(command[0], command)
     return pid, terminal
@@ -69,8 +70,8 @@ def stop(pid, terminal, keys):
     os.close(terminal)
 
 
-def row(what, command, keys, **variables):
-    pid, terminal = start(command, **variables)
+def row(what, command, keys, size, **variables):
+    pid, terminal = start(command, size, **variables)
     read_for(terminal, WARM)
     before, begin = cpu_seconds(pid), time.monotonic()
     total = read_for(terminal, SECONDS)
@@ -150,14 +151,15 @@ def measure_lateness(folder):
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        print(f"On a terminal of 200 x 50 at 10 Hz, {SECONDS:g} s")
-        row("watch, all processes", [WATTMETER, "watch"], b"q")
         sleep = ["--", "sleep", str(WARM + SECONDS + 2)]
-        row("watch, a command", [WATTMETER, "watch", *sleep], b"")
-        row("watch, a command, one GPU", [WATTMETER, "watch", *sleep], b"", **gpus(folder, 1))
-        row("watch, a command, eight GPUs", [WATTMETER, "watch", *sleep], b"", **gpus(folder, 8))
-        if shutil.which("htop"):
-            row("htop", ["htop", "-d", "1"], b"q")
+        for size in SIZES:
+            print(f"On a terminal of {size[0]} x {size[1]} at 10 Hz, {SECONDS:g} s")
+            row("watch, all processes", [WATTMETER, "watch"], b"q", size)
+            for count in 0, 1, 8:
+                row(f"watch, a command, {count} GPUs", [WATTMETER, "watch", *sleep], b"", size,
+                    **gpus(folder, count))
+            if shutil.which("htop"):
+                row("htop", ["htop", "-d", "1"], b"q", size)
         print("\nHow late samples are at 100 a second, 99th percentile, median of "
               f"{ROUNDS} in pairs")
         measure_lateness(folder)

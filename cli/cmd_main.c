@@ -61,13 +61,32 @@ static const char *command_name(const void *table, size_t index)
     return commands[index - 1] ? commands[index - 1]->name : NULL;
 }
 
+/* The first command that has an option called so, or NULL. */
+static const char *command_with(const char *option)
+{
+    for (size_t i = 0; cmd_table[i]; i++) {
+        const char *name;
+        for (size_t k = 0; (name = option_name(cmd_table[i], k)) != NULL; k++) {
+            if (strcmp(name, option) == 0)
+                return cmd_table[i]->name;
+        }
+    }
+    return NULL;
+}
+
 static int unknown_option(const struct parse *parse, const char *word)
 {
     char name[64];
 
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-    const char *nearest =
-        strncmp(name, "--", 2) == 0 ? cmd_nearest(name + 2, option_name, parse->cmd) : NULL;
+    bool is_long = strncmp(name, "--", 2) == 0;
+    const char *other = is_long ? command_with(name + 2) : NULL;
+    const char *nearest = is_long ? cmd_nearest(name + 2, option_name, parse->cmd) : NULL;
+    if (other)
+        return misused(parse,
+                       "there is no option '%s'; 'wattmeter %s' has it; see 'wattmeter %s "
+                       "--help'",
+                       name, other, parse->cmd->name);
     if (nearest)
         return misused(parse, "there is no option '%s'; did you mean '--%s'?", name,
                        nearest);

@@ -192,6 +192,7 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         .events = args->events,
         .silent = args->silent,
         .wait_for_drivers = args->wait_for_drivers,
+        .gpu_clocks = args->gpu_clocks,
         .visible_to = pid,
         .own_process = true,
     };
@@ -209,7 +210,8 @@ int measure_prepare(const char *name, const struct measure_args *args, pid_t pid
         status = measure_describe(args, true, tracker, &err);
     if (status < 0) {
         wm_tracker_free(tracker);
-        return output_failure(name, &err, io);
+        return output_target_failure(name, args->record, record_mode(args),
+                                     OUTPUT_APPENDABLE, &err, io);
     }
     *ret_tracker = tracker;
     return CMD_DONE;

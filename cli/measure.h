@@ -22,6 +22,7 @@ struct measure_args {
     const char *events;
     bool wait_all;
     bool silent, wait_for_drivers; /* of repeated commands */
+    bool gpu_clocks;               /* of `watch` */
     struct cmd_list notes;
     const char *experiment, *name, *description, *model_card, *metrics;
 };

@@ -104,6 +104,25 @@ size_t output_run(const struct cmd_count *run)
     return run->given ? (size_t)run->value : WM_LAST_RUN;
 }
 
+void output_note_run(const char *name, const char *path, const struct cmd_count *run,
+                     const struct cmd_streams *io)
+{
+    struct wm_recording *recording;
+    struct stat info;
+
+    /* A database has the runs of all programs, and a folder is one run. */
+    if (run->given || stat(path, &info) < 0 || !S_ISREG(info.st_mode) ||
+        wm_recording_open(path, WM_LAST_RUN, &recording, NULL) < 0)
+        return;
+    size_t count = wm_recording_run_count(recording);
+    wm_recording_close(recording);
+    if (count > 1)
+        fprintf(io->chat,
+                "wattmeter %s: run %zu of 0 to %zu, the newest; --run N chooses another, "
+                "'wattmeter compare' summarizes all\n",
+                name, count - 1, count - 1);
+}
+
 int output_fail(struct wm_error *err, int status, const char *format, ...)
 {
     va_list words;
@@ -119,6 +138,17 @@ int output_failure(const char *name, const struct wm_error *err,
 {
     fprintf(io->chat, "wattmeter %s: %s\n", name, err->text);
     return err->status == WM_EINVAL ? CMD_MISUSED : CMD_FAILED;
+}
+
+int output_target_failure(const char *name, const char *path, enum wm_record_mode mode,
+                          const char *append, const struct wm_error *err,
+                          const struct cmd_streams *io)
+{
+    if (!path || err->status != WM_EEXIST || mode != WM_RECORD_NEW)
+        return output_failure(name, err, io);
+    fprintf(io->chat, "wattmeter %s: %s: exists already; --overwrite replaces it%s\n", name,
+            path, append);
+    return CMD_FAILED;
 }
 
 int output_misused(const char *name, const struct cmd_streams *io, const char *format, ...)

@@ -30,6 +30,11 @@ extern const struct cmd_option output_price_options[];
     }
 size_t output_run(const struct cmd_count *run);
 
+/* Says that the newest run was taken if the file has several and --run is not given: a file
+ * by `run --repeat` has all its repeats. */
+void output_note_run(const char *name, const char *path, const struct cmd_count *run,
+                     const struct cmd_streams *io);
+
 /* A session's path: what follows "NAME=", or all of the word, which may be the URL of a
  * database. A file that is called so is meant, whatever is in its name. */
 const char *output_session_path(const char *word);
@@ -41,6 +46,16 @@ __attribute__((format(printf, 3, 4))) int output_fail(struct wm_error *err, int 
 /* Says "wattmeter NAME: text"; the status of the process for it. */
 int output_failure(const char *name, const struct wm_error *err,
                    const struct cmd_streams *io);
+
+/* Where a recording can be added to, for the function below. */
+#define OUTPUT_APPENDABLE ", --append adds to .sqlite and .aipm"
+
+/* The same where `path` could not be written in that mode. If it exists already the options
+ * say what helps, as the library's modes have other names; `append` is what --append does.
+ */
+int output_target_failure(const char *name, const char *path, enum wm_record_mode mode,
+                          const char *append, const struct wm_error *err,
+                          const struct cmd_streams *io);
 
 /* Says "wattmeter NAME: ..."; CMD_MISUSED. */
 int output_misused(const char *name, const struct cmd_streams *io, const char *format, ...)

@@ -288,10 +288,11 @@ static int compare(const struct request *request, struct wm_comparison *comparis
         return code;
     if (wm_comparison_run(comparison, &request->options, &result, &err) < 0)
         return output_failure("compare", &err, request->io);
+    if (result.sessions < 2 && request->args->fail_above)
+        return output_misused("compare", request->io, "--fail-above needs two sessions");
     if (result.sessions < 2)
-        return output_misused(
-            "compare", request->io,
-            "there is one session alone; name another to compare it with");
+        fprintf(request->io->chat,
+                "wattmeter compare: one session; name another to compare it with\n");
     for (size_t i = 0; (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
         fprintf(request->io->chat, "wattmeter compare: %s\n", remark);
     code = print(request, comparison);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_export.c - `wattmeter export`: a recording in another format. */
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "interrupt.h"
@@ -9,7 +11,7 @@
 
 struct export_args {
     struct output_args output; /* of its style the factors of CO2e alone */
-    const char *codecarbon, *sub_tracking, *format, *by, *with;
+    const char *codecarbon, *gpu_tracker, *sub_tracking, *format, *by, *with;
     struct cmd_count run;
     bool append;
     struct cmd_list recording;
@@ -47,6 +49,10 @@ static const struct cmd_option export_options[] = {
       .slot = EXPORT(codecarbon),
       .placeholder = "FILE",
       .help = "instead: a row of totals for CodeCarbon's emissions.csv" },
+    { .name = "gpu-tracker",
+      .slot = EXPORT(gpu_tracker),
+      .placeholder = "FILE",
+      .help = "instead: gpu_tracker's tracking file, .csv or .sqlite" },
     { .name = "sub-tracking",
       .slot = EXPORT(sub_tracking),
       .placeholder = "FILE",
@@ -141,28 +147,54 @@ static int check_trace(const struct export_args *args, struct wm_trace_request *
     return code == CMD_DONE ? output_check("export", &args->output, io) : code;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
 static int check_targets(const struct export_args *args, const struct cmd_streams *io)
 {
-    int targets = !!args->output.path + !!args->codecarbon + !!args->sub_tracking;
+    int others = !!args->codecarbon + !!args->gpu_tracker + !!args->sub_tracking;
+    int targets = !!args->output.path + others;
 
-    if (args->format && (args->codecarbon || args->sub_tracking))
-        return output_misused(
-            "export", io, "--format, --codecarbon and --sub-tracking exclude each other");
+    if (args->format && others > 0)
+        return output_misused("export", io,
+                              "--format, --codecarbon, --gpu-tracker and --sub-tracking "
+                              "exclude each other");
     if (!args->format && (args->by || args->with))
         return output_misused("export", io, "--%s: is for --format",
                               args->by ? "by" : "with");
     if (targets == 0 && !args->format)
         return output_misused("export", io, "--output FILE is missing");
     if (targets > 1)
-        return output_misused(
-            "export", io, "--output, --codecarbon and --sub-tracking exclude each other");
+        return output_misused("export", io,
+                              "--output, --codecarbon, --gpu-tracker and --sub-tracking "
+                              "exclude each other");
     if (args->codecarbon && output_is_same_file(args->codecarbon, args->recording.words[0]))
         return output_misused("export", io, "--codecarbon: is the recording itself");
     if (args->codecarbon && strcmp(args->codecarbon, "-") == 0)
         return output_misused("export", io, "--codecarbon: '-' is no file");
+    if (args->gpu_tracker && !ends_with(args->gpu_tracker, ".csv") &&
+        !ends_with(args->gpu_tracker, ".sqlite"))
+        return output_misused("export", io, "--gpu-tracker: FILE ends in .csv or .sqlite");
     if (args->append && args->output.overwrite)
         return output_misused("export", io, "--append and --overwrite exclude each other");
     return CMD_DONE;
+}
+
+/* In bytes and seconds. */
+static int write_gpu_tracker(const struct export_args *args, struct wm_recording *recording,
+                             enum wm_record_mode mode, struct wm_error *err)
+{
+    char target[PATH_MAX];
+
+    int length = snprintf(target, sizeof(target), "gpu-tracker:bytes,bytes,seconds:%s",
+                          args->gpu_tracker);
+    if (length >= (int)sizeof(target))
+        return output_fail(err, WM_EINVAL, "--gpu-tracker: the name is too long");
+    return wm_recording_export(recording, target, mode, err);
 }
 
 /* The status of the process. */
@@ -173,18 +205,29 @@ static int write_target(const struct export_args *args, struct traced *traced,
     enum wm_record_mode mode = args->append             ? WM_RECORD_APPEND
                                : args->output.overwrite ? WM_RECORD_OVERWRITE
                                                         : WM_RECORD_NEW;
+    const char *path = args->output.path, *append = OUTPUT_APPENDABLE;
     struct wm_error err;
     int status;
 
     if (args->format)
         return output_print("export", &args->output, print_trace, traced, io);
-    if (args->codecarbon)
+    if (args->codecarbon) {
+        path = args->codecarbon;
+        append = ", --append adds to it";
         status = write_codecarbon(args, recording, mode, io, &err);
-    else if (args->sub_tracking)
+    } else if (args->gpu_tracker) {
+        path = args->gpu_tracker;
+        append = "";
+        status = write_gpu_tracker(args, recording, mode, &err);
+    } else if (args->sub_tracking) {
+        path = args->sub_tracking;
+        append = "";
         status = write_sub_tracking(args, recording, mode, io, &err);
-    else
-        status = wm_recording_export(recording, args->output.path, mode, &err);
-    return status < 0 ? output_failure("export", &err, io) : CMD_DONE;
+    } else {
+        status = wm_recording_export(recording, path, mode, &err);
+    }
+    return status < 0 ? output_target_failure("export", path, mode, append, &err, io)
+                      : CMD_DONE;
 }
 
 static int run_export(const void *opaque, const struct cmd_streams *io)

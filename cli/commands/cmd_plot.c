@@ -153,21 +153,11 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
     if (kind < 0)
         return output_misused("plot", io, "--kind: '%s' is none of " KINDS,
                               cmd_shown(args->kind));
-    if (kind != WM_PLOT_TIME && (args->layout || args->channels.count > 0 || args->from ||
-                                 args->to || args->fits || args->without_regions))
-        return output_misused("plot", io,
-                              "--kind %s is of whole runs: without --channels, --layout, "
-                              "--from, --to, --fit and --no-regions",
-                              args->kind);
-    if (kind == WM_PLOT_CAPS && args->run.given)
-        return output_misused("plot", io, "--run: a table of caps has no runs");
     request->kind = (enum wm_plot_kind)kind;
     int measure = args->by ? output_find_word(MEASURES, args->by) : 0;
     if (measure < 0)
         return output_misused("plot", io, "--by: '%s' is none of " MEASURES,
                               cmd_shown(args->by));
-    if (args->by && kind != WM_PLOT_REGIONS && kind != WM_PLOT_FLAME)
-        return output_misused("plot", io, "--by: is for --kind regions or flame");
     request->by_time = measure == 1;
     return CMD_DONE;
 }
@@ -269,6 +259,13 @@ static struct wm_plot_input *find_inputs(const struct plot_args *args)
         }
     }
     return inputs;
+}
+
+static void note_runs(const struct plot_args *args, const struct wm_plot_input *inputs,
+                      const struct cmd_streams *io)
+{
+    for (size_t i = 0; i < args->recordings.count; i++)
+        output_note_run("plot", inputs[i].path, &args->run, io);
 }
 
 /* A figure that was drawn. */
@@ -404,6 +401,8 @@ static int run_plot(const void *opaque, const struct cmd_streams *io)
     request.names = open_memstream(&names, &names_size);
     request.stop = interrupt_catch();
     if (inputs && channels && request.names) {
+        if (request.kind != WM_PLOT_REPEATS && request.kind != WM_PLOT_CAPS)
+            note_runs(args, inputs, io);
         code = (is_film(&request) ? shoot : draw)(args, module, &request, io);
     } else {
         fprintf(io->chat, "wattmeter plot: out of memory\n");

@@ -131,6 +131,7 @@ static int print_report(const struct report_args *args, const struct cmd_streams
     if (status < 0)
         return output_failure("report", &err, io);
 
+    output_note_run("report", args->recordings.words[0], &args->run, io);
     int code = output_write("report", &args->output, report, io->out, io);
     wm_report_free(report);
     return code;

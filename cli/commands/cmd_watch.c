@@ -20,7 +20,6 @@
 #include "cmd_config.h"
 #include "measure.h"
 #include "module.h"
-#include "wattmeter/gpu.h"
 #include "wattmeter/watch.h"
 
 struct watch_args {
@@ -61,8 +60,6 @@ struct view {
     const struct wm_watch_module *module;
     struct wm_watch_request request;
     struct wm_tracker *tracker;
-    const char *gpu_words;
-    struct wm_gpus *gpus; /* for what is not sampled; NULL: there are none */
     struct wm_watch *watch;
     struct wm_recording *live;
     struct wm_tracker_process *processes;
@@ -100,18 +97,6 @@ static size_t find_processes(struct view *view, const struct wm_report *report)
     return find_processes(view, report);
 }
 
-/* A view without clocks is better than none. */
-static void open_gpus(struct view *view)
-{
-    const struct wm_source_config config = { .gpus = view->gpu_words };
-    bool has_gpu = false;
-
-    for (size_t i = 0; i < wm_recording_channel_count(view->live); i++)
-        has_gpu |= wm_recording_channel(view->live, i)->device_kind == WM_DEVICE_GPU;
-    if (has_gpu)
-        wm_gpus_open(&config, &view->gpus, NULL);
-}
-
 static void tell_report(struct view *view, const struct wm_report *report,
                         struct wm_watch_news *news)
 {
@@ -119,8 +104,6 @@ static void tell_report(struct view *view, const struct wm_report *report,
     wm_report_figure(report, NULL, "tree_energy", &news->target_energy);
     news->process_count = find_processes(view, report);
     news->processes = view->processes;
-    if (view->gpus && wm_gpus_refresh(view->gpus, WM_GPU_CLOCKS, NULL) >= 0)
-        news->gpus = view->gpus;
     view->module->tell(view->watch, news);
 }
 
@@ -155,17 +138,14 @@ static void *show(void *context)
     view->status = view->module->open(&view->request, &view->watch, &view->err);
     while (view->status == WM_OK && !atomic_load(&view->is_over)) {
         /* Drivers that are late have none yet. */
-        if (!view->live && wm_tracker_live(view->tracker, &view->live, NULL) == WM_OK) {
+        if (!view->live && wm_tracker_live(view->tracker, &view->live, NULL) == WM_OK)
             view->status = view->module->begin(view->watch, view->live, &view->err);
-            open_gpus(view);
-        }
         if (view->live)
             tell_news(view);
         if (!view->module->turn(view->watch))
             break;
     }
     view->module->close(view->watch);
-    wm_gpus_close(view->gpus);
     free(view->processes);
     atomic_store(&view->is_over, true);
     return NULL;
@@ -380,7 +360,6 @@ static int prepare_view(const struct watch_args *args, const struct subject *sub
     const char *no_colour = cmd_variable("NO_COLOR"), *where = args->measure.record;
     struct wm_error err;
 
-    view->gpu_words = args->measure.gpus;
     view->request = (struct wm_watch_request) {
         .terminal = open("/dev/tty", O_RDWR | O_CLOEXEC),
         .title = subject->title,
@@ -405,16 +384,18 @@ static int prepare_view(const struct watch_args *args, const struct subject *sub
 static int run_watch(const void *opaque, const struct cmd_streams *io)
 {
     const struct watch_args *args = opaque;
+    struct measure_args measure = args->measure;
     struct view view = { .request.terminal = -1 };
     struct subject subject = { .pid = FIRST_PROCESS };
     int signal_number = 0;
 
+    measure.gpu_clocks = true;
     int code = find_subject(args, io, &subject);
     if (code != CMD_DONE)
         return code;
     code = prepare_view(args, &subject, io, &view);
     if (code == CMD_DONE)
-        code = measure_prepare("watch", &args->measure, subject.pid, io, &view.tracker);
+        code = measure_prepare("watch", &measure, subject.pid, io, &view.tracker);
     if (code == CMD_DONE) {
         code = watch(args, &subject, &view, io, &signal_number);
         wm_tracker_free(view.tracker);

@@ -179,6 +179,22 @@ static int check_file(const struct repeat_args *args, const char *option, const 
     return CMD_FAILED;
 }
 
+/* Results that are written over each other are lost. */
+static int check_places(const struct repeat_args *args, const struct cmd_streams *io)
+{
+    const struct measure_args *measure = &args->measure;
+    const char *all[] = { measure->record, measure->output.path, args->markdown,
+                          args->csv };
+    char *words[sizeof(all) / sizeof(all[0])];
+    struct cmd_list files = { .words = words };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i] && strcmp(all[i], "-") != 0)
+            words[files.count++] = (char *)all[i];
+    }
+    return output_check_twice("run", &files, io);
+}
+
 static int check_shell(const char *shell, const struct cmd_streams *io)
 {
     const char *problem = "there is no command in it";
@@ -212,6 +228,8 @@ static int check(struct repeat_work *work, struct wm_repeat_options *options)
         code = check_file(args, "markdown", args->markdown, io);
     if (code == CMD_DONE)
         code = check_file(args, "csv", args->csv, io);
+    if (code == CMD_DONE)
+        code = check_places(args, io);
     work->rounds = args->repeat.given ? (size_t)args->repeat.value : UNTIL_ROUNDS;
     return code;
 }
@@ -267,6 +285,18 @@ static int print_to(const struct repeat_work *work, const char *path, enum wm_fo
     return path ? output_print("run", &place, print, &printed, work->io) : CMD_DONE;
 }
 
+/* What a place does not take is shown as text, so that it is not lost. */
+static int print_main(const struct repeat_work *work, const struct printed *printed)
+{
+    const struct printed text = { work->repeat, WM_FORMAT_TEXT, printed->verbosity };
+    const struct output_args *output = &work->args->measure.output;
+
+    int code = output_print("run", output, print, printed, work->io);
+    if (code != CMD_DONE)
+        print(&text, work->io->chat, NULL);
+    return code;
+}
+
 /* All outputs; the first failure counts. */
 static int print_results(const struct repeat_work *work)
 {
@@ -278,7 +308,7 @@ static int print_results(const struct repeat_work *work)
     };
     bool is_shown = output->json || output_has_place(output) || !work->args->measure.quiet;
     int codes[] = {
-        is_shown ? output_print("run", output, print, &printed, work->io) : CMD_DONE,
+        is_shown ? print_main(work, &printed) : CMD_DONE,
         print_to(work, work->args->markdown, WM_FORMAT_MARKDOWN),
         print_to(work, work->args->csv, WM_FORMAT_CSV),
     };

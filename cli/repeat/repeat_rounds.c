@@ -307,7 +307,8 @@ static int measure_shell(struct repeat_work *work)
         return CMD_DONE;
     char **argv = repeat_shell_words(work->args->shell, "");
     if (!argv)
-        return fail(work, &(struct wm_error) { WM_ENOMEM, "out of memory" });
+        return fail(work,
+                    &(struct wm_error) { .status = WM_ENOMEM, .text = "out of memory" });
     shot.argv = argv;
     code = find_batch(work, shot, &shot.batch);
     shot.counts = true;
@@ -412,7 +413,6 @@ static int run_rounds(struct repeat_work *work)
 {
     double begun_s = now_s();
     int code = CMD_DONE;
-    struct wm_error err;
 
     for (size_t round = 0; round < work->rounds && code == CMD_DONE; round++) {
         code = run_round(work, round, begun_s);
@@ -420,11 +420,19 @@ static int run_rounds(struct repeat_work *work)
             break;
     }
     clear_progress(work);
-    if (code != CMD_DONE &&
-        wm_repeat_stopped(work->repeat, work->counted, work->rounds * work->commands.count,
+    return code;
+}
+
+/* Before all planned runs. */
+static void note_stop(struct repeat_work *work)
+{
+    struct wm_error err;
+
+    if (wm_repeat_stopped(work->repeat, work->counted, work->rounds * work->commands.count,
                           &err) < 0)
         fail(work, &err);
-    return code;
+    if (work->counted == 0 && measure_is_interrupted())
+        fprintf(work->io->chat, "wattmeter run: stopped before the first run has ended\n");
 }
 
 /* For each command once. */
@@ -449,6 +457,8 @@ int repeat_rounds(struct repeat_work *work)
         code = warm_up(work);
     if (code == CMD_DONE)
         code = run_rounds(work);
+    if (code != CMD_DONE)
+        note_stop(work);
     int cleaned = run_hooks(work, REPEAT_CLEANUP);
     repeat_settle_end(work);
     measure_forward_signals(NULL);

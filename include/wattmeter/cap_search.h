@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cap_search.h - finds the best power cap for a piece of work with few measurements. It
- * only computes: the caller sets the caps and measures (cap.h).
+ * cap_search.h - finds the best power cap for a piece of work with few measurements. A
+ * search only computes: the caller sets the caps and measures. A profile (at the end of
+ * this file) does that, too.
  *
  *     struct wm_cap_plan plan = { .minimum = 100, .maximum = 300 };
  *     struct wm_cap_search *search;
@@ -29,6 +30,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "wattmeter/api.h"
@@ -63,7 +65,8 @@ struct wm_cap_plan {
 
     double step; /* between two settable caps; 0: 1, or 15 MHz for clocks */
 
-    /* Try only these, in any order, each once; NULL: any. The numbers are copied. */
+    /* Try only these, in any order, each once. The numbers are copied. NULL: any cap, or
+     * with a `cap_count` this number of caps at equal distances. */
     const double *caps;
     size_t cap_count;
 
@@ -188,6 +191,71 @@ WM_API int wm_cap_search_replay(const struct wm_cap_plan *plan,
 WM_API int wm_cap_search_fit(const struct wm_cap_plan *plan,
                              const struct wm_cap_table *table,
                              struct wm_cap_search **ret_search, struct wm_error *err);
+
+/* Measures units of work on this machine under one cap after the other:
+ *
+ *     struct wm_cap_profile_options options = { .plan.objective = WM_CAP_EDP };
+ *     struct wm_cap_profile *profile;
+ *     int more;
+ *     if (wm_cap_profile_open(&options, &profile, &err) < 0)
+ *         return report(&err);
+ *     for (uint64_t units = 0;
+ *          (more = wm_cap_profile_step(profile, units, &err)) > 0; units = 1)
+ *         train_one_batch();
+ *     if (more == 0 && wm_cap_search_answer(wm_cap_profile_state(profile)->search, &answer,
+ *                                           &err) == WM_OK)
+ *         wm_cap_answer_print(&answer, WM_FORMAT_TEXT, stdout, &err);
+ *     wm_cap_profile_close(profile, &err);
+ *
+ * It measures one window after another with a meter (energy.h). If a unit queues work on
+ * the GPU, wait for the GPU at its end. The GPU has time to settle between two windows, and
+ * a whole window to get warm before the first one. A window is measured again, at most
+ * twice, if the GPU gets hotter or is slowed down by anything but its cap. One thread at a
+ * time. */
+struct wm_cap_profile;
+
+struct wm_cap_profile_options {
+    size_t size;             /* sizeof this struct */
+    struct wm_cap_plan plan; /* the range is ignored: the GPUs have it */
+    const char *gpus; /* to cap and measure, by the words of wm_caps_select(); NULL: all */
+    double window_s;  /* of a window, up to the end of a unit; 0: 10 */
+};
+
+/* Finds the GPUs and begins a session of caps (cap.h), which changes nothing yet.
+ * WM_EINVAL: the plan, the window or the choice of GPUs is wrong. WM_ENODEV: a GPU has no
+ * cap that can be set. */
+WM_API int wm_cap_profile_open(const struct wm_cap_profile_options *options,
+                               struct wm_cap_profile **ret_profile, struct wm_error *err);
+
+/* Goes on after `units` of work have ended since the last step: 0 before the first, and at
+ * any time while a unit is at work, to watch the GPU. It sets the caps; the first step sets
+ * the first one. Returns 1 if the caller is to go on with work, and 0 if the search is
+ * done. WM_EACCES, WM_EEXIST, WM_EIO: the cap cannot be set, as in wm_cap_session_set().
+ * WM_ENODEV: the energy of a GPU is unknown. */
+WM_API int wm_cap_profile_step(struct wm_cap_profile *profile, uint64_t units,
+                               struct wm_error *err);
+
+/* The same after a unit that the caller has measured alone, such as the run of a command.
+ * All units of a profile are measured in the same way. Call wm_cap_profile_step() with 0
+ * units before the first one and while one is at work. */
+WM_API int wm_cap_profile_run(struct wm_cap_profile *profile, double seconds, double joules,
+                              struct wm_error *err);
+
+struct wm_cap_profile_state {
+    struct wm_cap_search *search; /* what was measured so far; the profile's */
+    const char *message;          /* of the last step, for people: lines, or "" */
+    size_t disturbed; /* windows that count, with a GPU that was slowed down or got hot */
+    double window_s;  /* of a window, at least */
+    int64_t interval_ns; /* between two samples; for a tracker of the work, too */
+};
+
+/* Borrowed until the next step. */
+WM_API const struct wm_cap_profile_state *
+wm_cap_profile_state(const struct wm_cap_profile *profile);
+
+/* Restores the caps and frees the profile in any case; statuses as in wm_cap_session_end().
+ * Accepts NULL. */
+WM_API int wm_cap_profile_close(struct wm_cap_profile *profile, struct wm_error *err);
 
 #ifdef __cplusplus
 }

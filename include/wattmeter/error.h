@@ -34,7 +34,12 @@ enum wm_status {
 struct wm_error {
     int status;
     char text[256];
+    int code; /* the driver's number of a driver's failure, such as NVML's, or
+               * WM_NO_ANSWER; else 0 */
 };
+
+/* The code of a driver that did not answer in time. */
+#define WM_NO_ANSWER (-1)
 
 #ifdef __cplusplus
 }

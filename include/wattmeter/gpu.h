@@ -245,6 +245,7 @@ struct wm_gpu_value {
     double number;    /* of all types but WM_GPU_TEXT; meaningful in WM_READING_OK alone */
     const char *text; /* of WM_GPU_TEXT; else NULL, and if the state is not ok */
     const char *why;  /* NULL only if the state is ok */
+    int code;         /* of a missing value, as in struct wm_error */
 };
 
 /* Finds the GPUs that config->gpus chooses (see wm_gpu_select()) and reads all their values
@@ -290,6 +291,7 @@ struct wm_gpu_looked {
     size_t present;
     int status;         /* WM_OK, or why it found none: WM_ENODEV ... */
     const char *detail; /* what it found, or why it found none */
+    int code;           /* as in struct wm_error */
 };
 
 /* NULL past the last. */

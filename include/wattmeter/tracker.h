@@ -95,6 +95,9 @@ struct wm_tracker_options {
     /* Events that perf counts for a command and all its processes: "cycles,instructions".
      * The report has a note on unsupported events. NULL: none. */
     const char *events;
+
+    /* Sample the clock of each GPU as well, for one more call of the driver a tick. */
+    bool gpu_clocks;
 };
 
 /* The longest baseline_ns. */

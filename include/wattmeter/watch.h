@@ -30,7 +30,6 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
-#include "wattmeter/gpu.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
@@ -58,8 +57,7 @@ struct wm_watch_news {
     double time_s;                         /* from the first sample to the last of these */
     const struct wm_tracker_process *processes;
     size_t process_count;
-    const struct wm_gpus *gpus; /* asked for their clocks just now; NULL: none are known */
-    int64_t when_ns;            /* CLOCK_MONOTONIC */
+    int64_t when_ns; /* CLOCK_MONOTONIC */
 };
 
 /* wattmeter-watch.so exports this under the name wm_watch_module. */

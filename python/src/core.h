@@ -203,7 +203,7 @@ int core_add_repeat(PyObject *module);
 int core_add_experiment(PyObject *module);
 int core_add_doctor(PyObject *module);
 int core_add_cap(PyObject *module);
-int core_add_cap_search(PyObject *module);
+int core_add_cap_profile(PyObject *module);
 int core_add_source(PyObject *module);
 
 #endif

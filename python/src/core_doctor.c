@@ -1,36 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_doctor.c - _core.Doctor, what can be measured on this machine, as doctor.h has it.
- */
+/* core_doctor.c - what can be measured on this machine, as doctor.h has it. */
 #include "core.h"
-
-static PyTypeObject *doctor_type;
-
-static void free_doctor(void *handle)
-{
-    wm_doctor_free(handle);
-}
-
-static PyObject *doctor_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = { "duration", NULL };
-    double duration = 0;
-    struct wm_doctor *doctor;
-    struct wm_error err = { 0 };
-    int status;
-
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|d:Doctor", names, &duration))
-        return NULL;
-    if (!(duration >= 0 && duration <= 3600)) {
-        PyErr_SetString(PyExc_ValueError, "a duration is 0 to 3600 s");
-        return NULL;
-    }
-    Py_BEGIN_ALLOW_THREADS
-        status = wm_doctor_examine(NULL, core_ns(duration), &doctor, &err);
-    Py_END_ALLOW_THREADS
-    if (core_check(status, &err) < 0)
-        return NULL;
-    return core_object_new(type, "examination", doctor, free_doctor, CORE_MAY_FORK);
-}
 
 struct printing {
     const struct wm_doctor *doctor;
@@ -44,57 +14,50 @@ static int print_doctor(void *context, FILE *out, struct wm_error *err)
     return wm_doctor_print(printing->doctor, printing->format, out, err);
 }
 
-static PyObject *doctor_print(PyObject *self, PyObject *args)
+static PyObject *printed(const struct wm_doctor *doctor, enum wm_format format)
 {
-    const char *word = "text";
+    struct printing printing = { doctor, format };
 
-    if (!PyArg_ParseTuple(args, "|s:print", &word))
-        return NULL;
-    int format = core_format(word);
-    if (format < 0)
-        return NULL;
-    struct printing printing = { core_slot_of(self)->handle, (enum wm_format)format };
     return core_print(print_doctor, &printing);
 }
 
-static PyObject *doctor_can_measure(PyObject *self, void *unused)
+static PyObject *examine(PyObject *module, PyObject *args)
 {
-    (void)unused;
-    return PyBool_FromLong(wm_doctor_can_measure(core_slot_of(self)->handle));
+    double duration;
+    struct wm_doctor *doctor;
+    struct wm_error err = { 0 };
+    int status;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "d:doctor", &duration))
+        return NULL;
+    if (!(duration >= 0 && duration <= 3600)) {
+        PyErr_SetString(PyExc_ValueError, "a duration is 0 to 3600 s");
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+        status = wm_doctor_examine(NULL, core_ns(duration), &doctor, &err);
+    Py_END_ALLOW_THREADS
+    if (core_check(status, &err) < 0)
+        return NULL;
+    PyObject *text = printed(doctor, WM_FORMAT_TEXT);
+    PyObject *result = text ? Py_BuildValue("(NNN)", text, printed(doctor, WM_FORMAT_JSON),
+                                            PyBool_FromLong(wm_doctor_can_measure(doctor)))
+                            : NULL;
+    wm_doctor_free(doctor);
+    return result;
 }
 
-static PyMethodDef methods[] = {
-    { "print", doctor_print, METH_VARARGS,
-      "print($self, format='text', /)\n--\n\n\"text\" or \"json\"." },
+static PyMethodDef functions[] = {
+    { "doctor", examine, METH_VARARGS,
+      "doctor(duration, /)\n--\n\nWhat can be measured on this machine, what not and why, "
+      "and\n"
+      "which command changes that: (a text, the same as JSON, whether anything can be\n"
+      "measured). All sources are watched for `duration` seconds; 0: three." },
     { NULL, NULL, 0, NULL },
-};
-
-static PyGetSetDef members[] = {
-    { "can_measure", doctor_can_measure, NULL, "Whether anything can be measured here.",
-      NULL },
-    { NULL, NULL, NULL, NULL, NULL },
-};
-
-PyDoc_STRVAR(doctor_doc,
-             "Doctor(duration=0.0)\n--\n\n"
-             "What can be measured on this machine, what not and why, and which command\n"
-             "changes that. All sources are watched for `duration` seconds; 0: three.");
-
-static PyType_Slot slots[] = {
-    { Py_tp_new, doctor_new },         { Py_tp_dealloc, core_object_dealloc },
-    { Py_tp_methods, methods },        { Py_tp_getset, members },
-    { Py_tp_doc, (void *)doctor_doc }, { 0, NULL },
-};
-
-static PyType_Spec spec = {
-    .name = "wattmeter._core.Doctor",
-    .basicsize = sizeof(struct core_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = slots,
 };
 
 int core_add_doctor(PyObject *module)
 {
-    doctor_type = core_add_type(module, &spec);
-    return doctor_type ? 0 : -1;
+    return PyModule_AddFunctions(module, functions);
 }

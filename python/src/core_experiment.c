@@ -3,8 +3,6 @@
  * name and what they come to, as experiment.h has it. */
 #include "core.h"
 
-#include <stdlib.h>
-
 static PyTypeObject *experiment_type, *series_type, *total_type;
 
 static PyStructSequence_Field total_fields[] = {
@@ -60,72 +58,23 @@ static PyObject *experiment_new(PyTypeObject *type, PyObject *args, PyObject *ke
     return core_object_new(type, "experiment", experiment, free_experiment, 0);
 }
 
-struct printing {
-    const struct wm_experiment *experiment;
-    enum wm_format format;
-    struct wm_report_style report;
-    struct wm_experiment_style style;
-};
-
-static int print_experiment(void *context, FILE *out, struct wm_error *err)
+static int print_experiment(void *experiment, FILE *out, struct wm_error *err)
 {
-    const struct printing *printing = context;
+    const struct wm_experiment_style style = { 0 };
 
-    return wm_experiment_print(printing->experiment, printing->format, &printing->style,
-                               out, err);
+    return wm_experiment_print(experiment, WM_FORMAT_JSON, &style, out, err);
 }
 
-PyDoc_STRVAR(
-    print_doc,
-    "print($self, format='text', idle_watts=0.0, per=None, *, " CORE_STYLE_SIGNATURE
-    ")\n--\n\n"
-    "The runs and what they cost, each and together, as \"text\" or \"json\".\n\n"
-    "idle_watts: what all that the energy covers takes idle; 0: as measured.\n"
-    "per: a metric: energy from each of its values to the next.");
-
-static PyObject *experiment_print(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *experiment_json(PyObject *self, PyObject *unused)
 {
-    static char *names[] = { "format", "idle_watts", "per", CORE_STYLE_KEYWORDS, NULL };
-    struct printing printing = { 0 };
-    struct wm_experiment_style *style = &printing.style;
-    const char *word = "text";
-    int terminal = 0;
-
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|sdz$" CORE_STYLE_FORMAT ":print",
-                                     names, &word, &style->idle_watts, &style->per,
-                                     CORE_STYLE_TARGETS(printing.report, terminal)))
-        return NULL;
-    int format = core_format(word);
-    printing.experiment = format < 0 ? NULL : core_object_enter(self);
-    if (!printing.experiment)
-        return NULL;
-    printing.format = (enum wm_format)format;
-    printing.report.for_terminal = terminal;
-    style->report = &printing.report;
-    PyObject *result = core_print(print_experiment, &printing);
-    core_object_leave(self);
-    return result;
-}
-
-PyDoc_STRVAR(time_doc,
-             "time($self, text, /)\n--\n\n"
-             "The moment that a person means, in nanoseconds since 1970: seconds\n"
-             "since the start of the first run (\"12.5\"), or RFC 3339.");
-
-static PyObject *experiment_time(PyObject *self, PyObject *args)
-{
-    const char *text;
-    int64_t ns;
-    struct wm_error err = { 0 };
-
-    if (!PyArg_ParseTuple(args, "s:time", &text))
-        return NULL;
     struct wm_experiment *experiment = core_object_enter(self);
+
+    (void)unused;
     if (!experiment)
         return NULL;
-    int status = wm_experiment_time(experiment, text, &ns, &err);
+    PyObject *result = core_print(print_experiment, experiment);
     core_object_leave(self);
-    return core_check(status, &err) < 0 ? NULL : PyLong_FromLongLong(ns);
+    return result;
 }
 
 PyDoc_STRVAR(
@@ -158,8 +107,8 @@ static PyObject *experiment_series(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef experiment_methods[] = {
-    { "print", CORE_KEYWORDS(experiment_print), print_doc },
-    { "time", experiment_time, METH_VARARGS, time_doc },
+    { "json", experiment_json, METH_NOARGS,
+      "json($self, /)\n--\n\nThe runs and what they cost, each and together." },
     { "series", experiment_series, METH_VARARGS, series_doc },
     { NULL, NULL, 0, NULL },
 };
@@ -256,56 +205,6 @@ static PyObject *series_segments(PyObject *self, PyObject *unused)
     return list;
 }
 
-/* What the functions below print: a figure of the first series, or the values of all. */
-struct series_printing {
-    const struct wm_series **series;
-    size_t count;
-    enum wm_figure_kind kind;
-    struct wm_range range;
-    enum wm_format format;
-};
-
-static int print_figure(void *context, FILE *out, struct wm_error *err)
-{
-    const struct series_printing *printing = context;
-
-    return wm_series_print_figure(printing->series[0], printing->kind, &printing->range,
-                                  printing->format, out, err);
-}
-
-static int print_series(void *context, FILE *out, struct wm_error *err)
-{
-    const struct series_printing *printing = context;
-
-    return wm_series_print(printing->series, printing->count, &printing->range,
-                           printing->format, out, err);
-}
-
-PyDoc_STRVAR(print_figure_doc,
-             "print_figure($self, kind='total', from_ns=0, to_ns=0, format='text')\n--\n\n"
-             "The same as a string, \"text\" or \"json\".");
-
-static PyObject *series_print_figure(PyObject *self, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = { "kind", "from_ns", "to_ns", "format", NULL };
-    const char *word = "total", *format_word = "text";
-    const struct wm_series *series = core_slot_of(self)->handle;
-    long long from = 0, to = 0;
-
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|sLLs:print_figure", names, &word,
-                                     &from, &to, &format_word))
-        return NULL;
-    int kind = core_choice(word, figure_kinds, "figure");
-    int format = kind < 0 ? -1 : core_format(format_word);
-    if (format < 0)
-        return NULL;
-    struct series_printing printing = { .series = &series,
-                                        .kind = (enum wm_figure_kind)kind,
-                                        .range = { .from_ns = from, .to_ns = to },
-                                        .format = (enum wm_format)format };
-    return core_print(print_figure, &printing);
-}
-
 static PyMethodDef series_methods[] = {
     { "figure", CORE_KEYWORDS(series_figure), figure_doc },
     { "segments", series_segments, METH_NOARGS,
@@ -313,7 +212,6 @@ static PyMethodDef series_methods[] = {
       "first_known): memoryviews of int64, nanoseconds since 1970, and of float64, and "
       "the\n"
       "place of the first value that is known." },
-    { "print_figure", CORE_KEYWORDS(series_print_figure), print_figure_doc },
     { NULL, NULL, 0, NULL },
 };
 
@@ -332,96 +230,10 @@ static PyType_Spec series_spec = {
     .slots = series_slots,
 };
 
-static bool collect(PyObject *list, struct series_printing *printing)
-{
-    for (Py_ssize_t i = 0; i < (Py_ssize_t)printing->count; i++) {
-        PyObject *item = PyList_GetItem(list, i);
-        if (Py_TYPE(item) != series_type) {
-            PyErr_SetString(PyExc_TypeError, "these must be Series");
-            return false;
-        }
-        printing->series[i] = core_slot_of(item)->handle;
-    }
-    return true;
-}
-
-static PyObject *print_many(PyObject *module, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = { "series", "from_ns", "to_ns", "format", NULL };
-    const char *word = "text";
-    long long from = 0, to = 0;
-    PyObject *sequence, *result = NULL;
-
-    (void)module;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|LLs:print_series", names, &sequence,
-                                     &from, &to, &word))
-        return NULL;
-    int format = core_format(word);
-    PyObject *list = format < 0 ? NULL : PySequence_List(sequence);
-    if (!list)
-        return NULL;
-    struct series_printing printing = { .count = (size_t)PyList_Size(list),
-                                        .range = { .from_ns = from, .to_ns = to },
-                                        .format = (enum wm_format)format };
-    printing.series = calloc(printing.count + 1, sizeof(struct wm_series *));
-    if (!printing.series)
-        PyErr_NoMemory();
-    else if (collect(list, &printing))
-        result = core_print(print_series, &printing);
-    free(printing.series);
-    Py_DECREF(list);
-    return result;
-}
-
-struct listing {
-    const char *target;
-    enum wm_format format;
-};
-
-static int print_experiments(void *context, FILE *out, struct wm_error *err)
-{
-    const struct listing *listing = context;
-
-    return wm_experiment_print_list(listing->target, listing->format, out, err);
-}
-
-static PyObject *list_experiments(PyObject *module, PyObject *args)
-{
-    const char *word = "text";
-    PyObject *target, *result = NULL;
-
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O&|s:print_experiments", PyUnicode_FSConverter, &target,
-                          &word))
-        return NULL;
-    int format = core_format(word);
-    struct listing listing = { PyBytes_AsString(target), (enum wm_format)format };
-    if (format >= 0) {
-        core_share_sqlite();
-        result = core_print(print_experiments, &listing);
-    }
-    Py_DECREF(target);
-    return result;
-}
-
-static PyMethodDef functions[] = {
-    { "print_series", CORE_KEYWORDS(print_many),
-      "print_series(series, from_ns=0, to_ns=0, format='text')\n--\n\nThe values of "
-      "several\n"
-      "series on all their times together, as CSV (\"text\") or \"json\"." },
-    { "print_experiments", list_experiments, METH_VARARGS,
-      "print_experiments(target, format='text', /)\n--\n\nWhich experiments there are, "
-      "the\n"
-      "oldest first, as \"text\" or \"json\"." },
-    { NULL, NULL, 0, NULL },
-};
-
 int core_add_experiment(PyObject *module)
 {
     total_type = core_add_struct(module, &total_desc);
     experiment_type = core_add_type(module, &experiment_spec);
     series_type = core_add_type(module, &series_spec);
-    return total_type && experiment_type && series_type
-               ? PyModule_AddFunctions(module, functions)
-               : -1;
+    return total_type && experiment_type && series_type ? 0 : -1;
 }

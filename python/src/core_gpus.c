@@ -12,6 +12,7 @@ static PyStructSequence_Field value_fields[] = {
     { "value", "str, int, float or bool; None: it is missing" },
     { "state", "\"ok\", or how it is missing: \"none\", \"unsupported\", \"denied\", ..." },
     { "why", "why it is missing; None where it is not" },
+    { "code", "the driver's number of the failure; -1: it did not answer; 0: none" },
     { NULL, NULL },
 };
 
@@ -19,7 +20,7 @@ static PyStructSequence_Desc value_desc = {
     .name = "wattmeter._core.GpuValue",
     .doc = "What a GPU says of a field.",
     .fields = value_fields,
-    .n_in_sequence = 3,
+    .n_in_sequence = 4,
 };
 
 static PyStructSequence_Field field_fields[] = {
@@ -48,6 +49,7 @@ static PyStructSequence_Field looked_fields[] = {
     { "present", "how many GPUs it has" },
     { "status", "\"OK\", \"ENODEV\", \"EACCES\", ..." },
     { "detail", "what was found, or why nothing was" },
+    { "code", "as of a GpuValue" },
     { NULL, NULL },
 };
 
@@ -55,7 +57,7 @@ static PyStructSequence_Desc looked_desc = {
     .name = "wattmeter._core.GpuLooked",
     .doc = "A way in which GPUs were looked for.",
     .fields = looked_fields,
-    .n_in_sequence = 4,
+    .n_in_sequence = 5,
 };
 
 /* In the order of enum wm_gpu_group. */
@@ -162,6 +164,7 @@ static PyObject *value_new(const struct wm_gpu_value *value, enum wm_gpu_type ty
     core_struct_add(&fill, plain(value, type));
     core_struct_add(&fill, core_text(core_reading_states[value->state]));
     core_struct_add(&fill, core_text(value->why));
+    core_struct_add(&fill, PyLong_FromLong(value->code));
     return core_struct_end(&fill);
 }
 
@@ -349,22 +352,6 @@ static PyObject *gpus_migs(PyObject *self, PyObject *args)
     return result;
 }
 
-static PyObject *gpus_seen_as(PyObject *self, PyObject *args)
-{
-    Py_ssize_t gpu;
-    struct wm_gpu_value value;
-
-    if (!PyArg_ParseTuple(args, "n:seen_as", &gpu))
-        return NULL;
-    struct wm_gpus *gpus = enter_at(self, gpu);
-    if (!gpus)
-        return NULL;
-    wm_gpu_seen_as(gpus, (size_t)gpu, &value);
-    PyObject *result = value_new(&value, WM_GPU_WHOLE);
-    core_object_leave(self);
-    return result;
-}
-
 static PyObject *select_gpus(struct wm_gpus *gpus, const char *words,
                              const char *const *environment)
 {
@@ -459,6 +446,7 @@ static PyObject *looked_new(const struct wm_gpu_looked *looked)
     core_struct_add(&fill, PyLong_FromSize_t(looked->present));
     core_struct_add(&fill, core_text(core_status_name(looked->status)));
     core_struct_add(&fill, core_text(looked->detail));
+    core_struct_add(&fill, PyLong_FromLong(looked->code));
     return core_struct_end(&fill);
 }
 
@@ -534,10 +522,6 @@ static PyMethodDef methods[] = {
       "whole." },
     { "migs", gpus_migs, METH_VARARGS,
       "migs($self, gpu, /)\n--\n\nThe parts of a partitioned GPU as dicts of GpuValue." },
-    { "seen_as", gpus_seen_as, METH_VARARGS,
-      "seen_as($self, gpu, /)\n--\n\nAs which device a program sees it, CUDA's or its "
-      "like's,\n"
-      "where the GPUs were chosen by \"visible\"." },
     { "select", CORE_KEYWORDS(gpus_select), select_doc },
     { "print", gpus_print, METH_VARARGS,
       "print($self, format='text', /)\n--\n\n\"text\" (blocks for a person), \"brief\" (a "

@@ -51,18 +51,27 @@ static PyObject *type_of(const char *status)
     return error_type;
 }
 
-static void fail_with_status(const char *name, const char *text)
+static PyObject *make_error(const char *status, const char *text)
 {
-    PyObject *type = type_of(name), *message = core_text(text);
-    PyObject *exception =
-        message ? PyObject_CallFunctionObjArgs(type, message, NULL) : NULL;
-    PyObject *status = exception ? PyUnicode_FromString(name) : NULL;
+    PyObject *message = core_text(text), *word = PyUnicode_FromString(status);
+    PyObject *error = message && word
+                          ? PyObject_CallFunctionObjArgs(type_of(status), message, NULL)
+                          : NULL;
 
-    if (status && PyObject_SetAttrString(exception, "status", status) == 0)
-        PyErr_SetObject(type, exception);
-    Py_XDECREF(status);
-    Py_XDECREF(exception);
+    if (error && PyObject_SetAttrString(error, "status", word) < 0)
+        Py_CLEAR(error);
+    Py_XDECREF(word);
     Py_XDECREF(message);
+    return error;
+}
+
+static PyObject *failure(PyObject *self, PyObject *args)
+{
+    const char *status, *text;
+
+    (void)self;
+    return PyArg_ParseTuple(args, "ss:failure", &status, &text) ? make_error(status, text)
+                                                                : NULL;
 }
 
 void core_fail(int status, const char *text)
@@ -71,8 +80,12 @@ void core_fail(int status, const char *text)
         PyErr_SetString(PyExc_ValueError, text);
     else if (status == WM_ENOMEM)
         PyErr_SetString(PyExc_MemoryError, text);
-    else
-        fail_with_status(core_status_name(status), text);
+    else {
+        PyObject *error = make_error(core_status_name(status), text);
+        if (error)
+            PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+        Py_XDECREF(error);
+    }
 }
 
 void core_share_sqlite(void)
@@ -182,6 +195,10 @@ static PyObject *axis_of_values(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef functions[] = {
+    { "failure", failure, METH_VARARGS,
+      "failure(status, text, /)\n--\n\nThe Error of that status, to be raised: \"ENOENT\" "
+      "is a\n"
+      "FileNotFoundError, too." },
     { "axis_of_time", axis_of_time, METH_VARARGS,
       "axis_of_time(oldest, newest, /)\n--\n\n"
       "(low, high) of a chart's axis of time in seconds: from the oldest sample to one\n"
@@ -206,10 +223,10 @@ PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)
 {
     static int (*const parts[])(PyObject *) = {
-        add_error,       core_add_tracker,    core_add_report,     core_add_region,
-        core_add_meter,  core_add_gpus,       core_add_recording,  core_add_analysis,
-        core_add_repeat, core_add_experiment, core_add_doctor,     core_add_source,
-        core_add_plot,   core_add_cap,        core_add_cap_search, core_add_context,
+        add_error,       core_add_tracker,    core_add_report,      core_add_region,
+        core_add_meter,  core_add_gpus,       core_add_recording,   core_add_analysis,
+        core_add_repeat, core_add_experiment, core_add_doctor,      core_add_source,
+        core_add_plot,   core_add_cap,        core_add_cap_profile, core_add_context,
     };
     PyObject *module = PyModule_Create(&definition);
 

@@ -2,7 +2,9 @@
 /* core_plot.c - plot() and film(): recordings as figures and films, drawn by the library
  * that `wattmeter plot` draws with, which is loaded when the first is asked for. */
 #include "core.h"
+
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +63,7 @@ static const struct wm_plot_module *load(void)
 /* What is asked for, and what its texts are borrowed from. */
 struct asked {
     struct wm_plot_request request;
+    struct wm_plot_film film;
     struct wm_plot_input *inputs;
     struct core_texts paths, channels;
     PyObject *held; /* the list of inputs */
@@ -140,35 +143,99 @@ static int fill_inputs(struct asked *asked, PyObject *inputs)
     return status;
 }
 
-/* The words of a request, from a list of arguments that begins with them. */
-struct words {
-    PyObject *inputs, *channels;
-    const char *format, *kind, *style, *by;
-    int without_regions, without_legend, fits;
+/* An option of a figure or a film, by the name that it has in Python. */
+static const struct option {
+    const char *name;
+    enum {
+        TEXT,
+        NUMBER,
+        FLAG,
+        FORMAT,
+        WORD,
+        FLAG_WORD
+    } type; /* the second of two words
+             * sets a flag */
+    size_t offset;
+    const char *const *words;
+    const char *what; /* a word is */
+} options[] = {
+    { "format", FORMAT, offsetof(struct asked, request.format), NULL, NULL },
+    { "kind", WORD, offsetof(struct asked, request.kind), kinds, "kind of figure" },
+    { "layout", TEXT, offsetof(struct asked, request.layout), NULL, NULL },
+    { "start", TEXT, offsetof(struct asked, request.from), NULL, NULL },
+    { "end", TEXT, offsetof(struct asked, request.to), NULL, NULL },
+    { "title", TEXT, offsetof(struct asked, request.title), NULL, NULL },
+    { "without_regions", FLAG, offsetof(struct asked, request.without_regions), NULL,
+      NULL },
+    { "without_legend", FLAG, offsetof(struct asked, request.without_legend), NULL, NULL },
+    { "size", TEXT, offsetof(struct asked, request.size), NULL, NULL },
+    { "font", TEXT, offsetof(struct asked, request.font), NULL, NULL },
+    { "style", FLAG_WORD, offsetof(struct asked, request.is_dark), styles,
+      "style of a figure" },
+    { "by", FLAG_WORD, offsetof(struct asked, request.by_time), measures,
+      "measure of a figure" },
+    { "fits", FLAG, offsetof(struct asked, request.fits), NULL, NULL },
+    { "dpi", NUMBER, offsetof(struct asked, request.dpi), NULL, NULL },
+    { "fps", NUMBER, offsetof(struct asked, film.fps), NULL, NULL },
+    { "speed", NUMBER, offsetof(struct asked, film.speed), NULL, NULL },
+    { "window", NUMBER, offsetof(struct asked, film.window), NULL, NULL },
+    { "overwrite", FLAG, offsetof(struct asked, film.overwrite), NULL, NULL },
 };
 
-/* -1 and an exception, with nothing to release, where they mean nothing. */
-static int fill(struct asked *asked, const struct words *words)
+static bool set_option(struct asked *asked, const struct option *option, PyObject *value)
 {
-    int kind = core_choice(words->kind, kinds, "kind of figure");
-    int format = kind < 0 ? -1 : core_format(words->format);
+    void *at = (char *)asked + option->offset;
+    const char *word;
+    int place;
 
-    int style = format < 0 ? -1 : core_choice(words->style, styles, "style of a figure");
+    switch (option->type) {
+    case TEXT:
+        return PyArg_Parse(value, "z", (const char **)at);
+    case NUMBER:
+        return PyArg_Parse(value, "d", (double *)at);
+    case FLAG:
+        place = PyObject_IsTrue(value);
+        *(bool *)at = place > 0;
+        return place >= 0;
+    default:
+        if (!PyArg_Parse(value, "s", &word))
+            return false;
+        place = option->type == FORMAT ? core_format(word)
+                                       : core_choice(word, option->words, option->what);
+        if (option->type == FLAG_WORD)
+            *(bool *)at = place == 1;
+        else
+            memcpy(at, &place, sizeof(place)); /* an enum */
+        return place >= 0;
+    }
+}
 
-    int measure = style < 0 ? -1 : core_choice(words->by, measures, "measure of a figure");
+static int set_options(struct asked *asked, PyObject *given)
+{
+    const size_t count = sizeof(options) / sizeof(options[0]);
+    Py_ssize_t set = 0;
 
-    if (measure < 0)
-        return -1;
-    asked->request.by_time = measure == 1;
-    asked->request.fits = words->fits != 0;
-    asked->request.is_dark = style == 1;
-    asked->request.without_legend = words->without_legend != 0;
-    asked->request.kind = (enum wm_plot_kind)kind;
-    asked->request.format = (enum wm_format)format;
-    asked->request.without_regions = words->without_regions != 0;
-    int status = fill_inputs(asked, words->inputs);
-    if (status == 0 && words->channels != Py_None) {
-        status = core_texts_init(&asked->channels, words->channels, "channels");
+    for (size_t i = 0; i < count; i++) {
+        PyObject *value = PyDict_GetItemString(given, options[i].name);
+        if (value && !set_option(asked, &options[i], value))
+            return -1;
+        set += value != NULL;
+    }
+    if (set == PyDict_Size(given))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "there is no such option of a figure");
+    return -1;
+}
+
+/* -1 and an exception, with nothing to release, where they mean nothing. */
+static int fill(struct asked *asked, PyObject *inputs, PyObject *channels, PyObject *given)
+{
+    int status = set_options(asked, given);
+
+    if (status == 0)
+        status = fill_inputs(asked, inputs);
+    if (status == 0 && channels != Py_None) {
+        status = core_texts_init(&asked->channels, channels, "channels");
         asked->request.channels = asked->channels.texts;
         asked->request.channel_count = asked->channels.count;
     }
@@ -178,52 +245,26 @@ static int fill(struct asked *asked, const struct words *words)
     return status;
 }
 
-static PyObject *plot(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *plot(PyObject *self, PyObject *args)
 {
-    static char *names[] = { "inputs",
-                             "format",
-                             "kind",
-                             "channels",
-                             "layout",
-                             "start",
-                             "end",
-                             "title",
-                             "without_regions",
-                             "without_legend",
-                             "size",
-                             "font",
-                             "style",
-                             "dpi",
-                             "by",
-                             "fits",
-                             NULL };
     struct asked asked = { 0 };
-    struct wm_plot_request *request = &asked.request;
-    struct words words = { .channels = Py_None,
-                           .format = "svg",
-                           .kind = "time",
-                           .style = "light",
-                           .by = "energy" };
+    PyObject *inputs, *channels, *given;
     struct wm_error err = { 0 };
     char *bytes = NULL;
     size_t size = 0;
 
     (void)self;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "O|$ssOzzzzppzzsdsp:plot", names, &words.inputs, &words.format,
-            &words.kind, &words.channels, &request->layout, &request->from, &request->to,
-            &request->title, &words.without_regions, &words.without_legend, &request->size,
-            &request->font, &words.style, &request->dpi, &words.by, &words.fits))
+    if (!PyArg_ParseTuple(args, "OOO!:plot", &inputs, &channels, &PyDict_Type, &given))
         return NULL;
     const struct wm_plot_module *module = load();
-    if (!module || fill(&asked, &words) < 0)
+    if (!module || fill(&asked, inputs, channels, given) < 0)
         return NULL;
     core_share_sqlite();
     int status = WM_ENOMEM, close_status = -1;
     FILE *out = open_memstream(&bytes, &size);
     Py_BEGIN_ALLOW_THREADS
         if (out) {
-            status = module->write(request, out, &err);
+            status = module->write(&asked.request, out, &err);
             close_status = fclose(out);
         }
     Py_END_ALLOW_THREADS
@@ -262,58 +303,26 @@ static int report_progress(void *context, size_t done, size_t total)
     return is_well ? 0 : -1;
 }
 
-static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
+static PyObject *film(PyObject *self, PyObject *args)
 {
-    static char *names[] = { "inputs",
-                             "path",
-                             "format",
-                             "channels",
-                             "layout",
-                             "start",
-                             "end",
-                             "title",
-                             "without_regions",
-                             "without_legend",
-                             "size",
-                             "font",
-                             "style",
-                             "dpi",
-                             "fps",
-                             "speed",
-                             "window",
-                             "overwrite",
-                             "progress",
-                             NULL };
-    struct asked asked = { 0 };
-    struct wm_plot_request *request = &asked.request;
-    struct words words = { .channels = Py_None,
-                           .format = "mp4",
-                           .kind = "time",
-                           .style = "light",
-                           .by = "energy" };
     struct filming filming = { .progress = Py_None };
-    struct wm_plot_film film = { .progress = report_progress, .context = &filming };
+    struct asked asked = { 0 };
     struct wm_error err = { 0 };
-    PyObject *path = NULL;
-    int overwrite = 0;
+    PyObject *inputs, *path, *channels, *given;
 
     (void)self;
-    if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO&|$sOzzzzppzzsddddpO:film", names, &words.inputs,
-            PyUnicode_FSConverter, &path, &words.format, &words.channels, &request->layout,
-            &request->from, &request->to, &request->title, &words.without_regions,
-            &words.without_legend, &request->size, &request->font, &words.style,
-            &request->dpi, &film.fps, &film.speed, &film.window, &overwrite,
-            &filming.progress))
+    if (!PyArg_ParseTuple(args, "OO&OO!O:film", &inputs, PyUnicode_FSConverter, &path,
+                          &channels, &PyDict_Type, &given, &filming.progress))
         return NULL;
-    film.path = PyBytes_AsString(path);
-    film.overwrite = overwrite != 0;
+    asked.film.path = PyBytes_AsString(path);
+    asked.film.progress = report_progress;
+    asked.film.context = &filming;
     const struct wm_plot_module *module = load();
     int status = -1;
-    if (module && fill(&asked, &words) == 0) {
+    if (module && fill(&asked, inputs, channels, given) == 0) {
         core_share_sqlite();
         filming.state = PyEval_SaveThread();
-        status = module->film(request, &film, &err);
+        status = module->film(&asked.request, &asked.film, &err);
         PyEval_RestoreThread(filming.state);
         int checked = finish(&asked, filming.has_failed ? WM_OK : status, &err);
         status = filming.has_failed ? -1 : checked;
@@ -326,26 +335,21 @@ static PyObject *film(PyObject *self, PyObject *args, PyObject *keywords)
 
 PyDoc_STRVAR(
     plot_doc,
-    "plot(inputs, *, format='svg', kind='time', channels=None, layout=None, "
-    "start=None, end=None, title=None, without_regions=False, without_legend=False, "
-    "size=None, font=None, style='light', dpi=0.0, by='energy', "
-    "fits=False)\n--\n\n"
+    "plot(inputs, channels, options, /)\n--\n\n"
     "The bytes of a figure of recordings: of [(name, path, run), ...], name and run\n"
-    "of which may be None. `format` is \"svg\", \"png\" or \"pdf\", `kind` \"time\",\n"
-    "\"energy\" or \"regions\"; the rest are options of `wattmeter plot`, and 0 is\n"
-    "what that has without them.");
+    "of which may be None. channels: a list of what is drawn, or None. options: a dict\n"
+    "of format, kind, layout, start, end, title, without_regions, without_legend, size,\n"
+    "font, style, by, fits and dpi, as wattmeter.plot() has them.");
 PyDoc_STRVAR(
     film_doc,
-    "film(inputs, path, *, format='mp4', channels=None, layout=None, start=None, "
-    "end=None, title=None, without_regions=False, without_legend=False, size=None, "
-    "font=None, style='light', dpi=0.0, "
-    "fps=0.0, speed=0.0, window=0.0, overwrite=False, progress=None)\n--\n\n"
-    "Makes a film, \"mp4\" or \"gif\", with ffmpeg. `progress(done, total)` is\n"
-    "called after each picture; an exception ends it, and leaves no file.");
+    "film(inputs, path, channels, options, progress, /)\n--\n\n"
+    "Makes a film, \"mp4\" or \"gif\", with ffmpeg; fps, speed, window and overwrite\n"
+    "are further options. `progress(done, total)` is called after each picture, if it\n"
+    "is not None; an exception ends it, and leaves no file.");
 
 static PyMethodDef functions[] = {
-    { "plot", CORE_KEYWORDS(plot), plot_doc },
-    { "film", CORE_KEYWORDS(film), film_doc },
+    { "plot", plot, METH_VARARGS, plot_doc },
+    { "film", film, METH_VARARGS, film_doc },
     { NULL, NULL, 0, NULL },
 };
 

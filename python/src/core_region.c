@@ -561,16 +561,20 @@ static PyObject *leave(PyObject *module, PyObject *region)
     Py_RETURN_NONE;
 }
 
-static PyObject *open_function(PyObject *module, PyObject *args)
+static PyObject *open_innermost(PyObject *module, PyObject *region)
 {
-    int is_innermost = true;
-    PyObject *region;
+    const char *text = text_of(region);
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "O|p:region_open", &region, &is_innermost))
-        return NULL;
+    return text ? core_context_open(text, true) : NULL;
+}
+
+static PyObject *open_apart(PyObject *module, PyObject *region)
+{
     const char *text = text_of(region);
-    return text ? core_context_open(text, is_innermost) : NULL;
+
+    (void)module;
+    return text ? core_context_open(text, false) : NULL;
 }
 
 static PyObject *is_on(PyObject *module, PyObject *unused)
@@ -597,10 +601,13 @@ static PyMethodDef functions[] = {
     { "region_leave", leave, METH_O,
       "region_leave(region, /)\n--\n\nCloses the block that this context, or else any, "
       "opened\nlast by it." },
-    { "region_open", open_function, METH_VARARGS,
-      "region_open(region, is_innermost=True, /)\n--\n\nOpens a call inside the innermost "
-      "one of this\n"
-      "context. What opens in this context later lies in it if it is_innermost." },
+    { "region_open", open_innermost, METH_O,
+      "region_open(region, /)\n--\n\nOpens a call inside the innermost one of this "
+      "context, "
+      "for what\nopens here later." },
+    { "region_open_apart", open_apart, METH_O,
+      "region_open_apart(region, /)\n--\n\nOpens a call inside the innermost one of this "
+      "context, which\nstays the innermost." },
     { "region_is_on", is_on, METH_NOARGS,
       "region_is_on()\n--\n\nWhether anybody listens." },
     { NULL, NULL, 0, NULL },

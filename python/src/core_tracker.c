@@ -645,16 +645,6 @@ static PyObject *tracker_exit_code(PyObject *self, void *unused)
     return PyLong_FromLong(code);
 }
 
-static PyObject *tracker_exit_signal(PyObject *self, void *unused)
-{
-    int number = wm_tracker_exit_signal(core_slot_of(self)->handle);
-
-    (void)unused;
-    if (number == 0)
-        Py_RETURN_NONE;
-    return PyLong_FromLong(number);
-}
-
 static PyObject *tracker_regions(PyObject *self, void *unused)
 {
     struct wm_tracker *tracker = enter(self);
@@ -701,8 +691,6 @@ static PyGetSetDef members[] = {
     { "exit_code", tracker_exit_code, NULL,
       "The command's exit status, or 128 plus the signal that killed it; None: not known.",
       NULL },
-    { "exit_signal", tracker_exit_signal, NULL,
-      "The signal that killed the command; None: none did, or that is not known.", NULL },
     { "regions", tracker_regions, NULL,
       "What programs that the target starts need as WATTMETER_REGIONS; None: there are no\n"
       "regions. Before run_thread().",

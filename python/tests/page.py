@@ -3,9 +3,11 @@
 beside the recordings that pages take for granted. The exit status is 77 where a block needs a
 package that is not there; those that do without it have run then."""
 
+import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import time
 
@@ -25,20 +27,22 @@ def run_block(block, name):
     exec(compile(block, name, "exec"), NAMES)
 
 
-def write_files():
+def write_files(build):
     with wattmeter.track("a.sqlite", interval=0.01):
         with wattmeter.region("epoch"):
             time.sleep(0.05)
     shutil.copy("a.sqlite", "b.sqlite")
     wattmeter.read("a.sqlite").export("run.csv")
-    pathlib.Path("table.csv").write_text(wattmeter._core.print_csv(["a.sqlite"]))
+    with open("table.csv", "wb") as table:
+        subprocess.run([build / "wattmeter", "report", "--csv", "a.sqlite"], stdout=table, check=True)
 
 
 def main(page):
     text = pathlib.Path(page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
     run = run_cell if any(block.startswith("%") for block in blocks) else run_block
-    write_files()
+    source = pathlib.Path(page).resolve().parents[1]
+    write_files(pathlib.Path(os.environ.get("WM_BUILD_ROOT", source / "build")))
     status = 0
     for number, block in enumerate(blocks, 1):
         try:

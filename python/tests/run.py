@@ -12,10 +12,17 @@ names it.
 
 import os
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("WM_BUILD_ROOT", HERE.parents[1] / "build"))
+
+
+def how_to_install(reason):
+    """Why a test was skipped; if a module is missing, with the command that installs it."""
+    missing = re.search(r"No module named '([\w-]+)", reason)
+    return f"{missing[1]} is not installed (python3 -m pip install {missing[1]})" if missing else reason
 
 
 class Tap:
@@ -38,7 +45,7 @@ class Tap:
         name = report.nodeid.partition("::")[2]
         if report.skipped:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-            self.tell("ok", name, f" # SKIP {reason}")
+            self.tell("ok", name, f" # SKIP {how_to_install(reason)}")
         elif report.when == "call" or report.failed:
             self.tell("not ok" if report.failed else "ok", name)
 

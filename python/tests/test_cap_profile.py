@@ -5,8 +5,6 @@ import json
 
 import pytest
 
-import wattmeter
-from wattmeter import _core
 from test_cap import Capped, EARLIER
 
 IDLE, LINEAR, CUBIC, FIXED, WORK = 40, 30, 230, 0.001, 0.004
@@ -147,20 +145,37 @@ def test_training_needs_what_it_needs(card):
     assert out.count("\n") == 3 and "no batches" in out
 
 
-def test_the_search_alone():
-    search = _core.CapSearch(100, 300, objective="ed2p", probes=4, windows=1)
-    seen = []
-    while (cap := search.next()) is not None:
-        seen.append(cap)
-        search.add(cap, 1 + 20 / cap, cap)
-    assert seen[:2] == [300, 100] and len(seen) == 4
-    assert search.left() == 0
-    assert json.loads(search.answer())["objective"] == "ed2p"
-    assert search.answer("csv").startswith("cap_w,")
-    with pytest.raises(ValueError):
-        search.answer("xml")
-    with pytest.raises(ValueError):
-        search.add(99, 1, 1)
-    with pytest.raises(ValueError):
-        _core.CapSearch(100, 300, objective="speed")
-    assert wattmeter.power_cap_profiler
+def test_several_gpus_that_are_slowed_down(tmp_path):
+    hot = 1 << 6  # NVML's bit of a slowdown by heat
+    card = Capped(tmp_path, {"power_limit_default": DEFAULT, "physics_idle": IDLE, "throttle": hot})
+    out = card.run(WORLD + """
+    choice = wattmeter.power_cap_profiler(step, gpu="all", window=0.1, probes=2, progress=print)
+    print(choice.details["reason"])
+    """, str(card.settings))
+    assert out.startswith("window 1: 300 W; about ")
+    assert out.count("slowed down (hw_thermal_slowdown): once more\n") >= 4
+    assert out.count("note: the GPU is slowed down (hw_thermal_slowdown); it counts\n") >= 1
+    assert card.watts() == EARLIER
+
+
+def test_a_profile_by_hand(card):
+    out = card.run("""
+    import wattmeter
+    from wattmeter import _core
+
+    profile = _core.CapProfile("0", objective="ed2p", probes=2, window=0.05)
+    assert "window 1: 300 W" in profile.step(0)
+    for wrong in lambda: profile.answer("xml"), lambda: _core.CapProfile("0", objective="speed"):
+        try:
+            wrong()
+        except ValueError as error:
+            print(error)
+    try:
+        profile.answer()
+    except wattmeter.Error as error:
+        print(error)
+    profile.close()
+    profile.close()
+    """, str(card.settings))
+    assert out.count("\n") == 3 and "too little was measured" in out
+    assert card.watts() == EARLIER

@@ -198,6 +198,21 @@ def test_a_row_that_cannot_be_written_does_not_lose_the_figures(python):
     assert done.stdout.split() == ["EIO", "True"]
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("ENOENT", FileNotFoundError),
+        ("EEXIST", FileExistsError),
+        ("EACCES", PermissionError),
+        ("ENODEV", wattmeter.Error),
+    ],
+)
+def test_an_error_has_its_status_and_its_kind(status, kind):
+    error = _core.failure(status, "gpu0: no limit")
+    assert isinstance(error, kind) and isinstance(error, wattmeter.Error)
+    assert (error.status, str(error)) == (status, "gpu0: no limit")
+
+
 def test_sub_tracking(data, tmp_path):
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
     for path in paths:
@@ -210,17 +225,18 @@ def test_sub_tracking(data, tmp_path):
             file.write("block", False)
     assert _core.combine_sub_tracking(paths, tmp_path / "all.csv") == []
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 5
-    analysis = _core.Analysis(data / "recordings" / "v1.sqlite", [tmp_path / "all.csv"])
-    assert "block" in analysis.print() and analysis.unpaired == (0, 0)
-    assert '"block"' in analysis.print("gpu-tracker-json")
-    assert "another session" in analysis.remarks[0]
-    comparison = _core.Comparison()
-    comparison.add_session("a", data / "recordings" / "v1.sqlite", paths)
-    comparison.add("b", data / "recordings" / "v1.csv")
-    comparison.run("mean", "json")
-    assert comparison.print() and isinstance(comparison.remarks, list)
+    recording = data / "recordings" / "v1.sqlite"
+    text, remarks, unpaired = _core.analyze(recording, [tmp_path / "all.csv"], "text")
+    assert "block" in text and unpaired == (0, 0)
+    assert '"block"' in _core.analyze(recording, paths, "gpu-tracker-json")[0]
+    assert "another session" in remarks[0]
+    files = [recording, data / "recordings" / "v1.csv"]
+    comparison = _core.compare(["a", "b"], files, "mean", "json", 0.01, ())
+    assert comparison.text and comparison.json == "" and len(comparison.remarks) == 2
     with pytest.raises(ValueError, match='"a"'):
-        comparison.add("a", data / "recordings" / "v1.csv")
+        _core.compare(["a", "a"], files, "mean", "text", 0.01, ())
+    with pytest.raises(ValueError, match="each session has a name and a path"):
+        _core.compare(["a"], files, "mean", "text", 0.01, ())
     with pytest.raises(TypeError, match="list"):
         _core.combine_sub_tracking("a.csv", tmp_path / "x.csv")
 
@@ -247,7 +263,7 @@ def test_a_tracker_by_hand(tmp_path, no_gpus):
         pass
     assert tracker.state == "ended"
     tracker.stop()
-    assert (tracker.exit_code, tracker.exit_signal) == (143, 15)
+    assert tracker.exit_code == 143
     with pytest.raises(wattmeter.Error) as caught:
         tracker.signal(15)
     assert caught.value.status == "ENOENT"
@@ -272,7 +288,7 @@ def test_two_threads_do_not_use_one_tracker():
     tracker.signal(9)
     thread.join()
     tracker.stop()
-    assert tracker.exit_signal == 9
+    assert tracker.exit_code == 137
 
 
 def test_a_doctor(no_gpus):

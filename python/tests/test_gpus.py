@@ -67,8 +67,6 @@ def test_functions_of_the_extension(fake_gpus):
     assert gpus.select("1") == ([1], None)
     assert gpus.select(None) == ([0, 1], None)
     assert gpus.select("visible", ["CUDA_VISIBLE_DEVICES=1"])[0] == [1]
-    assert gpus.seen_as(0).value is None
-    assert "MIG" in _core.Gpus("visible").seen_as(0).why
     assert gpus.processes(0)[1].state == "ok"
     assert gpus.print("brief").count("\n") == 3
     assert gpus.print("json-line").count("\n") == 1
@@ -85,7 +83,6 @@ WRONG = [
     (lambda gpus: gpus.values(9), IndexError),
     (lambda gpus: gpus.processes(9), IndexError),
     (lambda gpus: gpus.migs(9), IndexError),
-    (lambda gpus: gpus.seen_as(9), IndexError),
     (lambda gpus: gpus.get(0, "power."), KeyError),
     (lambda gpus: gpus.get(0, "powerdraw"), KeyError),
     (lambda gpus: gpus.refresh(["nonsense"]), ValueError),

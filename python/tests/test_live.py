@@ -81,7 +81,8 @@ def test_drawing_delays_no_sample(no_gpus, figure):
         while time.monotonic() < end:
             pass
         p.update()
-        assert len(line.get_xdata()) - before > 20
+        # Samples that waited for the picture would be one.
+        assert len(line.get_xdata()) - before > 4
 
 
 def test_power_of_a_counter(machine):

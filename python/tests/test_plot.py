@@ -50,9 +50,11 @@ def test_a_picture(tree, tmp_path):
     assert (tmp_path / "a.svg").read_text() == picture.svg
     picture.save(tmp_path / "a.png", dpi=192)
     assert size_of((tmp_path / "a.png").read_bytes()) == (1600, 800)
-    with pytest.raises(FileExistsError):
+    with pytest.raises(wattmeter.ExistsError, match="overwrite=True replaces it"):
         picture.save(tmp_path / "a.svg")
     picture.save(tmp_path / "a.svg", overwrite=True)
+    with pytest.raises(TypeError, match="no such option"):
+        wattmeter._core.plot([(None, tree, None)], None, {"colour": "red"})
     with pytest.raises(ValueError, match="one of .svg, .png, .pdf"):
         picture.save(tmp_path / "a.mp4")
 
@@ -99,6 +101,8 @@ def test_what_cannot_be_drawn(tree, data):
         (ValueError, "'pie' is no kind of figure", [tree], {"kind": "pie"}),
         (ValueError, "not before --to", [tree], {"start": 2, "end": 1}),
         (ValueError, "there is no recording", [[]], {}),
+        (ValueError, "--by: is for --kind regions or flame", [tree], {"by": "time"}),
+        (ValueError, "only --kind time takes", [tree], {"kind": "regions", "fit": True}),
         (ValueError, "'infx7' is no size", [tree], {"size": (float("inf"), 7)}),
         (ValueError, "'900x-7' is no size", [tree], {"size": (900, -7)}),
         (TypeError, "a list, not one text", [tree], {"channels": "power"}),

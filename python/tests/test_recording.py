@@ -3,6 +3,7 @@
 
 import json
 import math
+import pickle
 import re
 import shutil
 import sqlite3
@@ -52,8 +53,6 @@ def test_a_run_of_several(data):
         wattmeter.read(path, 3)
     with pytest.raises((ValueError, OverflowError)):
         wattmeter.read(path, -1)
-    assert len(_core.print_csv([path], "all").splitlines()) == 4
-    assert len(_core.print_csv([path], 1).splitlines()) == 2
     assert len(_core.print_list(path).splitlines()) == 4
     assert '"runs"' in _core.print_list(path, "json")
 
@@ -99,6 +98,8 @@ def test_runs_of_a_recording_are_repeats(data):
     cell = result.to_dict()["overall"]["cpu_time"]["sessions"]["b"]
     assert cell["runs"] == 8 and cell["verdict"] == "same"
     assert cell["low"] < 0 < cell["high"]
+    again = pickle.loads(pickle.dumps(result))
+    assert str(again) == str(result) and again.to_dict() == result.to_dict()
 
 
 def test_what_cannot_be_compared(data):
@@ -192,26 +193,18 @@ def test_experiments(tmp_path):
         with wattmeter.track(experiment=(target, "resnet"), interval=0.02):
             sum(range(100000))
     experiment = _core.Experiment(target, "resnet")
-    assert "resnet" in experiment.print() and '"resnet"' in experiment.print("json")
-    assert "resnet" in _core.print_experiments(target)
+    assert json.loads(experiment.json())["experiment"] == "resnet"
     series = experiment.series("main_memory_total_B")
     figure = series.figure("max")
     assert figure.unit == "B" and figure.value > 0
-    assert "B" in series.print_figure("max")
     (times, values, first), *rest = series.segments()
     assert len(times) == len(values) and first == 0 and len(rest) == 1
-    assert _core.print_series([series]).splitlines()[0].startswith("time")
-    assert experiment.time("0") <= times[0]
     with pytest.raises(wattmeter.Error, match="resnet"):
         _core.Experiment(target, "other")
     with pytest.raises(wattmeter.Error):
         experiment.series("nonsense")
     with pytest.raises(ValueError):
         series.figure("median")
-    with pytest.raises(TypeError):
-        _core.print_series([5])
-    with pytest.raises(ValueError):
-        _core.print_series([])
 
 
 def record_ranks(folder, monkeypatch, **options):

@@ -536,7 +536,8 @@ def test_wrong_use_is_refused():
         wattmeter.region("x")(5)
     with pytest.raises(TypeError):
         _core.region_stop("x")
-    for function in (_core.region_enter, _core.region_leave, _core.region_open):
+    for name in ("enter", "leave", "open", "open_apart"):
+        function = getattr(_core, f"region_{name}")
         with pytest.raises(TypeError, match="region is needed"):
             function("x")
     with pytest.raises(TypeError, match="call is needed"):

@@ -28,7 +28,7 @@ def test_figures_are_formatted_pickled_and_copied():
 
 
 def saved_and_loaded(report, folder):
-    report.save(folder / "report.json")
+    report.save(folder / "report.json", overwrite=True)
     return wattmeter.Report.load(folder / "report.json")
 
 
@@ -91,7 +91,13 @@ def test_what_is_no_saved_report(tmp_path):
         wattmeter.read(tmp_path / "x.json")
     with pytest.raises(ValueError, match="end the name in .json"):
         t.report.save(tmp_path / "x.csv")
-    t.report.save(tmp_path / "x.json")
+    with pytest.raises(FileExistsError, match="exists already; overwrite=True rep") as caught:
+        t.report.save(tmp_path / "x.json")
+    assert isinstance(caught.value, wattmeter.Error) and caught.value.status == "EEXIST"
+    t.report.save(tmp_path / "x.json", overwrite=True)
+    with pytest.raises(FileNotFoundError, match=r"y.json: there is no such file; Rep") as caught:
+        wattmeter.Report.load(tmp_path / "y.json")
+    assert isinstance(caught.value, wattmeter.Error) and caught.value.status == "ENOENT"
     with pytest.raises(ValueError, match=r"x.json: a saved report; compare\(\) takes rec"):
         wattmeter.compare(tmp_path / "x.json", tmp_path / "y.json")
     with pytest.raises(ValueError, match=r"x.json: a saved report: .*Report.load\(\) reads"):

@@ -417,33 +417,6 @@ def test_a_forked_child_is_not_the_parent_s_tracker():
     assert [(r.name, r.calls) for r in t.report.regions] == [("parent", 1)]
 
 
-WORKERS = """
-    import multiprocessing, sys, wattmeter
-
-    def work(count):
-        for _ in range(count):
-            with wattmeter.region("work"):
-                pass
-        return count
-
-    if __name__ == "__main__":
-        context = multiprocessing.get_context(sys.argv[1])
-        with wattmeter.track() as t:
-            work(10)
-            with context.Pool(2) as pool:
-                pool.map(work, [100, 200, 300], chunksize=1)
-                pool.close()
-                pool.join()
-        region = t.report.regions["work"]
-        print(region.calls, region.unfinished, t.report["dropped_events"].value)
-    """
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_lose_no_regions_and_double_none(python, method):
-    assert python(WORKERS, method).stdout.split() == ["610", "0", "0.0"]
-
-
 def test_the_environment_is_as_it_was(monkeypatch):
     name = "WATTMETER_REGIONS"
     monkeypatch.delenv(name, raising=False)
@@ -566,25 +539,6 @@ def test_an_outer_tracker_goes_on_after_an_inner_one(monkeypatch):
             pass
     assert sorted(region.name for region in outer.report.regions) == ["after", "before"]
     assert not any("another tracker" in remark for remark in outer.report.remarks)
-
-
-def job(_):
-    for _ in range(100):
-        with wattmeter.region("job"):
-            pass
-
-
-def test_workers_that_outlive_a_tracker_are_in_the_next_one():
-    calls, pools = [], []
-    for _ in range(3):
-        with wattmeter.track() as tracker:
-            if not pools:
-                pools.append(multiprocessing.get_context("fork").Pool(2))
-            pools[0].map(job, range(6))
-        calls.append(tracker.report.regions["job"].calls)
-        pools[0].map(job, range(6))
-    pools[0].terminate()
-    assert calls == [600] * 3
 
 
 def test_messages_name_no_option_of_the_command(tmp_path):

@@ -45,45 +45,20 @@ _PlotInput = Tuple[Optional[str], _Path, Optional[int]]
 
 def plot(
     inputs: Sequence[_PlotInput],
-    *,
-    format: str = "svg",
-    kind: str = "time",
-    channels: Optional[Iterable[str]] = None,
-    layout: Optional[str] = None,
-    start: Optional[str] = None,
-    end: Optional[str] = None,
-    title: Optional[str] = None,
-    without_regions: bool = False,
-    without_legend: bool = False,
-    size: str | None = None,
-    font: str | None = None,
-    style: str = "light",
-    dpi: float = 0.0,
-    by: str = "energy",
-    fits: bool = False,
+    channels: Optional[Iterable[str]],
+    options: Dict[str, Any],
+    /,
 ) -> bytes: ...
 def film(
     inputs: Sequence[_PlotInput],
     path: _Path,
-    *,
-    format: str = "mp4",
-    channels: Optional[Iterable[str]] = None,
-    layout: Optional[str] = None,
-    start: Optional[str] = None,
-    end: Optional[str] = None,
-    title: Optional[str] = None,
-    without_regions: bool = False,
-    without_legend: bool = False,
-    size: str | None = None,
-    font: str | None = None,
-    style: str = "light",
-    dpi: float = 0.0,
-    fps: float = 0.0,
-    speed: float = 0.0,
-    window: float = 0.0,
-    overwrite: bool = False,
-    progress: Optional[Callable[[int, int], object]] = None,
+    channels: Optional[Iterable[str]],
+    options: Dict[str, Any],
+    progress: Optional[Callable[[int, int], object]],
+    /,
 ) -> None: ...
+
+def failure(status: str, text: str, /) -> Error: ...
 
 class Error(Exception):
     status: str
@@ -162,8 +137,6 @@ class Tracker:
     def pid(self) -> int: ...
     @property
     def exit_code(self) -> Optional[int]: ...
-    @property
-    def exit_signal(self) -> Optional[int]: ...
     @property
     def regions(self) -> Optional[str]: ...
     @property
@@ -275,7 +248,8 @@ def region_leave(region: region, /) -> None: ...
 @final
 class region_call: ...
 
-def region_open(region: region, is_innermost: bool = ..., /) -> region_call: ...
+def region_open(region: region, /) -> region_call: ...
+def region_open_apart(region: region, /) -> region_call: ...
 def region_close(call: region_call, /) -> None: ...
 
 CO_GENERATOR: int
@@ -341,6 +315,7 @@ class GpuValue(NamedTuple):
     value: Union[str, int, float, bool, None]
     state: str
     why: Optional[str]  # None where there is a value
+    code: int  # the driver's number of the failure; -1: it did not answer; 0: none
 
 class GpuField(NamedTuple):
     name: str
@@ -358,6 +333,7 @@ class GpuLooked(NamedTuple):
     present: int
     status: str
     detail: str
+    code: int
 
 class Gpus:
     def __new__(cls, words: Optional[str] = None) -> Gpus: ...
@@ -366,7 +342,6 @@ class Gpus:
     def values(self, gpu: int, /) -> Dict[str, GpuValue]: ...
     def processes(self, gpu: int, /) -> Tuple[List[Dict[str, GpuValue]], GpuValue]: ...
     def migs(self, gpu: int, /) -> List[Dict[str, GpuValue]]: ...
-    def seen_as(self, gpu: int, /) -> GpuValue: ...
     def select(
         self, words: Optional[str], environment: Optional[Iterable[str]] = None
     ) -> Tuple[List[int], Optional[str]]: ...
@@ -421,45 +396,31 @@ class Recording:
     @property
     def run_count(self) -> int: ...
 
-class Analysis:
-    def __new__(
-        cls,
-        tracking: _Path,
-        sub_tracking: Optional[Iterable[_Path]] = None,
-        run: Optional[int] = None,
-    ) -> Analysis: ...
-    def print(self, format: str = "text", /) -> str: ...
-    @property
-    def remarks(self) -> List[str]: ...
-    @property
-    def unpaired(self) -> Tuple[int, int]: ...
+def analyze(
+    tracking: _Path, sub_tracking: Iterable[_Path], format: str, /
+) -> Tuple[str, List[str], Tuple[int, int]]: ...
 
-class Comparison:
-    def __new__(cls) -> Comparison: ...
-    def add(self, name: str, path: _Path, /) -> None: ...
-    def add_session(
-        self,
-        name: str,
-        tracking: _Path,
-        sub_tracking: Optional[Iterable[_Path]] = None,
-        run: Optional[int] = None,
-    ) -> None: ...
-    def run(
-        self,
-        statistic: str = "mean",
-        format: str = "text",
-        metrics: Iterable[str] = (),
-        threshold: float = 0.01,
-    ) -> Tuple[float, Optional[str], Optional[str]]: ...
-    def print(self) -> str: ...
-    @property
-    def remarks(self) -> List[str]: ...
+class Comparison(NamedTuple):
+    text: str
+    json: str
+    worst: float
+    worst_figure: Optional[str]
+    untested: Optional[str]
+    remarks: List[str]
 
+def compare(
+    names: Iterable[str],
+    paths: Iterable[_Path],
+    statistic: str,
+    format: str,
+    threshold: float,
+    watched: Iterable[str],
+    /,
+) -> Comparison: ...
 def repeat_json(name: str, reports: Sequence[Report], /) -> str: ...
 def repeat_order(seed: int, commands: int, turn: int, /) -> List[int]: ...
 def combine_sub_tracking(paths: Iterable[_Path], target: _Path, /) -> List[str]: ...
 def print_list(path: _Path, format: str = "text", /) -> str: ...
-def print_csv(paths: Iterable[_Path], run: Union[int, str, None] = None, /) -> str: ...
 
 class SeriesFigure(NamedTuple):
     value: float
@@ -476,45 +437,13 @@ class Series:
         self, kind: str = "total", from_ns: int = 0, to_ns: int = 0
     ) -> SeriesFigure: ...
     def segments(self) -> List[Tuple[memoryview, memoryview, int]]: ...
-    def print_figure(
-        self,
-        kind: str = "total",
-        from_ns: int = 0,
-        to_ns: int = 0,
-        format: str = "text",
-    ) -> str: ...
 
 class Experiment:
     def __new__(cls, target: _Path, name: str) -> Experiment: ...
-    def print(
-        self,
-        format: str = "text",
-        idle_watts: float = 0.0,
-        per: Optional[str] = None,
-        *,
-        verbosity: int = 0,
-        for_terminal: bool = False,
-        ram_unit: Optional[str] = None,
-        gpu_ram_unit: Optional[str] = None,
-        time_unit: Optional[str] = None,
-        price_per_kwh: float = 0.0,
-        currency: Optional[str] = None,
-        carbon_g_per_kwh: float = 0.0,
-        pue: float = 0.0,
-    ) -> str: ...
-    def time(self, text: str, /) -> int: ...
+    def json(self) -> str: ...
     def series(self, metric: str, /) -> Series: ...
 
-def print_series(
-    series: Sequence[Series], from_ns: int = 0, to_ns: int = 0, format: str = "text"
-) -> str: ...
-def print_experiments(target: _Path, format: str = "text", /) -> str: ...
-@final
-class Doctor:
-    def __new__(cls, duration: float = 0.0) -> Doctor: ...
-    def print(self, format: str = "text", /) -> str: ...
-    @property
-    def can_measure(self) -> bool: ...
+def doctor(duration: float, /) -> Tuple[str, str, bool]: ...
 
 class CapSetting(NamedTuple):
     kind: str
@@ -543,18 +472,15 @@ class Caps:
     def end(self) -> None: ...
 
 @final
-class CapSearch:
+class CapProfile:
     def __new__(
         cls,
-        minimum: float,
-        maximum: float,
+        gpus: str,
         objective: str = "energy",
         max_slowdown: float = 0.0,
         probes: int = 0,
-        windows: int = 0,
-        time_watts: float = 0.0,
-    ) -> CapSearch: ...
-    def next(self) -> Optional[float]: ...
-    def left(self) -> int: ...
-    def add(self, cap: float, seconds: float, joules: float, /) -> None: ...
+        window: float = 0.0,
+    ) -> CapProfile: ...
+    def step(self, units: int, /) -> Optional[str]: ...
     def answer(self, format: str = "json", /) -> str: ...
+    def close(self) -> None: ...

@@ -15,21 +15,21 @@ class Findings:
     is for people."""
 
     def __init__(self, duration: float) -> None:
-        self._core = _core.Doctor(duration)
+        self._text, self._json, self._can_measure = _core.doctor(duration)
 
     @property
     def can_measure(self) -> bool:
         """Whether anything at all can be measured here."""
-        return self._core.can_measure
+        return self._can_measure
 
     def to_dict(self) -> Any:
         """The findings as docs/doctor.md has them."""
         import json
 
-        return json.loads(self._core.print("json"))
+        return json.loads(self._json)
 
     def __str__(self) -> str:
-        return self._core.print("text")
+        return self._text
 
     def __repr__(self) -> str:
         from wattmeter._results.listing import head

@@ -10,7 +10,7 @@ from wattmeter._results.recording import Recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, Mapping, Union
+    from typing import Any, Iterable, Mapping, Union
 
     from wattmeter._core import _PlotInput
     from wattmeter._results.report import Path
@@ -73,55 +73,17 @@ class Picture:
     def __init__(
         self,
         inputs: list[_PlotInput],
-        kind: str,
         channels: list[str] | None,
-        layout: str | None,
-        start: str | None,
-        end: str | None,
-        title: str | None,
-        regions: bool,
-        fit: bool,
-        legend: bool,
-        size: str | None,
-        font: str | None,
-        style: str,
-        by: str,
+        options: dict[str, Any],
     ) -> None:
         self._inputs = inputs
-        self._kind = kind
         self._channels = channels
-        self._layout = layout
-        self._start = start
-        self._end = end
-        self._title = title
-        self._regions = regions
-        self._fit = fit
-        self._legend = legend
-        self._size = size
-        self._font = font
-        self._style = style
-        self._by = by
+        self._options = options
         self.svg = self._draw("svg").decode()
 
     def _draw(self, format: str, dpi: float = 0.0) -> bytes:
-        return _core.plot(
-            self._inputs,
-            format=format,
-            kind=self._kind,
-            channels=self._channels,
-            layout=self._layout,
-            start=self._start,
-            end=self._end,
-            title=self._title,
-            without_regions=not self._regions,
-            fits=self._fit,
-            without_legend=not self._legend,
-            size=self._size,
-            font=self._font,
-            style=self._style,
-            by=self._by,
-            dpi=dpi,
-        )
+        options = {**self._options, "format": format, "dpi": dpi}
+        return _core.plot(self._inputs, self._channels, options)
 
     def png(self, dpi: float | None = None) -> bytes:
         """As PNG; None: 96 dpi, or 300 if the size is in millimetres."""
@@ -132,12 +94,13 @@ class Picture:
         return self._draw("pdf")
 
     def save(self, path: Path, *, dpi: float | None = None, overwrite: bool = False) -> None:
-        """Writes it to a .svg, .png or .pdf; FileExistsError where there is one, unless
+        """Writes it to a .svg, .png or .pdf. Error "EEXIST" if there is such a file, unless
         `overwrite`."""
+        from wattmeter._files import write_file
+
         form = format_of(path, _FIGURES, "figure")
         drawn = self.svg.encode() if form == "svg" else self._draw(form, dpi or 0.0)
-        with open(path, "wb" if overwrite else "xb") as file:
-            file.write(drawn)
+        write_file(path, drawn, overwrite)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -199,19 +162,18 @@ def plot(
     Raises Error without cairo and pango, or where a recording cannot be read or has nothing
     to draw, ValueError for what it does not have.
     """
-    return Picture(
-        inputs_of(recordings, run),
-        kind,
-        listed(channels),
-        layout,
-        time_of(start),
-        time_of(end),
-        title,
-        regions,
-        fit,
-        legend,
-        size_of(size),
-        font,
-        style,
-        by,
-    )
+    options = {
+        "kind": kind,
+        "layout": layout,
+        "start": time_of(start),
+        "end": time_of(end),
+        "title": title,
+        "without_regions": not regions,
+        "fits": fit,
+        "without_legend": not legend,
+        "size": size_of(size),
+        "font": font,
+        "style": style,
+        "by": by,
+    }
+    return Picture(inputs_of(recordings, run), listed(channels), options)

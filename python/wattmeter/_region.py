@@ -20,6 +20,7 @@ from wattmeter._core import (
     region_function,
     region_leave,
     region_open,
+    region_open_apart,
 )
 
 TYPE_CHECKING = False
@@ -96,7 +97,7 @@ def _coroutine(region: region, function: Callable[..., Any]) -> Callable[..., An
 # the generator's.
 def _generator(region: region, function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        call = region_open(region, False)
+        call = region_open_apart(region)
         try:
             return (yield from function(*args, **kwargs))
         finally:
@@ -107,7 +108,7 @@ def _generator(region: region, function: Callable[..., Any]) -> Callable[..., An
 
 def _async_generator(region: region, function: Callable[..., Any]) -> Callable[..., Any]:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        call = region_open(region, False)
+        call = region_open_apart(region)
         steps = function(*args, **kwargs)
         try:
             item = await steps.asend(None)

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from wattmeter import _core
-from wattmeter._results.compare import Comparison
+from wattmeter._results.compare import compare
 from wattmeter._results.report import Figure
 from wattmeter._track import measure_command, track
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Sequence, Union
 
     from wattmeter._devices.gpus import Choice
+    from wattmeter._results.compare import Comparison
     from wattmeter._results.report import Path, Report
 
     Work = Union[Callable[[], object], str, Sequence[Path]]
@@ -157,9 +158,7 @@ def repeat(
         options = {"interval": interval, "gpus": gpus, "cpu_watts": cpu_watts}
         seed = random.getrandbits(63) if seed is None else seed
         _run_all(works, chosen, n, warmup, seed, _Runs(path, mode, options))
-        core = _core.Comparison()
-        core.add(chosen[0], path)
-        return Comparison(core, "mean")
+        return compare({chosen[0]: path})
 
 
 def _run_all(

@@ -396,24 +396,22 @@ def animate(
     for name, value in (("fps", fps), ("dpi", dpi), ("speed", speed)):
         if not 0 < value < 1e9:
             raise ValueError(f"{name} must be a number above 0, not {value!r}")
-    _core.film(
-        inputs_of(recordings, run),
-        path,
-        format=format_of(path, ("mp4", "gif"), "film"),
-        channels=listed(channels),
-        layout=layout,
-        start=time_of(start),
-        end=time_of(end),
-        title=title,
-        without_regions=not regions,
-        without_legend=not legend,
-        size=size_of(size),
-        font=font,
-        style=style,
-        dpi=dpi,
-        fps=fps,
-        speed=speed,
-        window=0.0 if window is None else window,
-        overwrite=overwrite,
-        progress=progress,
-    )
+    options = {
+        "format": format_of(path, ("mp4", "gif"), "film"),
+        "layout": layout,
+        "start": time_of(start),
+        "end": time_of(end),
+        "title": title,
+        "without_regions": not regions,
+        "without_legend": not legend,
+        "size": size_of(size),
+        "font": font,
+        "style": style,
+        "dpi": dpi,
+        "fps": fps,
+        "speed": speed,
+        "window": 0.0 if window is None else window,
+        "overwrite": overwrite,
+    }
+    inputs = inputs_of(recordings, run)
+    _core.film(inputs, path, listed(channels), options, progress)

@@ -69,6 +69,7 @@ struct wm_figure_row {
     const char *inclusive_heading, *exclusive_heading;
 
     bool is_compared; /* of the run and of regions */
+    bool is_headline; /* of a comparison, and of `run --repeat` */
     bool is_detail;   /* of a comparison, which has it with -v alone */
 };
 

@@ -20,6 +20,7 @@ int wm_fail(struct wm_error *err, int status, const char *format, ...)
         return status;
 
     err->status = status;
+    err->code = 0;
     va_start(args, format);
     vsnprintf(err->text, sizeof(err->text), format, args);
     va_end(args);

@@ -313,7 +313,6 @@ static int read_sensor(const json_t *object, struct wm_sensor *sensor, struct wm
                : wm_fail(err, WM_EFORMAT, "a sensor has no possible period");
 }
 
-/* `sensor` is NULL where the file says nothing of sensors. */
 static int add_channel(struct wm_channel_set *set,
                        const char *const texts[WM_CHANNEL_TEXTS], int64_t period_ns,
                        const json_t *sensor, struct wm_error *err)
@@ -328,6 +327,10 @@ static int add_channel(struct wm_channel_set *set,
         return wm_fail(err, WM_EFORMAT, "channel %zu is of no known kind", set->count);
     if (set->count == set->room)
         return wm_fail(err, WM_EFORMAT, "more channels than were announced");
+    if (!sensor)
+        return wm_fail(err, WM_EFORMAT,
+                       "channel %zu has no sensor: recorded before version 0.1.0",
+                       set->count);
     int status = check_channel(texts, period_ns, err);
     if (status < 0)
         return status;
@@ -352,8 +355,7 @@ static int add_channel(struct wm_channel_set *set,
     columns->count = ++set->count;
     if (!whole)
         return wm_fail_memory(err, NULL);
-    set->is_old |= !sensor;
-    return sensor ? read_sensor(sensor, &channel->sensor, err) : WM_OK;
+    return read_sensor(sensor, &channel->sensor, err);
 }
 
 int wm_channel_set_add(struct wm_channel_set *set,
@@ -369,49 +371,17 @@ int wm_channel_set_add(struct wm_channel_set *set,
     return status;
 }
 
-static const char *detail_of(const struct wm_run *run, const char *source)
-{
-    for (size_t i = 0; i < run->source_count; i++) {
-        const struct wm_source_status *status = &run->sources[i];
-        if (status->name && status->available && strcmp(status->name, source) == 0)
-            return status->detail;
-    }
-    return NULL;
-}
-
-static int remember_sensors(struct wm_channel_set *set, const struct wm_run *run,
-                            struct wm_error *err)
-{
-    for (size_t i = 0; i < set->count; i++) {
-        struct wm_channel *channel = &set->channels[i];
-        if (strcmp(channel->metric, "energy") != 0 && strcmp(channel->metric, "power") != 0)
-            continue;
-        free_string(channel->sensor.text);
-        channel->sensor = wm_channel_old_sensor(channel, detail_of(run, channel->source));
-        if (!copy_string(channel->sensor.text, &channel->sensor.text)) {
-            channel->sensor.text = NULL;
-            return wm_fail_memory(err, NULL);
-        }
-    }
-    return WM_OK;
-}
-
 static int compare_uses(const void *a, const void *b)
 {
     return strcmp(((const struct wm_column_use *)a)->name,
                   ((const struct wm_column_use *)b)->name);
 }
 
-int wm_channel_set_seal(struct wm_channel_set *set, const struct wm_run *run,
-                        struct wm_error *err)
+int wm_channel_set_seal(struct wm_channel_set *set, struct wm_error *err)
 {
     const struct wm_columns *columns = &set->columns;
     size_t count = columns->count + columns->clock_count;
 
-    int status = set->is_old ? remember_sensors(set, run, err) : WM_OK;
-    if (status < 0)
-        return status;
-    wm_channel_old_contains(set->channels, set->count);
     set->uses = calloc(count + 1, sizeof(*set->uses));
     if (!set->uses)
         return wm_fail_memory(err, NULL);
@@ -459,7 +429,7 @@ static int read_channel(const json_t *object, struct wm_channel_set *set,
 }
 
 int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
-                             const struct wm_run *run, struct wm_error *err)
+                             struct wm_error *err)
 {
     json_t *array = NULL;
 
@@ -476,7 +446,7 @@ int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
     for (size_t i = 0; status == WM_OK && i < json_array_size(array); i++)
         status = read_channel(json_array_get(array, i), set, err);
     json_decref(array);
-    return status < 0 ? status : wm_channel_set_seal(set, run, err);
+    return status < 0 ? status : wm_channel_set_seal(set, err);
 }
 
 bool wm_gap_init(struct wm_gap *ret_gap, size_t channel, int64_t from_ns, int64_t to_ns,

@@ -45,17 +45,6 @@ bool wm_channel_gpu_number(const struct wm_channel *channel, int *ret_number);
 int wm_channels_to_json(const struct wm_channel *channels, const struct wm_columns *columns,
                         char **ret_text, struct wm_error *err);
 
-/* What versions that did not record it knew of the sensor behind a channel of power or
- * energy, by the names of source and model and by `detail`, the sentence that its source
- * said of itself; NULL where it said nothing. The text is a constant. */
-struct wm_sensor wm_channel_old_sensor(const struct wm_channel *channel,
-                                       const char *detail);
-
-/* Fills in what the values of channels contain, for recordings that do not say it: by
- * source, kind of device and label. Power that was recorded under the name of an integrated
- * GPU becomes the processor's. */
-void wm_channel_old_contains(struct wm_channel *channels, size_t count);
-
 /* A gap as a JSON object, which names its column; NULL when out of memory. */
 json_t *wm_gap_json(const struct wm_gap *gap, const struct wm_columns *columns);
 
@@ -73,7 +62,6 @@ struct wm_channel_set {
     struct wm_columns columns;
     struct wm_column_use *uses; /* sorted by name, once the set is sealed */
     size_t use_count;
-    bool is_old; /* written by a version that did not record sensors */
 };
 
 /* Makes room for `room` channels. wm_channel_set_release() is due whatever this
@@ -88,19 +76,17 @@ void wm_channel_set_release(struct wm_channel_set *set);
 enum { WM_CHANNEL_TEXTS = 11 };
 
 /* Adds a channel, as a file describes it; all is checked and copied. `sensor` is the JSON
- * object of what is known of its sensor, NULL where the file says nothing of sensors. */
+ * object of its sensor. WM_EFORMAT if it is NULL: only drafts of format 1 lack it. */
 int wm_channel_set_add(struct wm_channel_set *set,
                        const char *const texts[WM_CHANNEL_TEXTS], int64_t period_ns,
                        const char *sensor, struct wm_error *err);
 
-/* Fails if a column is used twice. After the last wm_channel_set_add(). `run` is whose
- * channels these are. */
-int wm_channel_set_seal(struct wm_channel_set *set, const struct wm_run *run,
-                        struct wm_error *err);
+/* Fails if a column is used twice. After the last wm_channel_set_add(). */
+int wm_channel_set_seal(struct wm_channel_set *set, struct wm_error *err);
 
 /* The set that wm_channels_to_json() described, sealed. */
 int wm_channel_set_from_json(struct wm_channel_set *set, const char *text,
-                             const struct wm_run *run, struct wm_error *err);
+                             struct wm_error *err);
 
 /* What that column holds; NULL when it is nothing of ours. */
 const struct wm_column_use *wm_channel_set_find(const struct wm_channel_set *set,

@@ -18,12 +18,15 @@
 #include "record/record_column.h"
 
 static int exists_already(const struct wm_recorder_ops *ops, const char *path,
-                          struct wm_error *err)
+                          enum wm_record_mode mode, struct wm_error *err)
 {
+    if (mode == WM_RECORD_APPEND)
+        return wm_fail(err, WM_EINVAL,
+                       "%s: exists already, and only .sqlite and .aipm can be added to",
+                       wm_text_path(path));
     return wm_fail(err, WM_EEXIST, "%s: exists already; mode \"overwrite\" replaces it%s",
                    wm_text_path(path),
-                   ops->can_append ? ", mode \"append\" adds to it"
-                                   : " (only .sqlite and .aipm can be added to)");
+                   ops->can_append ? ", mode \"append\" adds to it" : "");
 }
 
 /* The path of a target's file, or the name of a URL for messages; the caller's to free,
@@ -129,7 +132,7 @@ static int check_file(const struct wm_recorder_ops *ops, const char *path,
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode))
         return wm_fail(err, WM_EINVAL, "%s: not a regular file", shown);
     if (mode == WM_RECORD_NEW || (mode == WM_RECORD_APPEND && !ops->can_append))
-        return exists_already(ops, path, err);
+        return exists_already(ops, path, mode, err);
     if (mode == WM_RECORD_OVERWRITE && S_ISLNK(info.st_mode))
         return wm_fail(err, WM_EINVAL, "%s: a symbolic link; name the file it points to",
                        shown);
@@ -279,7 +282,7 @@ static int make_file(struct wm_target *target, struct wm_error *err)
     /* Of two writers that get here together one must find the file there. */
     int fd = open(target->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0 && errno == EEXIST)
-        return exists_already(target->ops, target->path, err);
+        return exists_already(target->ops, target->path, WM_RECORD_NEW, err);
     if (fd < 0)
         return wm_fail_errno(err, wm_text_path(target->path));
 

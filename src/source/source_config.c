@@ -39,7 +39,7 @@ static bool copy_text(const char *text, const char **ret_copy)
 int wm_source_config_copy(const struct wm_source_config *config,
                           struct wm_source_config *ret_copy, struct wm_error *err)
 {
-    struct wm_source_config copy = { .pid = config->pid };
+    struct wm_source_config copy = { .pid = config->pid, .gpu_clocks = config->gpu_clocks };
 
     if (!copy_text(config->procfs, &copy.procfs) ||
         !copy_text(config->sysfs, &copy.sysfs) || !copy_text(config->nvml, &copy.nvml) ||

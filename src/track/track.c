@@ -40,7 +40,8 @@ int wm_tracker_new(const struct wm_tracker_options *given, struct wm_tracker **r
     if (status < 0)
         return status;
     const struct wm_source_config config = { .gpus = options->gpus,
-                                             .cpu_watts = options->cpu_watts };
+                                             .cpu_watts = options->cpu_watts,
+                                             .gpu_clocks = options->gpu_clocks };
 
     int64_t interval_ns = options->interval_ns ? options->interval_ns : DEFAULT_INTERVAL_NS;
     if (interval_ns < WM_INTERVAL_MIN_NS || interval_ns > WM_INTERVAL_MAX_NS)
@@ -514,6 +515,8 @@ void wm_tracker_processes(struct wm_tracker *tracker, const struct wm_report *re
         wm_track_processes_list(tracker->processes, tracker->tree, tracker->shares, report,
                                 ret_processes, room, ret_count);
     pthread_mutex_unlock(&tracker->lock);
+    if (is_ready && *ret_count <= room)
+        wm_track_processes_identify(tracker->processes, tracker->tree, ret_processes);
 }
 
 int wm_tracker_report(const struct wm_tracker *tracker, struct wm_report **ret_report,

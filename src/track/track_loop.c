@@ -457,6 +457,7 @@ static int finish(struct wm_tracker *tracker, struct wm_error *err)
         return status;
     }
 
+    wm_track_take_batch(tracker);
     status = wm_track_take_tree(tracker, err);
     if (ended || wm_tracker_exit_code(tracker) >= 0)
         wm_track_note_survivors(tracker);

@@ -182,6 +182,23 @@ int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err)
     return status;
 }
 
+void wm_track_take_batch(struct wm_tracker *tracker)
+{
+    struct wm_result *result = &tracker->result;
+    size_t count = tracker->batch ? tracker->batch->done : 0;
+    struct wm_tracker_run run;
+    double seconds = 0, memory = 0;
+
+    if (count == 0)
+        return;
+    for (size_t i = 0; i < count && wm_tracker_batch_run(tracker, i, &run) == WM_OK; i++) {
+        seconds += run.time_s;
+        memory = fmax(memory, run.max_memory_bytes);
+    }
+    result->run_seconds = (struct wm_known) { true, seconds / (double)count };
+    result->run_memory_bytes = (struct wm_known) { memory > 0, memory };
+}
+
 static bool outlives(const struct wm_tracker *tracker, const struct wm_process *process)
 {
     return process->pid != tracker->pid && process->state != 'Z' && process->state != 'X';

@@ -126,7 +126,8 @@ int wm_track_make_takers(struct wm_tracker *tracker, struct wm_error *err)
     return status;
 }
 
-/* What all kinds of target have in common, once tree and account are there. */
+/* What all kinds of target have in common, once tree and account are there. A recording
+ * that cannot be opened keeps a command from its start. */
 static int prepare(struct wm_tracker *tracker, const char *mode, bool own_numbers,
                    struct wm_error *err)
 {
@@ -143,7 +144,8 @@ static int prepare(struct wm_tracker *tracker, const char *mode, bool own_number
         status = wm_track_describe_gpus(tracker, err);
     if (status == WM_OK && tracker->baseline_ns > 0 && !tracker->is_renewed)
         status = take_baseline(tracker, err);
-    return status < 0 ? status : wm_track_make_takers(tracker, err);
+    return status < 0 || !tracker->record_target ? status
+                                                 : wm_track_make_takers(tracker, err);
 }
 
 /* Whether the program, which may add rows to it, can. */
@@ -199,12 +201,17 @@ void wm_track_take_regions(struct wm_tracker *tracker)
         go_without_regions(tracker, why.text, NULL);
 }
 
-/* The first tick, with what was read for it before. What regions take is made as late as
- * this, as the command runs by now; where there is no memory for it there are none. */
-static void begin(struct wm_tracker *tracker, int64_t start_ns)
+/* The first tick, with what was read for it before. The analysis, if nothing is recorded,
+ * and what regions take are made as late as this, as the command runs by now. Where there
+ * is no memory for regions there are none. */
+static int begin(struct wm_tracker *tracker, int64_t start_ns, struct wm_error *err)
 {
     struct wm_error why = { 0 };
 
+    int status =
+        tracker->late || tracker->analysis ? WM_OK : wm_track_make_takers(tracker, err);
+    if (status < 0)
+        return status;
     wm_track_read_tree(tracker);
     wm_track_start_cpu(tracker, start_ns);
     if (tracker->regions && wm_track_regions_open(tracker->regions, &why) < 0)
@@ -219,6 +226,7 @@ static void begin(struct wm_tracker *tracker, int64_t start_ns)
     pthread_mutex_lock(&tracker->log_lock);
     tracker->takes_log = true;
     pthread_mutex_unlock(&tracker->log_lock);
+    return WM_OK;
 }
 
 static int open_sources(struct wm_tracker *tracker, struct wm_error *err)
@@ -291,8 +299,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status < 0)
         return status;
     wm_tree_executed(tracker->tree);
-    begin(tracker, start_ns);
-    return WM_OK;
+    return begin(tracker, start_ns, err);
 }
 
 static int end_start(struct wm_tracker *tracker, int status)
@@ -431,8 +438,7 @@ static int start_running(struct wm_tracker *tracker, const pid_t *pids, size_t c
     wm_account_rebase(tracker->account, tracker->tree);
     int64_t start_ns = wm_clock_monotonic_ns();
     tracker->self_base_ns = wm_track_cost_ns(tracker);
-    begin(tracker, start_ns);
-    return WM_OK;
+    return begin(tracker, start_ns, err);
 }
 
 static int start_and_tidy(struct wm_tracker *tracker, const pid_t *pids, size_t count,

@@ -199,9 +199,11 @@ void wm_track_read_first(struct wm_tracker *tracker);
 void wm_track_hand_out(struct wm_tracker *tracker, int64_t when_ns);
 
 /* What came of it; in track_result.c. Each adds to `tracker->result`: CPU time, its method,
- * the processes' peaks and what is uncertain of them; the tracker's own cost; what the
- * target has reported of itself. What outlives the target is noted where it has ended. */
+ * the processes' peaks and what is uncertain of them; the runs of a batch; the tracker's
+ * own cost; what the target has reported of itself. What outlives the target is noted where
+ * it has ended. */
 int wm_track_take_tree(struct wm_tracker *tracker, struct wm_error *err);
+void wm_track_take_batch(struct wm_tracker *tracker);
 void wm_track_note_survivors(struct wm_tracker *tracker);
 void wm_track_take_cost(struct wm_tracker *tracker);
 int wm_track_take_metrics(struct wm_tracker *tracker, struct wm_error *err);

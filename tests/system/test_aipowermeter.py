@@ -248,8 +248,16 @@ def two_writers(folder):
     done = wattmeter("run", "-q", "--experiment", f"{folder}/", "--name", "live", "--", "true")
     assert done.returncode == 1 and "another wattmeter is recording to it" in done.stderr, done
     assert first.wait(timeout=300) == 0
-    ticks = json.loads(report.read_text())["tool"]["ticks"]
-    assert ticks - 2 <= len(Results(folder / "live").series["absolute_cpu_time_per_pid"]) <= ticks
+    summary = json.loads(report.read_text())
+    results = Results(folder / "live")
+    dates = [date for date, _ in results.series["absolute_cpu_time_per_pid"]]
+    assert not results.ends and len(dates) <= summary["tool"]["ticks"], (results.ends, len(dates))
+    # From its start to its end, with no more between two records than there is between others.
+    start = datetime.datetime.fromisoformat(summary["start"].replace("Z", "+00:00")).timestamp()
+    bounds = [start] + [date.timestamp() for date in dates] + [start + 2]
+    longest = max(late - early for early, late in zip(bounds[1:-1], bounds[2:-1]))
+    for early, late in (bounds[:2], bounds[-2:]):
+        assert late - early <= 2 * longest, (bounds, longest)
     done = wattmeter("run", "-q", "--record", live, "--append", "--", "true")
     assert done.returncode == 0, done
 

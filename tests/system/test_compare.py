@@ -202,7 +202,7 @@ def fail_above(folder):
     slower, hardly = larger(folder, "slower", cpu_=1.1), larger(folder, "hardly", cpu_=1.004)
     more = larger(folder, "more", peak=1.2)
     compare(f"a={RUNS}", f"b={slower}", "--fail-above", "5%", status=1,
-            talk="b: overall: cpu_time grew by at least 9.0 %, more than 5%\n")
+            talk="b: overall: cpu_time grew by at least 9.1 %, more than 5%\n")
     compare(f"a={RUNS}", f"b={slower}", "--fail-above", "9.5%")
     compare(f"a={RUNS}", f"b={more}", "--fail-above", "10%", status=1, talk=": memory grew")
     compare(f"a={slower}", f"b={RUNS}", "--fail-above", "0%")
@@ -424,7 +424,7 @@ def refusals(folder):
         (1, (a, f"b={folder / 'none'}"), "none"),
         (1, (a, f"b={calls}"), ""),
         (2, (a, a), "two sessions are called"),
-        (2, (a,), ""),
+        (2, (a, "--fail-above", "5%"), "--fail-above needs two sessions"),
         (2, (), ""),
         (2, (a, f"b={tracking}", "--stat", "median"), "median"),
         (2, (a, f"b={tracking}", "--stat", "total", "--format", "gpu-tracker"),

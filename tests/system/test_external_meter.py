@@ -57,7 +57,8 @@ def channel(label, kind):
     return {"column": f"{label}_cpu_time_s", "clock_column": f"{label}_time_ns",
             "source": "host" if label == "host" else "tracker", "device": label, "label": label,
             "model": None, "metric": "cpu_time", "unit": "s", "device_kind": kind,
-            "kind": "counter", "origin": "measured", "period_ns": 10000000 if kind == "host" else 0}
+            "kind": "counter", "origin": "measured", "period_ns": 10000000 if kind == "host" else 0,
+            "sensor": {}}
 
 
 def write_recording(path, machine):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_tracker itself opens our recordings and finds in them what we wrote.
+"""gpu_tracker itself opens our CSV recordings, and the tracking files that `export` writes, and
+finds in them what we wrote.
 
 Skipped (77) where it cannot be imported; `pip install gpu-tracker` in a virtual
 environment is all it takes.
@@ -19,7 +20,7 @@ from tap import case, near, wattmeter
 try:
     from gpu_tracker import SubTrackingAnalyzer
 except ImportError as error:
-    print(f"gpu_tracker cannot be imported: {error}")
+    print(f"{error} (python3 -m pip install gpu-tracker)")
     sys.exit(77)
 
 SAMPLES = tap.SOURCE / "tests" / "data" / "recordings"
@@ -117,10 +118,13 @@ def _(folder):
     check(path, rows_of_csv(path), folder)
 
 
-@case("gpu_tracker reads an SQLite recording")
+@case("gpu_tracker reads what export --gpu-tracker makes of an SQLite recording")
 def _(folder):
-    path = SAMPLES / "v1.sqlite"
-    check(path, rows_of_sqlite(path), folder)
+    for name, rows_of in (("t.sqlite", rows_of_sqlite), ("t.csv", rows_of_csv)):
+        path = folder / name
+        done = wattmeter("export", SAMPLES / "v1.sqlite", "--gpu-tracker", path)
+        assert done.returncode == 0, done
+        check(path, rows_of(path), folder)
 
 
 MS = 1000000
@@ -180,12 +184,13 @@ def _(folder):
     first = folder / "run.sqlite"
     shutil.copy(SAMPLES / "v1-regions.sqlite", first)
     add_regions(first)
-    second = folder / "run.csv"
+    tracking, second = folder / "tracking.sqlite", folder / "run.csv"
+    assert wattmeter("export", first, "--gpu-tracker", tracking).returncode == 0
     assert wattmeter("export", first, "-o", second).returncode == 0
-    for recording, rows in ((first, rows_of_sqlite(first)), (second, rows_of_csv(second))):
+    for recording, rows in ((tracking, rows_of_sqlite(tracking)), (second, rows_of_csv(second))):
         anchor = rows[0]["timestamp"] - 0.1  # the first row is that of the second tick
         sub_tracking = folder / f"blocks{recording.suffix}"
-        done = wattmeter("export", recording, "--sub-tracking", sub_tracking)
+        done = wattmeter("export", first, "--sub-tracking", sub_tracking)
         assert done.returncode == 0 and "left out: 1 calls that never ended" in done.stderr, done
         check_regions(recording, sub_tracking, rows, lambda ms: anchor + ms / 1e3)
 

@@ -300,11 +300,12 @@ def _(folder):
     recording = folder / "r.csv"
     env = environment(folder, starts(60))
     r, seconds = measure(folder, env, "sleep", "11", options=["-i", "10ms", "--record", recording])
-    near(seconds, 11.9, 0.5, "all of it")
-    near(r["compute_time"]["time"], 11, 0.1)
+    # It waits for the driver neither before the command nor after it.
+    assert 11 <= r["compute_time"]["time"] <= seconds < 11 + 9, (r["compute_time"], seconds)
     assert r["sources"]["nvml"]["why"] == "the driver has not answered for 10 s", r["sources"]
     assert r["cpu_time"]["total"] is not None
-    near(recording.read_text().count("\n"), 1100, 200, "lines of the recording")
+    ticks = recording.read_text().count("\n") + r["tool"]["missed_ticks"]
+    near(ticks, r["compute_time"]["time"] / 0.01, 200, "ticks of the recording")
     check_recording(recording, r)
 
 

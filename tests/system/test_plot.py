@@ -231,7 +231,7 @@ def axes_of(svg):
 def _(folder):
     level = record(folder, 100, lambda i: 7)
     for path, metric, low in [(level, "gpu0_power_W", 0), (TREE, "memory", 0),
-                              (TREE, "utilization", 0), (TREE, "temperature", None)]:
+                              (TREE, "cpu_use", 0), (TREE, "temperature", None)]:
         for size in "column", "page", "960x720", "400x150":
             svg = drawn(path, "-o", "-", "--format", "svg", "--size", size, "--channels",
                         metric, "--no-legend").stdout
@@ -241,12 +241,12 @@ def _(folder):
     fitted, _ = axes_of(drawn(level, "-o", "-", "--format", "svg", "--fit", "--channels",
                               "gpu0_power_W").stdout)
     assert fitted and all(float(text) > 6 for _, text in fitted), fitted
-    # Four panels in a column: higher, and no name is cut or tiny.
+    # Five panels in a column: higher, and no name is cut or tiny.
     svg = drawn(TREE, "-o", "-", "--format", "svg", "--size", "column").stdout
     marks, names = axes_of(svg)
     assert {name.text for name in names} == {
-        "Power", "(W)", "Utilisation", "(%; CPU: all cores)", "Memory", "(GB)", "Temperature",
-        "(°C)"}, names
+        "Power", "(W)", "GPU use", "(%)", "CPU use", "(% of one core)", "Memory", "(GB)",
+        "Temperature", "(°C)"}, names
     assert all(float(name.get("font-size")) >= 9 for name in names), names
     assert len(marks) >= 8, marks
 
@@ -259,7 +259,8 @@ def _(folder):
         run, first, last = database.execute("SELECT min(run), min(time_ns), max(time_ns) "
                                             "FROM sample").fetchone()
         ends = [first + (last - first) * number // count for number in range(count + 1)]
-        database.executemany("INSERT INTO region_call VALUES (?, 0, 0, ?, ?, 0)",
+        database.executemany("INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
+                             " VALUES (?, 0, 0, ?, ?, 0)",
                              [(run, *call) for call in zip(ends, ends[1:])])
         database.commit()
         database.close()
@@ -329,9 +330,9 @@ def _(folder):
     for kind, recordings, title, heading in [
             ("regions", [tree], "Energy by region, 1 run: bash tree.sh", None),
             ("flame", [tree], "Energy by region, 1 run: bash tree.sh",
-             "Energy (simulated) (kJ)"),
+             "Energy (simulated, kJ)"),
             ("energy", [tree, tree], "Energy and time, 2 runs: bash tree.sh", None),
-            ("repeats", [tree], "Repeated runs, 1 run: bash tree.sh", "Energy (simulated) (kJ)"),
+            ("repeats", [tree], "Repeated runs, 1 run: bash tree.sh", "Energy (simulated, kJ)"),
             ("repeats", [runs], "Repeated runs, 8 runs: ./burn 0.15 0.2 20", None)]:
         found = texts(drawn(*recordings, "-o", "-", "--format", "svg", "--kind", kind).stdout)
         assert title in found and (heading is None or heading in found), (kind, found)
@@ -503,6 +504,8 @@ def _(folder):
             (2, "nothing of 'memory' is among", [TREE, "-o", out, "--channels", "power",
                                                  "--layout", "power,memory"]),
             (2, "third axis", [TREE, "-o", out, "--layout", "power+memory+temperature"]),
+            (2, "names no panel", [TREE, "-o", out, "--channels", "power", "--layout", " ,/"]),
+            (2, "only --kind time takes", [TREE, "-o", out, "--kind", "energy", "--fit"]),
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.bmp"]),
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out"]),
             (2, "none of svg png pdf mp4 gif", [TREE, "-o", folder / "out.html"]),
@@ -527,7 +530,7 @@ def _(folder):
             (2, "--fps: is for films", [TREE, "-o", out, "--fps", "10"]),
             (2, "--speed: is for films", [TREE, "-o", out, "--speed", "10"]),
             (2, "--window: is for films", [TREE, "-o", out, "--window", "10s"]),
-            (2, "whole runs", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
+            (2, "only --kind time takes", [TREE, "-o", out, "--kind", "energy", "--from", "1"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "regions"]),
             (1, "has no regions", [RECORDINGS / "v1-load.aipm", "-o", out, "--kind", "flame"]),
             (2, "one recording at a time", [TREE, TREE, "-o", out, "--kind", "flame"]),
@@ -543,13 +546,13 @@ def _(folder):
     assert there.read_text() == "mine"
 
 
-def with_metrics(folder):
+def with_metrics(folder, metric="accuracy"):
     """A recording whose program has reported its accuracy."""
     start = "(SELECT min(time_ns) FROM sample)"
     points = ", ".join(f"json_array({start} + {i * 100_000_000}, {1 - 0.5 ** i})"
                        for i in range(1, 6))
     return change(folder, "metrics.sqlite", ["UPDATE run SET result = json_set(result, "
-                  f"'$.metrics.series', json_object('accuracy', json_array({points})))"], TREE)
+                  f"'$.metrics.series', json_object('{metric}', json_array({points})))"], TREE)
 
 
 @case("an unknown channel gets the list of all that there are")
@@ -592,6 +595,14 @@ def _(folder):
         places = [lowest[x] for x in sorted(lowest)]
         assert places[0] > 550 and places[-1] < 200, (name, places[0], places[-1])
         assert all(later <= place + 2 for place, later in zip(places, places[1:])), places
+
+
+@case("a layout names a metric with a blank and a slash in quotes")
+def _(folder):
+    path = with_metrics(folder, "top 5/accuracy")
+    svg = drawn(path, "-o", "-", "--format", "svg", "--size", "960x720", "--layout",
+                "power/'top 5/accuracy',memory").stdout
+    assert {name.text for name in axes_of(svg)[1]} >= {"Power (W)", "top 5/accuracy"}, svg
 
 
 @case("the command alone, without what draws, says what is missing")

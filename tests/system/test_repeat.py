@@ -163,6 +163,31 @@ def _(folder):
     assert notes["repeat.command"] in (a, b) and notes["repeat.batch"] == "1", notes
 
 
+@case("compare says the same of the recording, of single runs and of batches")
+def _(folder):
+    a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.25")
+    short = folder / "short"
+    short.write_text("#!/bin/sh\n:\n")
+    short.chmod(0o755)
+    file = folder / "r.sqlite"
+    said = results("-r", 6, "--vs", b, "--vs", short, "--record", file, "--", a)
+    figures = json.loads(wattmeter("compare", "--json", file).stdout)["overall"]
+    assert said["results"][2]["runs_per_repeat"] > 1, said["results"][2]
+    assert len(said["comparisons"]) == 8, said["comparisons"]
+    for one in said["comparisons"]:
+        other = figures[one["metric"]]["sessions"][one["command"]]
+        assert other["verdict"] == one["verdict"], (one, other)
+        if one["metric"] != "memory":  # of a short run at least so much is known
+            assert other["paired"], (one, other)
+        elif one["verdict"] == "not_tested":
+            continue
+        for key, name in ("ratio", "change"), ("low", "low"), ("high", "high"):
+            tap.near(1 + other[name], one[key], 1e-9, (one, other))
+    for one in said["results"]:
+        for key, name in ("median", "time"), ("cpu_time_median", "cpu_time"), ("energy_median", "energy"):
+            tap.near(figures[name]["sessions"][one["command"]]["value"], one[key], 1e-9, one["command"])
+
+
 @case("text, Markdown and CSV")
 def _(folder):
     a, b = log_command(folder, "a", "0.21"), log_command(folder, "b", "0.8")
@@ -222,7 +247,7 @@ def _(folder):
         if "--json" in flags:
             assert ran.returncode == -signal.SIGINT, (ran.returncode, err)
             assert len(json.loads(out)["results"][0]["times"]) == 3, out
-            assert json.loads(out)["notes"] == ["stopped after 3 of 20 runs"], out
+            assert json.loads(out)["notes"][0] == "stopped after 3 of 20 runs", out
         else:
             assert "(3 runs, medians)" in out and "note: stopped after 3 of 20 runs\n" in out and "need 6" not in out, out
         compared = wattmeter("compare", f"all={file}", f"one={file}", "--run", "one=0")
@@ -230,6 +255,21 @@ def _(folder):
         assert re.search(r"^ *Runs +3 +1$", compared.stdout, re.M), compared.stdout
         assert 'session "all": 1 run was broken off and does not count' in compared.stderr, compared.stderr
         assert "signal" not in compared.stderr, compared.stderr
+
+
+@case("Ctrl-C before a run has ended says so in one line")
+def _(folder):
+    a = log_command(folder, "a", "0\nexec sleep 1000")
+    ran = subprocess.Popen([tap.WATTMETER, "run", *SENSORS, "-r", "20", "-w", "1", "--", a], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env=tap.environment(WATTMETER_SYSFS="/nonexistent"))
+    while not log(folder):
+        assert ran.poll() is None
+        time.sleep(0.01)
+    ran.send_signal(signal.SIGINT)
+    out, err = ran.communicate(timeout=300)
+    assert (ran.returncode, out) == (-signal.SIGINT, ""), (ran.returncode, out)
+    assert err == "wattmeter run: stopped before the first run has ended\n", err
 
 
 @case("a recording all of whose repeats were broken off is none to compare")
@@ -250,7 +290,7 @@ def _(folder):
     one = results("-r", 2, "--ignore-failure", "--", a)["results"][0]
     assert one["exit_codes"] == [7, 7]
     text = run("-r", 2, "--ignore-failure", "--", a).stdout
-    assert "\nnote: A: 2 of 2 runs failed\n" in text, text
+    assert "\nnote: 2 of 2 runs failed\n" in text, text
     one = results("-r", 2, "--ignore-failure", "--", "sh -c 'kill -9 $$'")["results"][0]
     assert set(one["exit_codes"]) == {137}
 
@@ -268,7 +308,7 @@ def _(folder):
 @case("processes that outlive their run are named once")
 def _(folder):
     notes = results("-r", 2, "--", "sh -c 'sleep 10 & sleep 0.21'")["notes"]
-    assert len(notes) == 1 and "still run" in notes[0], notes
+    assert sum("still run" in note for note in notes) == 1, notes
 
 
 # What is wrong, the status, and what the one line says.
@@ -297,11 +337,52 @@ BAD = (
     (("-r", 3, "--threshold", "x", "true"), 2, "x is no percentage"),
     (("-r", 3, "-n", "a", "-n", "b", "true"), 2, "there are 2 names for 1 command"),
     (("-r", 3, "--record", "r.csv", "true"), 2, "not into r.csv"),
+    (("-r", 3, "--csv", "r", "--markdown", "./r", "true"), 2, "r: is given twice"),
+    (("-r", 3, "--csv", "r.sqlite", "--record", "r.sqlite", "true"), 2, "r.sqlite: is given twice"),
+    (("-r", 3, "--json", "-o", "r", "--csv", "r", "true"), 2, "r: is given twice"),
+    (("-r", 3, "--fail-above", "5%", "true"), 2, "'wattmeter compare' has it"),
     (("-r", 3, "--markdown", "no/such/folder", "true"), 1, "--markdown: no/such: No such file"),
     (("-r", 3, "--", "false"), 1, "'false' ended with status 1 in run 1 of 3"),
     (("-r", 3, "--", "sh -c 'kill -9 $$'"), 137, "was killed by signal 9 in run 1 of 3"),
     (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output shows what it prints and gives it a terminal"),
 )
+
+
+@case("what a file does not take is shown, and other outputs are written")
+def _(folder):
+    full = "--json", "-o", "/dev/full"
+    a = log_command(folder, "a", "0.21")
+    for place, status in ((full, 1), (("--csv", "/dev/full"), 1), ((), 0)):
+        ran = run("-r", 1, *place, "--markdown", folder / "r.md", "--overwrite", "--", a)
+        assert ran.returncode == status, (place, ran.returncode, ran.stderr)
+        assert re.search(r"^   Time  +[\d.]+ m?s", ran.stderr if place == full else ran.stdout, re.M), (place, ran)
+        assert len((folder / "r.md").read_text().splitlines()) == 3, place
+
+
+@case("what other programs do to a busy machine is noted once")
+def _(folder):
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
+    try:
+        ran = run("-r", 3, "--", log_command(folder, "a", "0.3"))
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+    assert ran.stdout.count("note: other programs kept ") == 1, ran.stdout
+
+
+@case("report and plot say which of many runs they show")
+def _(folder):
+    file = folder / "r.sqlite"
+    assert run("-q", "-r", 3, "--record", file, "--", log_command(folder, "a", "0.21")).returncode == 0
+    for command in ("report", file), ("plot", file, "-o", folder / "r.svg"):
+        chat = wattmeter(*command).stderr
+        assert "run 2 of 0 to 2, the newest; --run N chooses another" in chat and chat.count("\n") == 1, chat
+        assert wattmeter(*command, "--run", 2, "--overwrite").stderr == ""
+    assert wattmeter("plot", "--kind", "repeats", file, "-o", folder / "r.svg", "--overwrite").stderr == ""
+    alone = wattmeter("compare", file)
+    assert re.search(r"^ *Runs +3$", alone.stdout, re.M) and "one session" in alone.stderr, alone
+    assert wattmeter("compare", file, "--fail-above", "5%").returncode == 2
 
 
 @case("what is wrong is told in one line")

@@ -61,6 +61,21 @@ def _(folder):
     assert "Max RAM" in on_fake("gpu-tracker", "-e", "sleep 0.3", "--st=0.1")
 
 
+@case("a start loads the C library alone; a library that is missing is named when it is needed")
+def _(folder):
+    loaded = wattmeter(env=tap.environment(LD_TRACE_LOADED_OBJECTS="1")).stdout
+    options = json.loads((tap.BUILD / "meson-info/intro-buildoptions.json").read_text())
+    bundled = any(option["name"] == "bundled" and option["value"] for option in options)
+    if tap.SANITIZED or bundled or "libc.so.6" not in loaded:
+        raise tap.Skip("the command is linked with its libraries")
+    assert "libm.so" not in loaded and "jansson" not in loaded, loaded
+    (folder / "libm.so.6").touch()
+    hidden = tap.environment(LD_LIBRARY_PATH=str(folder), WATTMETER_NVML="/nonexistent")
+    assert wattmeter("run", "-q", "--", "true", env=hidden).returncode == 0
+    done = wattmeter("run", "--", "true", env=hidden)
+    assert done.returncode == 127 and done.stderr.startswith("wattmeter: ") and "libm.so.6" in done.stderr, done
+
+
 @case("help, version, and what is misused")
 def _(folder):
     overview = on_fake("--help")

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/compare/analyze_compare.h"
 #include "analyze/experiment/analyze_repeat.h"
 
 static struct wm_repeat *new_repeat(uint64_t seed, size_t commands)
@@ -130,6 +131,97 @@ static void test_too_few_pairs(void **state)
     wm_repeat_free(repeat);
 }
 
+enum { MOST_COMMANDS = 3, MOST_ROUNDS = 30 };
+
+/* The reports of runs by `run --repeat`, as a recording has them. */
+struct recorded {
+    struct wm_report reports[MOST_COMMANDS][MOST_ROUNDS];
+    struct wm_compare_run runs[MOST_COMMANDS][MOST_ROUNDS];
+    struct wm_compare_session sessions[MOST_COMMANDS];
+    char rounds[MOST_ROUNDS][8];
+};
+
+static double noisy(double value)
+{
+    return value * (0.97 + 0.06 * rand() / RAND_MAX);
+}
+
+static void record_run(struct recorded *made, size_t command, size_t round, size_t batch)
+{
+    struct wm_report *report = &made->reports[command][round];
+    double more = 1 + 0.02 * (double)command;
+
+    report->compute_time = wm_value_known((double)batch * noisy(more));
+    report->cpu_total = wm_value_known((double)batch * noisy(0.5));
+    report->energy.energy = wm_value_known((double)batch * noisy(30 / more));
+    report->ram_combined.total = wm_value_known(1e6 * (double)(command + 1));
+    report->result.run_seconds = (struct wm_known) { batch > 1, noisy(0.9 * more) };
+    report->result.run_memory_bytes = (struct wm_known) { batch > 1, 2e6 };
+    snprintf(made->rounds[round], sizeof(made->rounds[round]), "%zu", round);
+    made->runs[command][round] =
+        (struct wm_compare_run) { report, (double)batch, "7", made->rounds[round] };
+}
+
+/* Gives both the same runs of each command. */
+static void make_recorded(struct recorded *made, struct wm_repeat *repeat, size_t rounds)
+{
+    for (size_t command = 0; command < repeat->count; command++) {
+        size_t batch = command == 1 ? 3 : 1;
+        for (size_t round = 0; round < rounds; round++) {
+            struct wm_tracker_run each[3] = { 0 };
+            const struct wm_repeat_run run = { .report = &made->reports[command][round],
+                                               .batch = each,
+                                               .batch_count = batch };
+            record_run(made, command, round, batch);
+            assert_int_equal(wm_repeat_add_run(repeat, command, &run, NULL), WM_OK);
+        }
+        made->sessions[command] = (struct wm_compare_session) { .name = "",
+                                                                .runs = made->runs[command],
+                                                                .count = rounds };
+    }
+}
+
+static void same_ratio(const struct wm_runs_ratio *one, const struct wm_runs_ratio *other)
+{
+    assert_int_equal(one->verdict, other->verdict);
+    assert_true(fabs(one->ratio - other->ratio) <= 1e-12 * other->ratio);
+    assert_true(fabs(one->low - other->low) <= 1e-12 * other->low);
+    assert_true(fabs(one->high - other->high) <= 1e-12 * other->high);
+}
+
+/* What `run --repeat` prints and what `compare` prints of its recording are the same. */
+static void test_recorded(void **state)
+{
+    static struct recorded made;
+    struct wm_compare_cell cells[MOST_COMMANDS];
+    (void)state;
+
+    for (size_t rounds = 1; rounds <= MOST_ROUNDS; rounds++) {
+        struct wm_repeat *repeat = new_repeat(1, 2 + rounds % 2);
+        struct wm_compare *compare = NULL;
+        size_t compared = 0;
+        memset(&made, 0, sizeof(made));
+        make_recorded(&made, repeat, rounds);
+        assert_int_equal(wm_compare_new(made.sessions, repeat->count, WM_BLOCK_MEAN, false,
+                                        &compare, NULL),
+                         WM_OK);
+        for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
+            if (!wm_repeat_is_compared(m))
+                continue;
+            wm_compare_cells(compare, WM_COMPARE_OVERALL,
+                             wm_compare_item(wm_repeat_kind(m)->key), cells);
+            for (size_t i = 1; i < repeat->count; i++, compared++) {
+                const struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
+                same_ratio(&cells[i].to, &ratio);
+                assert_int_equal(ratio.verdict == WM_RUNS_NOT_TESTED, rounds < 6);
+            }
+        }
+        assert_int_equal(compared, 4 * (repeat->count - 1));
+        wm_compare_free(compare);
+        wm_repeat_free(repeat);
+    }
+}
+
 static void test_allocation_failure(void **state)
 {
     static const char *const parameters[] = { "n", "1", NULL };
@@ -157,9 +249,13 @@ static void test_allocation_failure(void **state)
 UNIT(analyze_repeat)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),         cmocka_unit_test(test_order_is_fair),
-        cmocka_unit_test(test_looks),         cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_too_few_pairs), cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_order_is_fair),
+        cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_too_few_pairs),
+        cmocka_unit_test(test_recorded),
+        cmocka_unit_test(test_allocation_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

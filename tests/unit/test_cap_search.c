@@ -11,6 +11,25 @@
 #include "made_search.h"
 #include "wattmeter/cap_search.h"
 
+/* Three caps at equal distances: the lowest and the highest are two of them. */
+static void test_equal_distances(void **state)
+{
+    const struct wm_cap_plan plan = { .minimum = 100.4, .maximum = 300, .cap_count = 3 };
+    struct wm_cap_answer answer;
+    struct wm_cap_search *search;
+    double cap;
+    (void)state;
+
+    assert_int_equal(wm_cap_search_new(&plan, &search, NULL), WM_OK);
+    while (wm_cap_search_next(search, &cap) > 0)
+        assert_int_equal(wm_cap_search_add(search, cap, 1 + 20 / cap, cap, NULL), WM_OK);
+    assert_int_equal(wm_cap_search_answer(search, &answer, NULL), WM_OK);
+    assert_int_equal(answer.plan.cap_count, 3);
+    assert_true(answer.plan.caps[0] == 100.4 && answer.plan.caps[1] == 200.4 &&
+                answer.plan.caps[2] == 300);
+    wm_cap_search_free(search);
+}
+
 static void test_plans(void **state)
 {
     static const double caps[] = { 100, 200, 400 };
@@ -20,6 +39,7 @@ static void test_plans(void **state)
     } rows[] = {
         { { .minimum = 100, .maximum = 300 }, NULL },
         { { .minimum = 100, .maximum = 400, .caps = caps, .cap_count = 3 }, NULL },
+        { { .minimum = 100, .maximum = 300, .cap_count = 1 }, NULL },
         { { .minimum = 0, .maximum = 300 }, "nothing to choose" },
         { { .minimum = 300, .maximum = 300 }, "nothing to choose" },
         { { .minimum = 300, .maximum = 100 }, "nothing to choose" },
@@ -408,6 +428,7 @@ UNIT(cap_search)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_equal_distances),
         cmocka_unit_test(test_measurements),
         cmocka_unit_test(test_many_measurements),
         cmocka_unit_test(test_order),

@@ -6,6 +6,7 @@
 #include "test.h"
 #include "view/chart/view_column.h"
 #include "view/chart/view_feed.h"
+#include "view/chart/view_fold.h"
 #include "view/chart/view_mark.h"
 
 #define S INT64_C(1000000000)
@@ -272,6 +273,32 @@ static void test_colours(void **state)
     assert_true(wm_chart_colour(0) == wm_chart_colour(16));
 }
 
+/* Two lines as one: a line counts between its samples, too, and a column past its end. */
+static void test_fold(void **state)
+{
+    enum { COUNT = 5 };
+    struct wm_chart_line steady = new_line(64, S), rising = new_line(64, S);
+    struct wm_chart_fold folds[COUNT] = { 0 };
+    struct wm_chart_column columns[COUNT];
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++)
+        add(&steady, i * S, 10);
+    add(&rising, 0, 20);
+    add(&rising, 2 * S, 40);
+    wm_chart_line_show(&steady, 0, COUNT * S, columns, COUNT);
+    wm_chart_fold_add(folds, columns, COUNT);
+    wm_chart_line_show(&rising, 0, COUNT * S, columns, COUNT);
+    wm_chart_fold_add(folds, columns, COUNT);
+    assert_true(folds[1].count == 2 && folds[3].count == 2 && folds[4].count == 1);
+    assert_true(folds[1].low == 10 && folds[1].high == 30);
+    wm_chart_fold_columns(folds, wm_chart_fold_mean, columns, COUNT);
+    assert_true(columns[0].low == 15 && columns[1].high == 20 && columns[4].last == 10);
+    assert_true(!columns[0].is_joined && columns[1].is_joined);
+    wm_chart_line_release(&steady);
+    wm_chart_line_release(&rising);
+}
+
 UNIT(chart)
 {
     const struct CMUnitTest tests[] = {
@@ -279,7 +306,7 @@ UNIT(chart)
         cmocka_unit_test(test_gaps),   cmocka_unit_test(test_no_values),
         cmocka_unit_test(test_window), cmocka_unit_test(test_marks),
         cmocka_unit_test(test_axis),   cmocka_unit_test(test_colours),
-        cmocka_unit_test(test_total),
+        cmocka_unit_test(test_total),  cmocka_unit_test(test_fold),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -744,6 +744,8 @@ static void test_refusals(void **state)
         { "report|--pue|0|none", "'0' is out of range", CMD_MISUSED },
         { "report|--pue|NaN|none", "'NaN' is not a number", CMD_MISUSED },
         { "export|--codecarbon|x.csv|-o|x.csv|none", "exclude each other", CMD_MISUSED },
+        { "export|--gpu-tracker|x.csv|-o|x.csv|none", "exclude each other", CMD_MISUSED },
+        { "export|--gpu-tracker|x.db|none", "ends in .csv or .sqlite", CMD_MISUSED },
         { "export|--codecarbon|there|there", "is the recording itself", CMD_MISUSED },
         { "export|--codecarbon|x.csv|--carbon|x|none", "'x' is not a number", CMD_MISUSED },
         { "export|--codecarbon|x.csv|--pue|0.1|none", "out of range", CMD_MISUSED },

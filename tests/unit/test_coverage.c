@@ -13,8 +13,8 @@
 
 #include "analyze/energy/analyze_uncertainty.h"
 #include "made_sensor.h"
-#include "record/record_channel.h"
 #include "test.h"
+#include "test_sensor.h"
 
 enum load_kind {
     CONSTANT, /* with nothing to do, or busy all the time */
@@ -83,11 +83,11 @@ enum looks {
     UNKNOWN, /* and where nobody knows how busy the device is */
 };
 
-/* The sensor as its source describes it; where that says nothing, as recordings that do not
- * describe it have it. */
+/* The sensor as its source describes it, or that of the table of sensors. */
 struct build {
-    const char *name, *source, *model, *detail;
+    const char *name, *source, *model;
     struct wm_sensor described;
+    bool is_usage; /* power by NVML's older call */
     enum wm_device_kind kind;
     bool counts, has_power;
     enum looks looks;
@@ -130,7 +130,7 @@ static const struct build builds[] = {
       .period = { 0.1, 0.101 }, .window = { 0.018, 0.025 }, .busy_period = { 0.2, 1 },
       .most_watts = 390, .range = 400 },
     { .name = "mean of 1 s", .source = "nvml", .model = "NVIDIA L40S",
-      .detail = "power by nvmlDeviceGetPowerUsage", .kind = WM_DEVICE_GPU,
+      .is_usage = true, .kind = WM_DEVICE_GPU,
       .has_power = true, .looks = WHOLE, .together = 1, .period = { 0.1, 0.1 },
       .window = { 1, 1 }, .busy_period = { 0.2, 0.2 }, .most_watts = 330, .range = 350 },
     { .name = "whole window", .source = "nvml", .model = "NVIDIA GeForce RTX 3090",
@@ -311,7 +311,7 @@ static struct wm_sensor sensor_of(const struct build *build, const char *metric)
 
     channel.sensor = build->described.kind != WM_SENSOR_UNKNOWN
                          ? build->described
-                         : wm_channel_old_sensor(&channel, build->detail);
+                         : test_sensor(&channel, build->is_usage);
     struct wm_sensor sensor = wm_sensor_of(&channel);
     sensor.range = build->range;
     return sensor;

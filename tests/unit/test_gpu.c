@@ -786,6 +786,9 @@ static void test_hanging_gpu(void **state)
     assert_true(seconds(begin_ns) < WM_GPU_PATIENCE_S);
     check_text(gpus, 1, WM_GPU_NAME, "told in time");
     check_missing(gpus, 1, WM_GPU_POWER_DRAW, WM_READING_FAILED, "has not answered for");
+    struct wm_gpu_value late;
+    wm_gpu_get(gpus, 1, WM_GPU_POWER_DRAW, &late);
+    assert_int_equal(late.code, WM_NO_ANSWER);
     check_number(gpus, 2, WM_GPU_POWER_DRAW, 1);
     int before = alpha.refreshed;
 
@@ -916,6 +919,7 @@ static void test_hanging_open(void **state)
     check_number(gpus, 0, WM_GPU_POWER_DRAW, 1);
     assert_int_equal(wm_gpus_looked(gpus, 0)->status, WM_EIO);
     assert_non_null(strstr(wm_gpus_looked(gpus, 0)->detail, "has not answered for 4 s"));
+    assert_int_equal(wm_gpus_looked(gpus, 0)->code, WM_NO_ANSWER);
     wm_gpus_close(gpus);
     assert_int_equal(alpha.closed, 0);
     set_gate(true);

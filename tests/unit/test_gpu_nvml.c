@@ -413,11 +413,12 @@ static void test_one_call_costs_its_fields(void **state)
         const char *error;
         enum wm_reading_state state;
         const char *why;
+        int code;
     } errors[] = {
-        { "NOT_SUPPORTED", WM_READING_UNSUPPORTED, "Not Supported" },
-        { "NO_PERMISSION", WM_READING_DENIED, "Insufficient Permissions" },
-        { "TIMEOUT", WM_READING_FAILED, "Timeout" },
-        { "UNKNOWN", WM_READING_FAILED, "Unknown Error" },
+        { "NOT_SUPPORTED", WM_READING_UNSUPPORTED, "Not Supported", 3 },
+        { "NO_PERMISSION", WM_READING_DENIED, "Insufficient Permissions", 4 },
+        { "TIMEOUT", WM_READING_FAILED, "Timeout", 10 },
+        { "UNKNOWN", WM_READING_FAILED, "Unknown Error", 999 },
     };
 
     for (size_t s = 0; s < ARRAY_LEN(symbols); s++) {
@@ -438,8 +439,10 @@ static void test_one_call_costs_its_fields(void **state)
             refresh(&inventory, groups);
             expect_everything(&inventory, groups, but);
             for (enum wm_gpu_field f = 0; f < WM_GPU_FIELDS; f++) {
-                if (but[f])
-                    expect_missing(&inventory, 0, f, errors[e].state, errors[e].why);
+                if (!but[f])
+                    continue;
+                expect_missing(&inventory, 0, f, errors[e].state, errors[e].why);
+                assert_int_equal(get(&inventory, 0, f).code, errors[e].code);
             }
             inventory_close(&inventory);
         }
@@ -830,6 +833,7 @@ static void test_process_lists(void **state)
         size_t count = wm_gpu_sheet_rows(sheet, WM_GPU_PROCESS_LIST, &list);
         assert_int_equal(list.state, cases[i].state);
         assert_true((list.why != NULL) == (list.state != WM_READING_OK));
+        assert_true((list.code > 0) == (list.state != WM_READING_OK));
         assert_int_equal(count, cases[i].count);
         for (size_t p = 0; p < count; p++) {
             type = wm_gpu_sheet_cell(sheet, WM_GPU_PROCESS_LIST, p, WM_GPU_PROCESS_TYPE);

@@ -137,9 +137,9 @@ void wm_gpus_keep_remark(const struct wm_gpus *gpus, char *remark)
 
 #define LOOKED                                                                             \
     {                                                                                      \
-        { "nvml", 0, WM_ENODEV, "no NVIDIA driver" },                                      \
+        { "nvml", 0, WM_ENODEV, "no NVIDIA driver", 0 },                                   \
         {                                                                                  \
-            "drm", 0, WM_ENODEV, "no card"                                                 \
+            "drm", 0, WM_ENODEV, "no card", 0                                              \
         }                                                                                  \
     }
 
@@ -355,8 +355,8 @@ static void test_numbers(void **state)
     size_t chosen[ARRAY_LEN(zoo)], count;
 
     (void)state;
-    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 2, WM_OK, "" };
-    gpus.looked[1] = (struct wm_gpu_looked) { "drm", 5, WM_OK, "" };
+    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 2, WM_OK, "", 0 };
+    gpus.looked[1] = (struct wm_gpu_looked) { "drm", 5, WM_OK, "", 0 };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         print_message("  '%s'\n", rows[i].words);
         count = 0;
@@ -400,7 +400,7 @@ static void test_driver_in_trouble(void **state)
     struct wm_gpus gpus = { zoo + 2, 1, LOOKED, "/nonexistent", NULL };
 
     (void)state;
-    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 0, WM_EIO, "does not answer" };
+    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 0, WM_EIO, "does not answer", 0 };
     check(&gpus, NULL, NULL, WM_OK, "0", NULL);
     check(&gpus, "card1", NULL, WM_OK, "0", NULL);
     check(&gpus, "00ab12cd34ef5678", NULL, WM_OK, "0", NULL);
@@ -411,13 +411,14 @@ static void test_driver_in_trouble(void **state)
 
     /* NVIDIA's are counted first. */
     gpus = (struct wm_gpus) { zoo, 1, LOOKED, "/nonexistent", NULL };
-    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 1, WM_OK, "driver 550" };
-    gpus.looked[1] = (struct wm_gpu_looked) { "drm", 0, WM_EIO, "does not answer" };
+    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 1, WM_OK, "driver 550", 0 };
+    gpus.looked[1] = (struct wm_gpu_looked) { "drm", 0, WM_EIO, "does not answer", 0 };
     check(&gpus, "0", NULL, WM_OK, "0", NULL);
     check(&gpus, "0,1", NULL, WM_EIO, "the GPUs cannot be chosen: drm", NULL);
 
     gpus = (struct wm_gpus) { NULL, 0, LOOKED, "/nonexistent", NULL };
-    gpus.looked[0] = (struct wm_gpu_looked) { "nvml", 0, WM_EACCES, "may not be opened" };
+    gpus.looked[0] =
+        (struct wm_gpu_looked) { "nvml", 0, WM_EACCES, "may not be opened", 0 };
     check(&gpus, "0", NULL, WM_EACCES, "the GPUs cannot be chosen: nvml: may not", NULL);
     check(&gpus, "visible", NULL, WM_OK, "", NULL);
 }

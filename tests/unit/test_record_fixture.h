@@ -7,6 +7,7 @@
 #define WM_TEST_RECORD_FIXTURE_H
 
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,18 @@ static inline void record_fixture(const char *path, enum wm_record_mode mode, si
     assert_int_equal(result.lost_ticks, 0);
     assert_ok(wm_recorder_finish(recorder, &result, &err));
     wm_recorder_close(recorder);
+}
+
+/* Changes a recording as somebody else may. */
+static inline void sql_run(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *message = NULL;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+    sqlite3_close(db);
 }
 
 #endif

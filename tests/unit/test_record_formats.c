@@ -57,19 +57,8 @@ static void assert_same_channel(const struct wm_channel *a, const struct wm_chan
     assert_same_sensor(&a->sensor, &b->sensor);
 }
 
-/* A channel of the fixture as it is read; earlier versions did not record sensors. */
-static struct wm_channel expected_channel(size_t index, bool is_old)
-{
-    struct wm_channel channel = fixture_channels()[index];
-
-    if (is_old)
-        channel.sensor = (struct wm_sensor) { 0 };
-    if (is_old && strcmp(channel.metric, "power") == 0)
-        channel.sensor = wm_channel_old_sensor(&channel, "driver 550.54");
-    return channel;
-}
-
-static void assert_any_fixture(const char *path, size_t run, size_t ticks, bool is_old)
+/* `is_new`: recorded by this test, and not the stored file, whose sensors are others. */
+static void assert_stored_fixture(const char *path, size_t run, size_t ticks, bool is_new)
 {
     struct wm_reading readings[FIXTURE_CHANNELS];
     struct wm_recording *recording = NULL;
@@ -82,7 +71,9 @@ static void assert_any_fixture(const char *path, size_t run, size_t ticks, bool 
     assert_same_run(wm_recording_run(recording));
     assert_int_equal(wm_recording_channel_count(recording), FIXTURE_CHANNELS);
     for (size_t i = 0; i < FIXTURE_CHANNELS; i++) {
-        struct wm_channel channel = expected_channel(i, is_old);
+        struct wm_channel channel = fixture_channels()[i];
+        if (!is_new)
+            channel.sensor = wm_recording_channel(recording, i)->sensor;
         assert_same_channel(wm_recording_channel(recording, i), &channel);
     }
 
@@ -118,7 +109,7 @@ static void assert_any_fixture(const char *path, size_t run, size_t ticks, bool 
 /* Reads the whole of a recording that record_fixture() made. */
 static void assert_fixture(const char *path, size_t run, size_t ticks)
 {
-    assert_any_fixture(path, run, ticks, false);
+    assert_stored_fixture(path, run, ticks, true);
 }
 
 static void test_round_trip(void **state)
@@ -237,8 +228,8 @@ static void test_export_refused(void **state)
         { "onto itself, adding", "a.csv", WM_RECORD_APPEND, WM_EINVAL, "itself" },
         { "a file that is there", "other.csv", WM_RECORD_NEW, WM_EEXIST,
           "mode \"overwrite\" replaces it" },
-        { "adding to CSV", "other.csv", WM_RECORD_APPEND, WM_EEXIST, "only .sqlite" },
-        { "adding to JSON", "other.json", WM_RECORD_APPEND, WM_EEXIST, "only .sqlite" },
+        { "adding to CSV", "other.csv", WM_RECORD_APPEND, WM_EINVAL, "only .sqlite" },
+        { "adding to JSON", "other.json", WM_RECORD_APPEND, WM_EINVAL, "only .sqlite" },
         { "an unknown suffix", "b.txt", WM_RECORD_NEW, WM_EINVAL, ".json" },
         { "no suffix", "b", WM_RECORD_NEW, WM_EINVAL, ".sqlite" },
         { "no folder", "no/b.csv", WM_RECORD_NEW, WM_ENOENT, "no such folder" },
@@ -481,7 +472,32 @@ static void test_same_totals(void **state)
     }
 }
 
-/* gpu_tracker's tables: one row fewer than there are ticks, in its own units. */
+static void test_tables(void **state)
+{
+    static const struct {
+        const char *sql;
+        double value;
+    } cases[] = {
+        { "SELECT count(*) FROM sample", 20 },
+        { "SELECT count(*) FROM sqlite_master WHERE name IN ('data', 'static_data')", 0 },
+        { "PRAGMA application_id", 0x574d7472 },
+        { "PRAGMA user_version", 1 },
+        { "SELECT count(*) FROM region", 0 },
+        { "SELECT started = '2026-11-21T07:49:39.215Z' FROM run", 1 },
+        { "SELECT command = 'train.py --name a \"b\", c' || char(10) || 'd caf\xc3\xa9' "
+          "FROM run",
+          1 },
+    };
+    const char *path = fixture_path(state, "a.sqlite");
+
+    record_fixture(path, WM_RECORD_NEW, 20);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("  %s\n", cases[i].sql);
+        assert_near(sql_total(path, cases[i].sql), cases[i].value, 0);
+    }
+}
+
+/* gpu_tracker's tracking file: one row fewer than there are ticks, in its own units. */
 static void test_gpu_tracker_tables(void **state)
 {
     static const struct {
@@ -510,17 +526,13 @@ static void test_gpu_tracker_tables(void **state)
         { "SELECT system_core_count * 100 + system_gpu_count * 10 + n_expected_gpus"
           " FROM static_data",
           822 },
-        { "PRAGMA application_id", 0x574d7472 },
-        { "PRAGMA user_version", 1 },
-        { "SELECT count(*) FROM region", 0 },
-        { "SELECT started = '2026-11-21T07:49:39.215Z' FROM run", 1 },
-        { "SELECT command = 'train.py --name a \"b\", c' || char(10) || 'd caf\xc3\xa9' "
-          "FROM run",
-          1 },
     };
-    const char *path = fixture_path(state, "a.sqlite");
+    const char *path = fixture_path(state, "b.sqlite");
+    char target[512];
 
-    record_fixture(path, WM_RECORD_NEW, 20);
+    snprintf(target, sizeof(target), "gpu-tracker:bytes,bytes,seconds:%s", path);
+    record_fixture(fixture_path(state, "a.sqlite"), WM_RECORD_NEW, 20);
+    export_to(fixture_path(state, "a.sqlite"), target, WM_RECORD_NEW);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("  %s\n", cases[i].sql);
         double value = sql_total(path, cases[i].sql);
@@ -567,29 +579,25 @@ static void test_append_other_channels(void **state)
     assert_near(sql_total(path, "SELECT gpu0_power_W + gpu0_power_W_2 + GPU7_power_W"
                                 " FROM sample WHERE run = 2"),
                 60, 0);
-    assert_near(
-        sql_total(path,
-                  "SELECT count(*) FROM static_data WHERE ram_system_capacity IS NULL"),
-        1, 0);
 }
 
-/* Every file that a released wattmeter has written stays readable. */
-static void test_old_versions(void **state)
+/* A sample of each version of a format stays readable for ever. */
+static void test_samples(void **state)
 {
     (void)state;
-    assert_any_fixture(test_source_path("tests/data/recordings/v1.sqlite"), WM_LAST_RUN, 20,
-                       true);
-    assert_any_fixture(test_source_path("tests/data/recordings/v1.csv"), WM_LAST_RUN, 20,
-                       true);
+    assert_stored_fixture(test_source_path("tests/data/recordings/v1.sqlite"), WM_LAST_RUN,
+                          20, false);
+    assert_stored_fixture(test_source_path("tests/data/recordings/v1.csv"), WM_LAST_RUN, 20,
+                          false);
     assert_near(json_total(test_source_path("tests/data/recordings/v1.json"),
                            "gpu0_utilization_ratio"),
                 10.0, 0);
 }
 
-/* A run that is added to an older file has its sensors, and those before keep theirs. */
-static void test_append_to_old(void **state)
+/* A run that is added to a sample has its sensors, and those before keep theirs. */
+static void test_append_to_sample(void **state)
 {
-    const char *path = fixture_path(state, "old.sqlite");
+    const char *path = fixture_path(state, "sample.sqlite");
     struct wm_error err;
     char *bytes = NULL;
     size_t length;
@@ -601,8 +609,47 @@ static void test_append_to_old(void **state)
     for (size_t run = 1; run <= 2; run++) {
         record_fixture(path, WM_RECORD_APPEND, 10);
         assert_fixture(path, run, 10);
-        assert_any_fixture(path, 0, 20, true);
+        assert_stored_fixture(path, 0, 20, false);
     }
+}
+
+/* Files of before format 1 was settled are refused in one sentence, and nothing is added.
+ */
+static void test_drafts(void **state)
+{
+    static const char *const drafts[] = {
+        "ALTER TABLE channel DROP COLUMN sensor",
+        "DROP VIEW region; ALTER TABLE region_call DROP COLUMN cpu_ns",
+        "DROP VIEW region; DROP TABLE region_call",
+        "UPDATE channel SET sensor = NULL",
+    };
+    const char *path = fixture_path(state, "a.sqlite");
+    struct wm_recording *recording;
+    struct wm_recorder *recorder;
+    struct wm_error err;
+    char *bytes = NULL;
+    size_t length;
+
+    for (size_t i = 0; i < ARRAY_LEN(drafts); i++) {
+        print_message("  %s\n", drafts[i]);
+        record_fixture(path, WM_RECORD_OVERWRITE, 3);
+        sql_run(path, drafts[i]);
+        assert_int_equal(wm_recording_open(path, 0, &recording, &err), WM_EFORMAT);
+        assert_non_null(strstr(err.text, "recorded before version 0.1.0"));
+        if (i + 1 < ARRAY_LEN(drafts))
+            assert_int_equal(wm_recorder_open(path, WM_RECORD_APPEND, fixture_run(),
+                                              fixture_channels(), FIXTURE_CHANNELS,
+                                              &recorder, &err),
+                             WM_EFORMAT);
+    }
+    path = fixture_path(state, "a.csv");
+    record_fixture(path, WM_RECORD_NEW, 3);
+    assert_ok(wm_file_slurp(path, 1 << 24, &bytes, &length, &err));
+    memcpy(strstr(bytes, "\"\"sensor\"\""), "\"\"sens0r\"\"", 10);
+    test_write_bytes(path, bytes, length);
+    free(bytes);
+    assert_int_equal(wm_recording_open(path, 0, &recording, &err), WM_EFORMAT);
+    assert_non_null(strstr(err.text, "recorded before version 0.1.0"));
 }
 
 /* A locale with a decimal comma, made for the purpose if there is none. */
@@ -646,48 +693,6 @@ static void test_locale(void **state)
     assert_near(json_total(json, "gpu0_utilization_ratio"), 10, 0);
 }
 
-/* Recordings before sensors said what they contain: by source, kind and label. */
-static void test_old_contains(void **state)
-{
-    static const struct {
-        const char *source, *label, *metric;
-        enum wm_device_kind kind, becomes;
-        enum wm_contains contains;
-    } rows[] = {
-        { "rapl", "package0", "energy", WM_DEVICE_CPU, WM_DEVICE_CPU, WM_CONTAINS_PACKAGE },
-        { "rapl", "dram0", "energy", WM_DEVICE_DRAM, WM_DEVICE_DRAM, WM_CONTAINS_DEVICE },
-        { "rapl", "psys", "energy", WM_DEVICE_PLATFORM, WM_DEVICE_PLATFORM,
-          WM_CONTAINS_PLATFORM },
-        { "hwmon", "module0", "power", WM_DEVICE_PLATFORM, WM_DEVICE_PLATFORM,
-          WM_CONTAINS_MODULE },
-        { "battery", "BAT0", "power", WM_DEVICE_PLATFORM, WM_DEVICE_PLATFORM,
-          WM_CONTAINS_PLATFORM },
-        { "hwmon", "sysio0", "power", WM_DEVICE_OTHER, WM_DEVICE_OTHER,
-          WM_CONTAINS_DEVICE },
-        { "nvml", "gpu0", "energy", WM_DEVICE_GPU, WM_DEVICE_GPU, WM_CONTAINS_DEVICE },
-        /* A GPU in a processor: its power is the processor's. */
-        { "drm", "card1", "energy", WM_DEVICE_GPU, WM_DEVICE_GPU, WM_CONTAINS_PACKAGE },
-        { "drm", "card1", "power", WM_DEVICE_OTHER, WM_DEVICE_CPU, WM_CONTAINS_PACKAGE },
-        { "drm", "card2", "energy", WM_DEVICE_GPU, WM_DEVICE_GPU, WM_CONTAINS_DEVICE },
-    };
-    struct wm_channel channels[ARRAY_LEN(rows)] = { { 0 } };
-    (void)state;
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        channels[i].source = rows[i].source;
-        channels[i].device = channels[i].label = rows[i].label;
-        channels[i].metric = rows[i].metric;
-        channels[i].device_kind = rows[i].kind;
-    }
-    wm_channel_old_contains(channels, ARRAY_LEN(rows));
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (channels[i].device_kind != rows[i].becomes ||
-            channels[i].sensor.contains != rows[i].contains)
-            fail_msg("%s: kind %d, contains %d", rows[i].label,
-                     (int)channels[i].device_kind, (int)channels[i].sensor.contains);
-    }
-}
-
 /* Of labels of GPUs, only NVIDIA's say which of the driver's it is. */
 static void test_gpu_numbers(void **state)
 {
@@ -715,7 +720,6 @@ UNIT(record_formats)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_old_contains),
         cmocka_unit_test(test_gpu_numbers),
         WITH_DIR(test_round_trip),
         WITH_DIR(test_many_ticks),
@@ -727,10 +731,12 @@ UNIT(record_formats)
         WITH_DIR(test_names),
         WITH_DIR(test_values),
         WITH_DIR(test_same_totals),
+        WITH_DIR(test_tables),
         WITH_DIR(test_gpu_tracker_tables),
         WITH_DIR(test_append_other_channels),
-        cmocka_unit_test(test_old_versions),
-        WITH_DIR(test_append_to_old),
+        cmocka_unit_test(test_samples),
+        WITH_DIR(test_append_to_sample),
+        WITH_DIR(test_drafts),
         WITH_DIR(test_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

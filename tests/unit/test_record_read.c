@@ -185,7 +185,8 @@ static void test_damaged(void **state)
     "{\"\"column\"\":\"\"" column "\"\",\"\"clock_column\"\":" clock                       \
     ",\"\"source\"\":\"\"s\"\",\"\"device\"\":\"\"d\"\",\"\"label\"\":\"\"l\"\","          \
     "\"\"metric\"\":\"\"m\"\",\"\"unit\"\":\"\"W\"\",\"\"device_kind\"\":\"\"gpu\"\","     \
-    "\"\"kind\"\":\"\"gauge\"\",\"\"origin\"\":\"\"measured\"\",\"\"period_ns\"\":0}"
+    "\"\"kind\"\":\"\"gauge\"\",\"\"origin\"\":\"\"measured\"\",\"\"period_ns\"\":0,"      \
+    "\"\"sensor\"\":{}}"
 #define CHANNELS "\"[" CHANNEL_AS("v", "\"\"c\"\"") "]\""
 #define FRONT STATIC_HEADER STATIC "1,{}," CHANNELS ",\"{}  \"\r\ntime_ns,c,v\r\n"
 
@@ -373,7 +374,8 @@ static void test_edited_sqlite(void **state)
           "newer wattmeter (format 2" },
         { "no runs", "DELETE FROM run", WM_EFORMAT, "holds no run" },
         { "no table of runs", "DROP TABLE run", WM_EFORMAT, "no table run" },
-        { "no table of channels", "DROP TABLE channel", WM_EFORMAT, "no table channel" },
+        { "no table of channels", "DROP TABLE channel", WM_EFORMAT,
+          "recorded before version 0.1.0" },
         { "no table of samples", "DROP TABLE sample", WM_EFORMAT, "no table sample" },
         { "no table of gaps", "DROP TABLE gap", WM_EFORMAT, "no table gap" },
         { "a view for a table",
@@ -395,7 +397,7 @@ static void test_edited_sqlite(void **state)
           "has no device" },
         { "a channel with a long period",
           "UPDATE channel SET period_ns = 9223372036854775807", WM_EFORMAT, "period" },
-        { "an old channel with a short period", "UPDATE channel SET period_ns = -1",
+        { "a channel with a negative period", "UPDATE channel SET period_ns = -1",
           WM_EFORMAT, "period" },
         { "a sensor that is no JSON", "UPDATE channel SET sensor = 'x'", WM_EFORMAT,
           "table channel: not JSON" },
@@ -412,15 +414,16 @@ static void test_edited_sqlite(void **state)
           "period" },
         { "a kind of sensor that a later version knows",
           "UPDATE channel SET sensor = '{\"kind\":\"quantum\",\"more\":1}'", WM_OK, "" },
-        { "no sensors", "UPDATE channel SET sensor = NULL", WM_OK, "" },
-        { "a table of an earlier version", "ALTER TABLE channel DROP COLUMN sensor", WM_OK,
-          "" },
+        { "no sensors", "UPDATE channel SET sensor = NULL", WM_EFORMAT,
+          "has no sensor: recorded before version 0.1.0" },
+        { "a table of a draft", "ALTER TABLE channel DROP COLUMN sensor", WM_EFORMAT,
+          "recorded before version 0.1.0" },
         { "a channel of bytes", "UPDATE channel SET model = x'ff00fe'", WM_OK, "" },
         { "very many channels",
           "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 2200)"
           " INSERT INTO channel SELECT 1, i, 'x' || i, 's', 'd', 'l', NULL, 'm', 'W', "
           "'gpu',"
-          " 'gauge', 'measured', 0, NULL, NULL FROM n",
+          " 'gauge', 'measured', 0, NULL, '{}' FROM n",
           WM_EFORMAT, "more channels" },
         { "a run that is no JSON", "UPDATE run SET info = 'x'", WM_EFORMAT,
           "table run: not JSON" },

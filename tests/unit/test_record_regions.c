@@ -126,19 +126,19 @@ static void assert_path(const struct wm_region_path *path, uint32_t number)
     assert_int_equal(path->is_free, expected->is_free);
 }
 
-/* `is_old`: of before threads told anything of their calls. */
+/* `is_bare`: the file has no CPU times and no folded calls. */
 static void assert_told(const struct wm_call *call, const struct wm_region_record *expected,
-                        bool is_old)
+                        bool is_bare)
 {
     static const struct wm_region_fold none;
 
-    assert_int_equal(call->clocked, is_old ? 0 : expected->clocked);
+    assert_int_equal(call->clocked, is_bare ? 0 : expected->clocked);
     assert_memory_equal(&call->fold,
-                        is_old || expected->fold == 0 ? &none : &folds[expected->fold - 1],
+                        is_bare || expected->fold == 0 ? &none : &folds[expected->fold - 1],
                         sizeof(none));
 }
 
-static void assert_calls(const char *path, size_t run, bool is_old)
+static void assert_calls(const char *path, size_t run, bool is_bare)
 {
     const struct wm_run *it = fixture_run();
     struct wm_calls *read = NULL;
@@ -157,7 +157,7 @@ static void assert_calls(const char *path, size_t run, bool is_old)
         assert_int_equal(call.stop_ns - call.start_ns,
                          expected->stop_ns - expected->start_ns);
         assert_int_equal(call.is_open, expected->is_open);
-        assert_told(&call, expected, is_old);
+        assert_told(&call, expected, is_bare);
         assert_int_equal(call.path, expected->path);
         assert_int_equal(call.pid, threads[expected->thread].pid);
         assert_int_equal(call.tid, threads[expected->thread].tid);
@@ -349,17 +349,6 @@ static int64_t sql_number(const char *path, const char *sql)
     return number;
 }
 
-static void sql_run(const char *path, const char *sql)
-{
-    sqlite3 *db = NULL;
-    char *message = NULL;
-
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
-        fail_msg("%s", message);
-    sqlite3_close(db);
-}
-
 static void test_append(void **state)
 {
     const char *path = fixture_path(state, "run.sqlite");
@@ -384,50 +373,7 @@ static void test_append(void **state)
         2);
 }
 
-#define OLD_REGION                                                                         \
-    "DROP VIEW region; DROP TABLE region_path; DROP TABLE region_thread;"                  \
-    "DROP TABLE region_call;"                                                              \
-    "CREATE TABLE region (run INTEGER NOT NULL, pid INTEGER, tid INTEGER, name TEXT,"      \
-    " start_ns INTEGER, stop_ns INTEGER, depth INTEGER);"
-
-/* The empty table `region` gives way to the view. One that somebody has filled stays. */
-static void test_append_to_older(void **state)
-{
-    struct wm_calls *read = NULL;
-    struct wm_error err;
-    const char *path = fixture_path(state, "old.sqlite");
-
-    record_fixture(path, WM_RECORD_NEW, 3);
-    sql_run(path, OLD_REGION);
-    assert_int_equal(open_calls(path, 0, &read, &err), WM_ENODEV);
-    record_regions(path, WM_RECORD_APPEND);
-    assert_regions(path, 1);
-    assert_int_equal(sql_number(path, "SELECT count(*) FROM region"), ARRAY_LEN(calls));
-    assert_int_equal(open_calls(path, 0, &read, &err), WM_ENODEV);
-
-    path = fixture_path(state, "filled.sqlite");
-    record_fixture(path, WM_RECORD_NEW, 3);
-    sql_run(path, OLD_REGION "INSERT INTO region VALUES (1, 2, 3, 'mine', 4, 5, 6)");
-    record_regions(path, WM_RECORD_APPEND);
-    assert_regions(path, 1);
-    assert_int_equal(sql_number(path, "SELECT count(*) FROM region"), 1);
-}
-
-/* A table of calls without what threads tell of them gets the columns. */
-static void test_append_to_unclocked(void **state)
-{
-    const char *path = fixture_path(state, "unclocked.sqlite");
-
-    record_regions(path, WM_RECORD_NEW);
-    sql_run(path, "DROP VIEW region; CREATE TABLE plain AS SELECT run, path, thread,"
-                  " start_ns, stop_ns, is_open FROM region_call; DROP TABLE region_call;"
-                  "ALTER TABLE plain RENAME TO region_call");
-    record_regions(path, WM_RECORD_APPEND);
-    assert_calls(path, 0, true);
-    assert_calls(path, 1, false);
-}
-
-static void test_old_versions(void **state)
+static void test_samples(void **state)
 {
     static const char *const files[] = { "tests/data/recordings/v1.sqlite",
                                          "tests/data/recordings/v1.csv" };
@@ -568,10 +514,11 @@ static void test_edited_sqlite(void **state)
         { "nothing at all",
           "DELETE FROM region_call; DELETE FROM region_path; DELETE FROM region_thread",
           WM_ENODEV, "no regions" },
-        { "no table of calls", "DROP TABLE region_call", WM_ENODEV, "no regions" },
+        { "no table of calls", "DROP TABLE region_call", WM_EFORMAT,
+          "recorded before version 0.1.0" },
         { "a view for a table",
           "ALTER TABLE region_call RENAME TO r; CREATE VIEW region_call AS SELECT * FROM r",
-          WM_ENODEV, "no regions" },
+          WM_EFORMAT, "there is no table region_call" },
         { "no column of a call",
           "DROP VIEW region; ALTER TABLE region_call DROP COLUMN"
           " stop_ns",
@@ -783,9 +730,7 @@ UNIT(record_regions)
         WITH_DIR(test_export_without),
         WITH_DIR(test_json),
         WITH_DIR(test_append),
-        WITH_DIR(test_append_to_older),
-        WITH_DIR(test_append_to_unclocked),
-        cmocka_unit_test(test_old_versions),
+        cmocka_unit_test(test_samples),
         WITH_DIR(test_many),
         WITH_DIR(test_too_many),
         WITH_DIR(test_edited_sqlite),

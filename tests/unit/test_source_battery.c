@@ -100,7 +100,7 @@ static void test_power(void **state)
     assert_string_equal(channel->label, "BAT0");
     assert_string_equal(channel->metric, "power");
     assert_string_equal(channel->unit, "W");
-    assert_described(channel, wm_source_detail(source));
+    assert_described(channel);
     assert_int_equal(channel->device_kind, WM_DEVICE_PLATFORM);
     assert_int_equal(channel->kind, WM_GAUGE);
     assert_int_equal(channel->origin, WM_MEASURED);

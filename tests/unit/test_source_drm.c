@@ -284,7 +284,7 @@ static void test_channels(void **state)
         assert_int_equal(channel->origin, WM_MEASURED);
         assert_int_equal(channel->period_ns, is_memory ? 0 : WM_NS_PER_MS);
         assert_true(i == 0 || readings[i].when_ns >= readings[i - 1].when_ns);
-        assert_described(channel, wm_source_detail(source));
+        assert_described(channel);
     }
     wm_source_close(source);
 
@@ -311,7 +311,7 @@ static void test_channels(void **state)
             assert_string_equal(channel->device, integrated[k].device);
             assert_string_equal(channel->label, integrated[k].label);
             if (!is_power)
-                assert_described(channel, wm_source_detail(source));
+                assert_described(channel);
         }
         wm_source_close(source);
     }

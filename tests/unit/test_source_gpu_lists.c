@@ -67,8 +67,8 @@ size_t wm_gpus_present(const struct wm_gpus *gpus)
 
 const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, size_t index)
 {
-    static struct wm_gpu_looked looked[] = { { "nvml", 4, WM_OK, "" },
-                                             { "drm", 1, WM_OK, "" } };
+    static struct wm_gpu_looked looked[] = { { "nvml", 4, WM_OK, "", 0 },
+                                             { "drm", 1, WM_OK, "", 0 } };
 
     assert_ptr_equal(gpus, &only);
     looked[1].status = answer.missing ? WM_ENODEV : WM_OK;

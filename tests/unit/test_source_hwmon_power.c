@@ -69,6 +69,24 @@ static void check_contains(const struct wm_channel *channel)
         assert_true(channel->sensor.contains < WM_CONTAINS_MODULE);
 }
 
+/* Whether the source says of the sensor that it reports the power of a moment: "samples
+ * (soc cpu)". */
+static bool has_label(const char *detail, const char *label)
+{
+    const char *list = strstr(detail, "samples (");
+    size_t length = strlen(label);
+
+    for (list = list ? list + strlen("samples (") : ""; *list;) {
+        size_t word = strcspn(list, " )");
+        if (word == length && strncmp(list, label, length) == 0)
+            return true;
+        list += word + (list[word] == ' ');
+        if (*list == ')')
+            break;
+    }
+    return false;
+}
+
 static void check(const char *sysfs, const struct expected *expected)
 {
     struct wm_reading readings[MAX_CHANNELS];
@@ -93,7 +111,9 @@ static void check(const char *sysfs, const struct expected *expected)
         check_contains(channel);
         assert_int_equal(channel->origin, WM_MEASURED);
         assert_int_equal(channel->period_ns, expected[i].period_ns);
-        assert_described(channel, wm_source_detail(source));
+        assert_described(channel);
+        assert_int_equal(channel->sensor.is_sample,
+                         !energy && has_label(wm_source_detail(source), channel->label));
         assert_int_equal(readings[i].state, WM_READING_OK);
         assert_true(fabs(readings[i].value - expected[i].value) < 1e-9);
         assert_null(wm_source_why(source, i));

@@ -72,7 +72,7 @@ static void check_channels(struct wm_source *source, const struct expected *expe
         assert_int_equal(channel->device_kind, expected[count].kind);
         assert_int_equal(channel->kind, WM_COUNTER);
         assert_int_equal(channel->origin, WM_MEASURED);
-        assert_described(channel, wm_source_detail(source));
+        assert_described(channel);
         assert_true(channel->sensor.step > 0);
     }
     assert_int_equal(wm_source_channel_count(source), count);

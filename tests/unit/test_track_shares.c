@@ -391,7 +391,9 @@ static void test_processes(void **state)
     assert_int_equal(count, 1); /* and nothing else is taken from it */
     wm_track_processes_list(processes, tree, shares, &report, list, 4, &count);
     assert_int_equal(count, 1);
-    assert_true(list[0].pid == getpid() && list[0].user == geteuid());
+    assert_true(list[0].pid == getpid() && list[0].user == (uid_t)-1);
+    wm_track_processes_identify(processes, tree, list);
+    assert_true(list[0].user == geteuid());
     assert_true(strstr(list[0].command, "unit") && list[0].state == 'R');
     const struct wm_known cpu_s = { true, list[0].cpu_s };
     const struct wm_value share = wm_report_energy_of(&report, &cpu_s);

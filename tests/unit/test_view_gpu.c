@@ -84,8 +84,8 @@ void wm_gpus_get_any(const struct wm_gpus *gpus, size_t index, enum wm_gpu_field
     else if (index + 1 == scene->silent)
         *ret_value =
             field == WM_GPU_SOURCE
-                ? (struct wm_gpu_value) { WM_READING_OK, 0, scene->silent_source, NULL }
-                : (struct wm_gpu_value) { WM_READING_FAILED, 0, NULL, "it hangs" };
+                ? (struct wm_gpu_value) { WM_READING_OK, 0, scene->silent_source, NULL, 0 }
+                : (struct wm_gpu_value) { WM_READING_FAILED, 0, NULL, "it hangs", 0 };
 }
 
 /* The chosen ones are the first. */
@@ -99,8 +99,8 @@ void wm_gpu_get(const struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field,
 void wm_gpu_seen_as(const struct wm_gpus *gpus, size_t gpu, struct wm_gpu_value *ret_value)
 {
     *ret_value = scene_of(gpus)->is_visible
-                     ? (struct wm_gpu_value) { WM_READING_OK, (double)gpu, NULL, NULL }
-                     : (struct wm_gpu_value) { WM_READING_NONE, 0, NULL, "not asked" };
+                     ? (struct wm_gpu_value) { WM_READING_OK, (double)gpu, NULL, NULL, 0 }
+                     : (struct wm_gpu_value) { WM_READING_NONE, 0, NULL, "not asked", 0 };
 }
 
 size_t wm_gpu_process_count(const struct wm_gpus *gpus, size_t gpu,
@@ -149,15 +149,15 @@ const struct wm_gpu_looked *wm_gpus_looked(const struct wm_gpus *gpus, size_t in
 
 #define NUMBER(value)                                                                      \
     {                                                                                      \
-        WM_READING_OK, value, NULL, NULL                                                   \
+        WM_READING_OK, value, NULL, NULL, 0                                                \
     }
 #define TEXT(value)                                                                        \
     {                                                                                      \
-        WM_READING_OK, 0, value, NULL                                                      \
+        WM_READING_OK, 0, value, NULL, 0                                                   \
     }
 #define UNSUPPORTED(why)                                                                   \
     {                                                                                      \
-        WM_READING_UNSUPPORTED, 0, NULL, why                                               \
+        WM_READING_UNSUPPORTED, 0, NULL, why, 0                                            \
     }
 #define MIB 1048576.0
 
@@ -354,10 +354,10 @@ static const struct told hostile[] = {
     { WM_GPU_CLOCK_SM, NUMBER(-INFINITY) },
     { WM_GPU_CLOCK_SM_MAX, NUMBER(1911e6) },
     { WM_GPU_POWER_DRAW, NUMBER(-3.14159) },
-    { WM_GPU_POWER_LIMIT, { WM_READING_DENIED, 0, NULL, "only root may ask" } },
-    { WM_GPU_POWER_LIMIT_MIN, { WM_READING_STALE, 0, NULL, "GPU is lost" } },
-    { WM_GPU_POWER_LIMIT_MAX, { WM_READING_NONE, 0, NULL, "nobody asked yet" } },
-    { WM_GPU_ENERGY, { WM_READING_FAILED, 0, NULL, NULL } },
+    { WM_GPU_POWER_LIMIT, { WM_READING_DENIED, 0, NULL, "only root may ask", 0 } },
+    { WM_GPU_POWER_LIMIT_MIN, { WM_READING_STALE, 0, NULL, "GPU is lost", 0 } },
+    { WM_GPU_POWER_LIMIT_MAX, { WM_READING_NONE, 0, NULL, "nobody asked yet", 0 } },
+    { WM_GPU_ENERGY, { WM_READING_FAILED, 0, NULL, NULL, 0 } },
     { WM_GPU_ECC_CORRECTED, NUMBER(0.5) },
     { WM_GPU_ECC_UNCORRECTED, NUMBER(1.8446744073709552e19) },
 };
@@ -405,8 +405,8 @@ static const struct scene scenes[] = {
     },
     {
         .name = "nothing",
-        .otherwise = { WM_READING_FAILED, 0, NULL, "the driver hangs since 5 s" },
-        .list = { WM_READING_FAILED, 0, NULL, "the driver hangs since 5 s" },
+        .otherwise = { WM_READING_FAILED, 0, NULL, "the driver hangs since 5 s", 0 },
+        .list = { WM_READING_FAILED, 0, NULL, "the driver hangs since 5 s", 0 },
         .count = 1,
         .present = 1,
         .looked = { { "nvml", 1, WM_OK, NULL } },
@@ -416,7 +416,7 @@ static const struct scene scenes[] = {
         .told = hostile,
         .told_count = ARRAY_LEN(hostile),
         .otherwise = UNSUPPORTED("not reported by \"drm\""),
-        .list = { WM_READING_DENIED, 0, NULL, "other users' processes are hidden" },
+        .list = { WM_READING_DENIED, 0, NULL, "other users' processes are hidden", 0 },
         .process = hostile_process,
         .process_told = ARRAY_LEN(hostile_process),
         .processes = 1,
@@ -945,7 +945,7 @@ static void test_many_reasons(void **state)
         }
     }
     told[WM_GPU_ENERGY].value =
-        (struct wm_gpu_value) { WM_READING_DENIED, 0, NULL, "only root may" };
+        (struct wm_gpu_value) { WM_READING_DENIED, 0, NULL, "only root may", 0 };
     char *text = print(&scene, WM_FORMAT_TEXT);
     assert_int_equal(count_of(text, "reason "), 0);
     assert_non_null(
@@ -967,8 +967,16 @@ static void test_columns(void **state)
         const char *cut;
         int columns;
     } rows[] = {
-        { "", 3, "", 0 },       { "abc", 3, "abc", 3 },  { "abcd", 3, "ab…", 3 },
-        { "äöü", 3, "äöü", 3 }, { "äöüß", 3, "äö…", 3 }, { "ab", 1, "…", 1 },
+        { "", 3, "", 0 },
+        { "abc", 3, "abc", 3 },
+        { "abcd", 3, "ab…", 3 },
+        { "äöü", 3, "äöü", 3 },
+        { "äöüß", 3, "äö…", 3 },
+        { "ab", 1, "…", 1 },
+        { "計算", 4, "計算", 4 },
+        { "計算機", 4, "計…", 3 },
+        { "e\u0301te", 3, "e\u0301te", 3 },
+        { "\xff計", 3, "\xff計", 3 },
     };
 
     (void)state;

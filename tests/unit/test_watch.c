@@ -104,8 +104,8 @@ static void test_power(void **state)
     assert_true(find("gpu0", "power")->now == 250);
     assert_true(find("cpu", "power")->now == 50);
     assert_true(find("total", "power")->now == 300);
-    assert_true(find("machine", "CPU use")->now == 2); /* cores */
-    assert_null(find("total", "CPU use"));
+    assert_true(find("machine", "cpu_use")->now == 2); /* cores */
+    assert_null(find("total", "cpu_use"));
     assert_null(find("gpu0", "memory")); /* what there is of it is not what is used */
     assert_true(wm_watch_latest(&data, "gpu0", "memory_total") == 8e10);
     assert_true(isnan(wm_watch_latest(&data, "gpu0", "clock")));
@@ -208,14 +208,14 @@ static void test_panels(void **state)
     (void)state;
     open_with(COUNT, 20 * S);
     assert_string_equal(wm_watch_panel(&data, 0), "power");
-    assert_string_equal(wm_watch_panel(&data, 1), "CPU use");
+    assert_string_equal(wm_watch_panel(&data, 1), "cpu_use");
     assert_null(wm_watch_panel(&data, 2));
     close_all();
     const struct wm_channel cpus[] = { channels[2], channels[3] };
     const struct wm_run run = { .interval_ns = S / 10, .core_count = 4 };
     assert_int_equal(wm_live_open(&run, cpus, 2, &live, NULL), WM_OK);
     assert_int_equal(wm_watch_data_init(&data, live, S, NULL), WM_OK);
-    assert_string_equal(wm_watch_panel(&data, 0), "CPU use");
+    assert_string_equal(wm_watch_panel(&data, 0), "cpu_use");
     assert_string_equal(wm_watch_panel(&data, 1), "power");
     close_all();
 }
@@ -242,7 +242,7 @@ static void test_many(void **state)
     wm_watch_data_add(&data, &tick);
     assert_int_equal(data.gpu_count, GPUS);
     assert_null(find("total", "power"));
-    assert_true(find("total", "total power")->now == 800);
+    assert_true(find("total", "total_power")->now == 800);
     close_all();
 }
 

@@ -110,8 +110,10 @@ def test_to_json_has_the_structure_of_the_documents():
 
 
 def test_resource_usage_has_the_attributes_of_the_documents():
+    began, used = time.monotonic(), time.thread_time()
     with gput.Tracker(sleep_time=0.1) as tracker:
         example_function()
+    percent = 100 * (time.thread_time() - used) / (time.monotonic() - began)
     usage = tracker.resource_usage
     main = usage.max_ram.main
     assert usage.max_ram.unit == "gigabytes"
@@ -121,7 +123,7 @@ def test_resource_usage_has_the_attributes_of_the_documents():
     )
     assert repr(usage.max_ram).startswith("MaxRAM(unit='gigabytes', system_capacity=")
     assert repr(usage.compute_time).startswith("ComputeTime(unit='hours', time=")
-    assert usage.cpu_utilization.main.max_sum_percent > 5
+    assert usage.cpu_utilization.main.max_sum_percent > percent / 2 > 0
     assert isinstance(usage.cpu_utilization.main_n_threads, int)
     assert pickle.loads(pickle.dumps(usage)) == usage
 

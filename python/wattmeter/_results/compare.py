@@ -11,7 +11,7 @@ from wattmeter._results.report import Figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, Sequence
+    from typing import Iterable
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
@@ -30,27 +30,18 @@ class Comparison:
     remarks        what a reader has to know
     """
 
-    def __init__(
-        self,
-        core: _core.Comparison,
-        statistic: str,
-        watch: Sequence[str] = (),
-        threshold: float = 0.01,
-    ) -> None:
+    def __init__(self, core: _core.Comparison) -> None:
         self._core = core
-        self._options = (watch, threshold)
-        self._statistic = statistic
-        worst, self.worst_figure, self.untested = core.run(statistic, "text", *self._options)
-        self._text = core.print()
-        self.worst = _worst_of(worst, self.untested)
+        self.worst_figure = core.worst_figure
+        self.untested = core.untested
+        self.worst = _worst_of(core)
         self.remarks = core.remarks
 
     def to_dict(self) -> dict[str, JSON]:
         """The comparison as docs/analysis.md has it."""
         import json
 
-        self._core.run(self._statistic, "json", *self._options)
-        whole: dict[str, JSON] = json.loads(self._core.print())
+        whole: dict[str, JSON] = json.loads(self._core.json)
         return whole
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -61,7 +52,7 @@ class Comparison:
         return frame_of_comparison(self.to_dict())
 
     def __str__(self) -> str:
-        return self._text
+        return self._core.text
 
     def __repr__(self) -> str:
         what = self.worst.why or self.worst_figure or "no figure increased"
@@ -70,14 +61,14 @@ class Comparison:
     def _repr_html_(self) -> str:
         from wattmeter._notebook import as_html
 
-        return as_html(self._text)
+        return as_html(self._core.text)
 
 
-def _worst_of(worst: float, untested: str | None) -> Figure:
+def _worst_of(core: _core.Comparison) -> Figure:
     """Missing if a session is untested: a limit would pass without a comparison."""
-    if untested is None:
-        return Figure("worst", worst, "ratio")
-    why = f"{untested} could not be tested: both sessions need 6 runs or more"
+    if core.untested is None:
+        return Figure("worst", core.worst, "ratio")
+    why = f"{core.untested} could not be tested: both sessions need 6 runs or more"
     return Figure("worst", None, "ratio", state="missing", why=why)
 
 
@@ -88,18 +79,14 @@ def _refuse_reports(runs: Iterable[object]) -> None:
         raise TypeError("recordings are compared, not reports: give the recordings' files")
 
 
-def _add(core: _core.Comparison, name: str, path: Path) -> None:
-    try:
-        core.add(name, path)
-    except _core.Error as error:
-        from wattmeter._results.saved import is_saved
+def _refuse_saved(paths: Iterable[Path]) -> None:
+    from wattmeter._results.saved import is_saved
 
-        if error.status != "EFORMAT" or not is_saved(path):
-            raise
-    else:
-        return
-    name = os.fspath(path)
-    raise ValueError(f"{name}: a saved report; compare() takes recordings: give its recording")
+    for path in paths:
+        if is_saved(path):
+            name = os.fspath(path)
+            message = f"{name}: a saved report; compare() takes recordings: give its recording"
+            raise ValueError(message) from None
 
 
 def compare(
@@ -139,7 +126,12 @@ def compare(
         named = {os.fspath(path): path for path in (runs, *others)}
         if len(named) <= len(others):
             raise ValueError("a recording is there twice: give names, in a dict")
-    core = _core.Comparison()
-    for name, path in named.items():
-        _add(core, name, path)
-    return Comparison(core, statistic, list(watch), threshold)
+    try:
+        core = _core.compare(
+            list(named), list(named.values()), statistic, "text", threshold, list(watch)
+        )
+    except _core.Error as error:
+        if error.status == "EFORMAT":
+            _refuse_saved(named.values())
+        raise
+    return Comparison(core)

@@ -647,23 +647,24 @@ class Report(Spending):
         whole: dict[str, JSON] = json.loads(self.to_json(**style))
         return whole
 
-    def save(self, path: Path) -> None:
-        """Writes the report as a JSON file, a file of that name being replaced: "figures"
-        has each with what is known of it, "json" is to_dict(). load() reads it. ValueError:
-        the name does not end in .json."""
+    def save(self, path: Path, *, overwrite: bool = False) -> None:
+        """Writes the report as a JSON file: "figures" has each with what is known of it,
+        "json" is to_dict(). load() reads it. Error "EEXIST" if there is such a file, unless
+        `overwrite`; ValueError: the name does not end in .json."""
         import json
 
+        from wattmeter._files import write_file
         from wattmeter._results.saved import is_name, state_of
 
         if not is_name(path):
             raise ValueError(f"{path}: a report is saved as JSON: end the name in .json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(state_of(self._core), file)
+        write_file(path, json.dumps(state_of(self._core)).encode(), overwrite)
 
     @classmethod
     def load(cls, path: Path) -> Report:
         """The report that save() has written. It is as it was, but for units, prices and
-        carbon, which it had before. ValueError: the file is none."""
+        carbon, which it had before. Error "ENOENT": there is no such file; ValueError: the
+        file is no saved report."""
         from wattmeter._results.saved import state_in
 
         state = state_in(path)

@@ -77,11 +77,12 @@ def state_in(path: Path) -> dict[str, Any] | None:
     """The report in a file; None if save() has not written it."""
     import json
 
-    with open(path, encoding="utf-8") as file:
-        try:
-            state = json.load(file)
-        except ValueError:
-            return None
+    from wattmeter._files import read_file
+
+    try:
+        state = json.loads(read_file(path, "Report.save()"))
+    except ValueError:
+        return None
     return state if isinstance(state, dict) and state.get("format") == FORMAT else None
 
 

@@ -50,7 +50,7 @@ _regions: dict[Any, region] = {}  # the same, for C
 _classes: dict[Any, type] = {}  # what is derived for the time of a measurement
 _sessions: list[layers] = []
 _tracking: track | None = None  # that of all sessions
-_started = 0.0
+_starting = _started = 0.0  # time.monotonic() before and after the start of _tracking
 
 
 class _Entry:
@@ -405,7 +405,7 @@ class layers:
 
     def start(self) -> layers:
         """Begins. ValueError: a layer of it is measured already."""
-        global _tracking, _started
+        global _tracking, _starting, _started
         if any(layer.module in _entries for layer in self._layers):
             raise ValueError(f"the model ({self._name}) is measured already")
         if self._report is not None:
@@ -415,6 +415,7 @@ class layers:
                 "another model is measured already, whose run this one shares"
             )
         if _tracking is None:
+            _starting = time.monotonic()
             _tracking = track(self._record, **self._options).start()
             _started = time.monotonic()
         self._tracking = _tracking
@@ -470,7 +471,7 @@ class layers:
             _classes.clear()  # what they call may be replaced before the next one
             self._tracking.stop()
         self._table = None
-        self._report = _report_until(self._tracking, time.monotonic() - _started)
+        self._report = _report_until(self._tracking, time.monotonic() - _starting)
         for clock in self._clocks.values():
             clock.finish_energy(self._report)
         return self.table

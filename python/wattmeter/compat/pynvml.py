@@ -16,7 +16,6 @@ same subject (all of its power, all of its clocks). Nothing here changes a setti
 from __future__ import annotations
 
 import operator
-import re
 from typing import Any, Dict, List, NamedTuple, Optional, Type, Union
 
 from wattmeter import _core
@@ -60,7 +59,6 @@ _ERRORS = {
     "UNKNOWN": (999, "Unknown Error"),
 }
 _TEXTS = dict(_ERRORS.values())
-_CODES = {text.lower(): code for code, text in _TEXTS.items()}
 _classes: Dict[int, Type[NVMLError]] = {}
 
 
@@ -145,6 +143,7 @@ class _Device:
 
 
 _NO_INSTANCE = 0xFFFFFFFF
+_NO_ANSWER = -1
 _users = 0  # calls of nvmlInit() without their nvmlShutdown()
 
 
@@ -154,25 +153,13 @@ def _error(name: str, why: str = "") -> NVMLError:
     return error
 
 
-def _error_for(why: str, name: str = "UNKNOWN") -> NVMLError:
-    """The error whose text is the reason for a missing value; else the one of `name`."""
-    if "not answer" in why:
+def _error_of(code: int, why: str, name: str = "UNKNOWN") -> NVMLError:
+    """The error with the driver's number of a failure; else the one of `name`."""
+    if code == _NO_ANSWER:
         name = "TIMEOUT"
-    error = NVMLError(_CODES.get(why.lower(), _ERRORS[name][0]))
+    error = NVMLError(code if code in _TEXTS else _ERRORS[name][0])
     error.why = why
     return error
-
-
-def _check_start(driver: _core.GpuLooked) -> None:
-    """Raises what nvmlInit() does where the driver does not start."""
-    if driver.present or "is loaded but sees no GPU" in driver.detail:
-        return
-    cause = re.search(r"NVML(?: could not start)?: ([^)]+)", driver.detail)
-    if not cause:
-        raise _error("LIBRARY_NOT_FOUND", driver.detail)
-    error = _error_for(cause.group(1))
-    error.why = driver.detail
-    raise error
 
 
 def nvmlInitWithFlags(flags: int = 0) -> None:
@@ -183,7 +170,9 @@ def nvmlInitWithFlags(flags: int = 0) -> None:
     """
     global _users
     with _nvidia.asked() as gpus:
-        _check_start(_nvidia.driver(gpus))
+        driver = _nvidia.driver(gpus)
+    if driver.code or driver.status not in ("OK", "ENODEV"):
+        raise _error_of(driver.code, driver.detail)
     _users += 1
 
 
@@ -230,7 +219,7 @@ def _check(value: _core.GpuValue) -> None:
         "stale": "TIMEOUT",
     }
     if value.state != "ok":
-        raise _error_for(value.why or "", names.get(value.state, "UNKNOWN"))
+        raise _error_of(value.code, value.why or "", names.get(value.state, "UNKNOWN"))
 
 
 def _ask(handle: _Device, *fields: str) -> List[Any]:

@@ -106,18 +106,29 @@ static int remark_runs(struct wm_compare *compare)
     return status;
 }
 
-/* The cores that other programs kept busy, in the median; NAN: not known. */
+double wm_compare_load(const struct wm_report *report)
+{
+    const struct wm_value *all = &report->cpu_system.mean_sum;
+    const struct wm_value *own = &report->cpu_combined.mean_sum;
+
+    return all->known && own->known ? (all->number - own->number) / 100 : NAN;
+}
+
+bool wm_compare_is_load(double cores, struct wm_known of)
+{
+    return of.known && cores > OTHER_LOAD * of.number;
+}
+
+/* In the median; NAN: not known. */
 static double cores_of_others(struct wm_compare *compare,
                               const struct wm_compare_session *session)
 {
     size_t known = 0;
 
     for (size_t i = 0; i < session->count; i++) {
-        const struct wm_report *report = session->runs[i].report;
-        if (report->cpu_system.mean_sum.known && report->cpu_combined.mean_sum.known)
-            compare->scratch[known++] = (report->cpu_system.mean_sum.number -
-                                         report->cpu_combined.mean_sum.number) /
-                                        100;
+        double load = wm_compare_load(session->runs[i].report);
+        if (!isnan(load))
+            compare->scratch[known++] = load;
     }
     return known > 0 ? wm_runs_sum_up(compare->scratch, known).median : NAN;
 }
@@ -130,8 +141,8 @@ static int remark_load(struct wm_compare *compare, const struct wm_compare_sessi
     double before = cores_of_others(compare, first);
     double after = cores_of_others(compare, session);
 
-    if (first->file == session->file || !cores.known ||
-        !(before > OTHER_LOAD * cores.number || after > OTHER_LOAD * cores.number))
+    if (first->file == session->file ||
+        !(wm_compare_is_load(before, cores) || wm_compare_is_load(after, cores)))
         return WM_OK;
     return wm_remarks_add(&compare->remarks,
                           "other programs kept %.1f cores busy during session \"%s\", and "
@@ -159,7 +170,7 @@ static int remark_outliers(struct wm_compare *compare,
     if (status == WM_OK && outliers.count > outliers.is_first)
         status = wm_remarks_add(
             &compare->remarks,
-            "session \"%s\": %zu of the runs are outliers; other programs may have "
+            "session \"%s\": outliers among the runs: %zu; other programs may have "
             "disturbed them",
             session->name, outliers.count - outliers.is_first);
     return status;

@@ -33,6 +33,22 @@ unsigned wm_compare_item(const char *name);
 /* The item at that place where people read them: in the order of the report. */
 unsigned wm_compare_item_at(unsigned place);
 
+/* The tests whose 95 % intervals hold together: each is corrected for the number of those
+ * in its family. */
+enum wm_compare_family {
+    WM_COMPARE_HEADLINES, /* of whole runs: time, CPU time, energy and memory */
+    WM_COMPARE_OTHERS,    /* GPUs and use, and whatever is of a region */
+    WM_COMPARE_DETAILS,   /* shown with -v alone */
+    WM_COMPARE_FAMILIES,
+};
+
+/* Whether a figure of whole runs is a headline. */
+bool wm_compare_is_headline(const char *key);
+
+/* The headlines of so many sessions beside their reference. They all count, known or not,
+ * so that an interval does not depend on what else was measured. */
+size_t wm_compare_headlines(size_t sessions);
+
 /* One run of a session. */
 struct wm_compare_run {
     struct wm_report *report;
@@ -65,7 +81,8 @@ struct wm_compare {
     struct wm_compare_group *groups;
     size_t group_count, group_room;
     struct wm_remarks remarks;
-    size_t tests[2]; /* that are made: of the main figures, and of the others */
+    size_t tests[WM_COMPARE_FAMILIES];
+    bool has_tests;  /* there is one at least */
     double *scratch; /* four values for each run */
 };
 
@@ -126,9 +143,14 @@ size_t wm_compare_values(const struct wm_compare *compare,
                          const struct wm_compare_session *session, size_t group,
                          unsigned item, double *ret_values);
 
-/* For wm_compare_new(): counts the figures that are tested, which are to be right
- * together. */
+/* For wm_compare_new(): counts the tests of each family. */
 int wm_compare_count_tests(struct wm_compare *compare);
+
+/* The cores that other programs kept busy during a run; NAN: not known. */
+double wm_compare_load(const struct wm_report *report);
+
+/* Whether so many of the machine's cores disturb what is measured. */
+bool wm_compare_is_load(double cores, struct wm_known of);
 
 /* "main_ram", "time", "tree_energy". */
 const char *wm_compare_item_name(unsigned item);

@@ -20,6 +20,18 @@ struct figure {
     struct wm_known off; /* with 95 % confidence */
 };
 
+/* What a batch has of its runs alone, without what is between them; NULL of all else. */
+static const struct wm_known *of_one_run(const struct wm_report *report, unsigned item)
+{
+    const char *key = wm_compare_item_name(item);
+
+    if (!report->result.run_seconds.known)
+        return NULL;
+    return strcmp(key, "time") == 0     ? &report->result.run_seconds
+           : strcmp(key, "memory") == 0 ? &report->result.run_memory_bytes
+                                        : NULL;
+}
+
 /* A figure of the report, which is a sum: what was used by all calls of a block, and with
  * the mean by one; or by all runs of a batch. */
 static struct figure figure_of_report(const struct wm_compare *compare,
@@ -40,6 +52,9 @@ static struct figure figure_of_report(const struct wm_compare *compare,
     if (report->is_foreign || !(is_mean || compare->statistic == WM_BLOCK_TOTAL) ||
         parts == 0 || !wm_figure_place(row, kind))
         return figure;
+    const struct wm_known *alone = block ? NULL : of_one_run(report, item);
+    if (alone)
+        return (struct figure) { .value = *alone };
     struct wm_found found =
         wm_figure_of(row, kind, report, block ? (const void *)&block->inclusive : report);
     if (!found.value.known)
@@ -178,6 +193,33 @@ static size_t drop_unknown(const double *values, size_t count, double *ret_known
     return known;
 }
 
+bool wm_compare_is_headline(const char *key)
+{
+    const struct wm_figure_row *row = wm_figure_find(key);
+
+    return row && row->is_headline;
+}
+
+size_t wm_compare_headlines(size_t sessions)
+{
+    const struct wm_figure_row *row;
+    size_t figures = 0;
+
+    for (size_t i = 0; (row = wm_figure_row(i)) != NULL; i++)
+        figures += row->is_headline;
+    return figures * sessions;
+}
+
+static enum wm_compare_family family_of(const struct wm_compare *compare, size_t group,
+                                        unsigned item)
+{
+    const struct wm_figure_row *row = wm_compare_item_row(item);
+
+    if (row && row->is_headline && group == WM_COMPARE_OVERALL)
+        return WM_COMPARE_HEADLINES;
+    return wm_compare_item_is_main(compare, item) ? WM_COMPARE_OTHERS : WM_COMPARE_DETAILS;
+}
+
 /* In the scratch are the values of the reference, of the session, and room for both. */
 static void test(const struct wm_compare *compare,
                  const struct wm_compare_session *reference,
@@ -185,7 +227,7 @@ static void test(const struct wm_compare *compare,
                  struct wm_compare_cell *cell)
 {
     const struct wm_runs_test how = {
-        .tests = compare->tests[!wm_compare_item_is_main(compare, item)],
+        .tests = compare->tests[family_of(compare, group, item)],
         .threshold = compare->threshold,
     };
     double *const scratch = compare->scratch, *const own = scratch + compare->run_count;
@@ -203,7 +245,7 @@ static void test(const struct wm_compare *compare,
         size_t count = drop_unknown(own, session->count, room[1]);
         cell->to = wm_runs_unpaired(room[0], first, room[1], count, &how);
     }
-    if (cell->to.verdict != WM_RUNS_NOT_TESTED)
+    if (cell->to.count > 1 && cell->to.ratio > 0)
         cell->change = (struct wm_known) { true, cell->to.ratio - 1 };
 }
 
@@ -248,20 +290,26 @@ static void count_tests_of(struct wm_compare *compare, size_t group,
                            struct wm_compare_cell *cells)
 {
     for (unsigned item = 0; item < wm_compare_items(); item++) {
-        size_t *tests = &compare->tests[!wm_compare_item_is_main(compare, item)];
+        enum wm_compare_family family = family_of(compare, group, item);
         wm_compare_cells(compare, group, item, cells);
-        for (size_t i = 0; i < compare->session_count; i++)
-            *tests += cells[i].to.verdict != WM_RUNS_NOT_TESTED;
+        for (size_t i = 0; i < compare->session_count; i++) {
+            bool is_made = cells[i].to.verdict != WM_RUNS_NOT_TESTED;
+            compare->has_tests |= is_made;
+            compare->tests[family] += is_made && family != WM_COMPARE_HEADLINES;
+        }
     }
 }
 
-/* All that are tested are to be right together, and so each the more. */
 int wm_compare_count_tests(struct wm_compare *compare)
 {
     bool has_repeats = false;
+    size_t compared = 0;
 
-    for (size_t i = 0; i < compare->session_count; i++)
+    for (size_t i = 0; i < compare->session_count; i++) {
         has_repeats |= compare->sessions[i].count >= WM_RUNS_LEAST;
+        compared += compare->sessions[i].reference != i;
+    }
+    compare->tests[WM_COMPARE_HEADLINES] = wm_compare_headlines(compared);
     if (!has_repeats)
         return WM_OK;
     struct wm_compare_cell *cells = calloc(compare->session_count, sizeof(*cells));

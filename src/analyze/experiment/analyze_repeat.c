@@ -3,9 +3,11 @@
 #include "analyze/experiment/analyze_repeat.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/compare/analyze_compare.h"
 #include "base/base_array.h"
 #include "base/base_options.h"
 
@@ -16,29 +18,25 @@
 
 #define SHOWN(key, label, more, unit)                                                      \
     {                                                                                      \
-        key, label, more, unit, false, false                                               \
-    }
-#define COMPARED(key, label, more, unit)                                                   \
-    {                                                                                      \
-        key, label, more, unit, true, false                                                \
+        key, label, more, unit, false                                                      \
     }
 #define DETAIL(key, label, unit)                                                           \
     {                                                                                      \
-        key, label, label, unit, false, true                                               \
+        key, label, label, unit, true                                                      \
     }
 
 #define EVENT(id, name)                                                                    \
     [WM_REPEAT_EVENTS + WM_EVENT_##id] = SHOWN(name, name, name, WM_UNIT_COUNT),
 
 static const struct wm_repeat_kind kinds[] = {
-    [WM_REPEAT_TIME] = COMPARED("time", "Time", "time", WM_UNIT_SECONDS),
+    [WM_REPEAT_TIME] = SHOWN("time", "Time", "time", WM_UNIT_SECONDS),
     [WM_REPEAT_USER] = SHOWN("user_time", "User", "user time", WM_UNIT_SECONDS),
     [WM_REPEAT_SYSTEM] = SHOWN("system_time", "System", "system time", WM_UNIT_SECONDS),
-    [WM_REPEAT_CPU_TIME] = COMPARED("cpu_time", "CPU time", "CPU time", WM_UNIT_SECONDS),
-    [WM_REPEAT_ENERGY] = COMPARED("energy", "Energy", "energy", WM_UNIT_JOULES),
+    [WM_REPEAT_CPU_TIME] = SHOWN("cpu_time", "CPU time", "CPU time", WM_UNIT_SECONDS),
+    [WM_REPEAT_ENERGY] = SHOWN("energy", "Energy", "energy", WM_UNIT_JOULES),
     [WM_REPEAT_CPU_ENERGY] = DETAIL("cpu_energy", "CPU energy", WM_UNIT_JOULES),
     [WM_REPEAT_GPU_ENERGY] = DETAIL("gpu_energy", "GPU energy", WM_UNIT_JOULES),
-    [WM_REPEAT_MEMORY] = COMPARED("memory", "Memory", "memory", WM_UNIT_BYTES),
+    [WM_REPEAT_MEMORY] = SHOWN("memory", "Memory", "memory", WM_UNIT_BYTES),
     [WM_REPEAT_VOLUNTARY] = DETAIL("voluntary_switches", "Vol. switches", WM_UNIT_COUNT),
     [WM_REPEAT_INVOLUNTARY] =
         DETAIL("involuntary_switches", "Inv. switches", WM_UNIT_COUNT),
@@ -66,6 +64,11 @@ bool wm_repeat_is_left_out(const struct wm_repeat *repeat, enum wm_repeat_metric
 const struct wm_repeat_kind *wm_repeat_kind(enum wm_repeat_metric metric)
 {
     return &kinds[metric];
+}
+
+bool wm_repeat_is_compared(enum wm_repeat_metric metric)
+{
+    return wm_compare_is_headline(kinds[metric].key);
 }
 
 int wm_repeat_new(const struct wm_repeat_options *options, struct wm_repeat **ret_repeat,
@@ -235,7 +238,6 @@ static const struct {
     { WM_REPEAT_INVOLUNTARY, offsetof(struct wm_tracker_run, involuntary_switches) },
     { WM_REPEAT_MINOR, offsetof(struct wm_tracker_run, minor_faults) },
     { WM_REPEAT_MAJOR, offsetof(struct wm_tracker_run, major_faults) },
-    { WM_REPEAT_TIME, offsetof(struct wm_tracker_run, time_s) },
 };
 
 static double mean_of(const struct wm_repeat_run *run, size_t slot)
@@ -250,18 +252,12 @@ static double mean_of(const struct wm_repeat_run *run, size_t slot)
 /* The figures that each run has. A single one has its time and memory in its report. */
 static void take_runs(const struct wm_repeat_run *run, struct wm_repeat_sample *sample)
 {
-    bool is_batch = run->batch_count > 1;
-    double memory = 0;
-
-    for (size_t i = 0; i < sizeof(of_run) / sizeof(of_run[0]); i++) {
-        if (is_batch || of_run[i].metric != WM_REPEAT_TIME)
-            sample->values[of_run[i].metric] = known(mean_of(run, of_run[i].slot));
-    }
-    if (!is_batch)
+    for (size_t i = 0; i < sizeof(of_run) / sizeof(of_run[0]); i++)
+        sample->values[of_run[i].metric] = known(mean_of(run, of_run[i].slot));
+    if (run->batch_count == 1)
         return;
-    for (size_t i = 0; i < run->batch_count; i++)
-        memory = fmax(memory, run->batch[i].max_memory_bytes);
-    sample->values[WM_REPEAT_MEMORY] = (struct wm_known) { memory > 0, memory };
+    sample->values[WM_REPEAT_TIME] = run->report->result.run_seconds;
+    sample->values[WM_REPEAT_MEMORY] = run->report->result.run_memory_bytes;
     sample->low[WM_REPEAT_MEMORY].known = sample->high[WM_REPEAT_MEMORY].known = false;
 }
 
@@ -316,10 +312,14 @@ int wm_repeat_add_run(struct wm_repeat *repeat, size_t command,
 {
     bool is_shell = command == WM_REPEAT_SHELL;
     struct wm_repeat_one *one = is_shell ? &repeat->shell : &repeat->commands[command];
-    struct wm_repeat_sample sample = { .runs =
-                                           run->batch_count > 0 ? run->batch_count : 1 };
+    struct wm_repeat_sample sample = {
+        .runs = run->batch_count > 0 ? run->batch_count : 1,
+        .load = wm_compare_load(run->report),
+    };
     bool is_taken = true;
 
+    repeat->cores =
+        (struct wm_known) { run->report->run.core_count > 0, run->report->run.core_count };
     for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS && is_taken; m++)
         is_taken = take_figure(one, run->report, m, &sample);
     if (run->batch_count > 0)
@@ -477,14 +477,38 @@ struct wm_runs_outliers wm_repeat_outliers(const struct wm_repeat_one *one)
     return outliers;
 }
 
-/* How many figures are compared, with all commands but the reference. */
-static size_t count_tests(const struct wm_repeat *repeat)
+/* In the median of all runs. */
+static double load_of(const struct wm_repeat *repeat)
 {
-    size_t metrics = 0;
+    size_t room = 0, count = 0;
+    double load = 0;
 
-    for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++)
-        metrics += kinds[m].is_compared;
-    return metrics * (repeat->count - 1);
+    for (size_t i = 0; i < repeat->count; i++)
+        room += repeat->commands[i].sample_count;
+    double *loads = calloc(room + 1, sizeof(*loads));
+    for (size_t i = 0; loads && i < repeat->count; i++) {
+        const struct wm_repeat_one *one = &repeat->commands[i];
+        for (size_t k = 0; k < one->sample_count; k++) {
+            if (!isnan(one->samples[k].load))
+                loads[count++] = one->samples[k].load;
+        }
+    }
+    if (loads)
+        load = wm_runs_sum_up(loads, count).median;
+    free(loads);
+    return load;
+}
+
+bool wm_repeat_load_note(const struct wm_repeat *repeat, char ret_note[WM_REPEAT_NOTE_SIZE])
+{
+    double load = load_of(repeat);
+
+    if (!wm_compare_is_load(load, repeat->cores))
+        return false;
+    snprintf(ret_note, WM_REPEAT_NOTE_SIZE,
+             "other programs kept %.1f of %.0f cores busy during the runs", load,
+             repeat->cores.number);
+    return true;
 }
 
 struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,
@@ -492,7 +516,8 @@ struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t comm
 {
     const struct wm_repeat_one *one = &repeat->commands[command];
     const struct wm_repeat_one *other = &repeat->commands[repeat->options.reference];
-    const struct wm_runs_test test = { count_tests(repeat), repeat->options.threshold };
+    const struct wm_runs_test test = { wm_compare_headlines(repeat->count - 1),
+                                       repeat->options.threshold };
     size_t pairs =
         one->sample_count < other->sample_count ? one->sample_count : other->sample_count;
     double *values = values_of(one, metric), *reference = values_of(other, metric);

@@ -40,17 +40,20 @@ struct wm_repeat_kind {
     const char *label; /* for people */
     const char *more;  /* "takes 3 % more energy" */
     enum wm_figure_unit unit;
-    bool is_compared; /* with the reference */
-    bool is_detail;   /* shown to people who ask for more */
+    bool is_detail; /* shown to people who ask for more */
 };
 
 const struct wm_repeat_kind *wm_repeat_kind(enum wm_repeat_metric metric);
+
+/* Whether it is compared with the reference. */
+bool wm_repeat_is_compared(enum wm_repeat_metric metric);
 
 /* A run, or a batch of them, of which these are the means. */
 struct wm_repeat_sample {
     struct wm_known values[WM_REPEAT_METRICS];
     struct wm_known low[WM_REPEAT_METRICS], high[WM_REPEAT_METRICS]; /* of one run alone */
     size_t runs;
+    double load; /* the cores that other programs kept busy; NAN: not known */
 };
 
 struct wm_repeat_one {
@@ -79,6 +82,7 @@ struct wm_repeat {
     struct wm_remarks remarks;
     bool has_events_note; /* among the remarks */
     bool is_stopped;      /* before all planned runs */
+    struct wm_known cores;
 };
 
 /* Of an event, whether no command has it. */
@@ -101,6 +105,12 @@ struct wm_repeat_summary wm_repeat_summary(const struct wm_repeat_one *one,
 
 /* Samples whose time is far from the others'. */
 struct wm_runs_outliers wm_repeat_outliers(const struct wm_repeat_one *one);
+
+enum { WM_REPEAT_NOTE_SIZE = 128 };
+
+/* The note that other programs kept the machine busy during the runs, if they did. */
+bool wm_repeat_load_note(const struct wm_repeat *repeat,
+                         char ret_note[WM_REPEAT_NOTE_SIZE]);
 
 /* A command against the reference, pair by pair. */
 struct wm_runs_ratio wm_repeat_ratio(const struct wm_repeat *repeat, size_t command,

@@ -131,8 +131,7 @@ static int read_static(struct csv_reader *reader, struct wm_error *err)
         return status;
     status = wm_run_from_json(cells[WM_CSV_RUN].text, &reader->head.run, &why);
     if (status == WM_OK)
-        status = wm_channel_set_from_json(&reader->set, cells[WM_CSV_CHANNELS].text,
-                                          &reader->head.run, &why);
+        status = wm_channel_set_from_json(&reader->set, cells[WM_CSV_CHANNELS].text, &why);
     if (status < 0)
         return wrong_cell(reader, status, &why, err);
     return read_state(reader, cells[WM_CSV_STATE].text, err);

@@ -299,6 +299,83 @@ int wm_members_read(const struct wm_members *members, const json_t *object, cons
     return status < 0 ? status : WM_OK;
 }
 
+/* NULL becomes NULL. */
+static int copy_string(const char *string, char **ret_copy, struct wm_error *err)
+{
+    *ret_copy = string ? strdup(string) : NULL;
+    return string && !*ret_copy ? wm_fail_memory(err, NULL) : WM_OK;
+}
+
+static int copy_item(const struct wm_member *member, const void *item, void *to,
+                     struct wm_error *err)
+{
+    if (member->type == WM_MEMBER_STRUCTS)
+        return wm_members_copy(member->of, item, to, err);
+    if (member->type == WM_MEMBER_STRINGS)
+        return copy_string(*(char *const *)item, to, err);
+    const struct wm_pair *pair = item;
+    struct wm_pair *copy = to;
+    int status = copy_string(pair->key, &copy->key, err);
+    return status < 0 ? status : copy_string(pair->value, &copy->value, err);
+}
+
+static int copy_list(const struct wm_member *member, const char *base, char *to,
+                     size_t item_size, struct wm_error *err)
+{
+    const char *items = pointer_at(base + member->slot);
+    size_t count = number_of(member, base);
+    int status = WM_OK;
+
+    if (count == 0)
+        return WM_OK;
+    char *copies = calloc(count, item_size);
+    if (!copies)
+        return wm_fail_memory(err, NULL);
+    memcpy(to + member->slot, &copies, sizeof(copies));
+    *count_of(member, to) = count;
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        status = copy_item(member, items + i * item_size, copies + i * item_size, err);
+    return status;
+}
+
+static int copy_member(const struct wm_member *member, const char *base, char *to,
+                       struct wm_error *err)
+{
+    static const size_t sizes[] = {
+        [WM_MEMBER_INT] = sizeof(int),       [WM_MEMBER_TIME] = sizeof(int64_t),
+        [WM_MEMBER_DOUBLE] = sizeof(double), [WM_MEMBER_UINT64] = sizeof(uint64_t),
+        [WM_MEMBER_BOOL] = sizeof(bool),     [WM_MEMBER_KNOWN] = sizeof(struct wm_known),
+    };
+    const char *slot = base + member->slot;
+
+    switch (member->type) {
+    case WM_MEMBER_STRING:
+        return copy_string(pointer_at(slot), (char **)(void *)(to + member->slot), err);
+    case WM_MEMBER_STRINGS:
+        return copy_list(member, base, to, sizeof(char *), err);
+    case WM_MEMBER_PAIRS:
+        return copy_list(member, base, to, sizeof(struct wm_pair), err);
+    case WM_MEMBER_STRUCTS:
+        return copy_list(member, base, to, member->of->size, err);
+    case WM_MEMBER_TEXT:
+        memcpy(to + member->slot, slot, member->size);
+        return WM_OK;
+    default:
+        memcpy(to + member->slot, slot, sizes[member->type]);
+        return WM_OK;
+    }
+}
+
+int wm_members_copy(const struct wm_members *members, const void *base, void *ret_copy,
+                    struct wm_error *err)
+{
+    int status = WM_OK;
+
+    for (size_t i = 0; i < members->count && status == WM_OK; i++)
+        status = copy_member(&members->all[i], base, ret_copy, err);
+    return status;
+}
+
 static void release_pairs(struct wm_pair *pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

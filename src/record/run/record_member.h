@@ -72,6 +72,11 @@ json_t *wm_members_json(const struct wm_members *members, const void *base);
 int wm_members_read(const struct wm_members *members, const json_t *object, const char *key,
                     void *base, struct wm_error *err);
 
+/* Into a struct that is all zero, with copies of what the members point to. The release is
+ * due whatever this returns. */
+int wm_members_copy(const struct wm_members *members, const void *base, void *ret_copy,
+                    struct wm_error *err);
+
 /* Frees what the members point to. */
 void wm_members_release(const struct wm_members *members, void *base);
 

@@ -147,6 +147,8 @@ static const struct wm_member result_members[] = {
     { RESULT(peak_rss_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_bound_bytes), .type = WM_MEMBER_KNOWN },
     { RESULT(peak_rss_is_main), .type = WM_MEMBER_BOOL },
+    { RESULT(run_seconds), .type = WM_MEMBER_KNOWN },
+    { RESULT(run_memory_bytes), .type = WM_MEMBER_KNOWN },
     MEMORY_PEAK(main_peak),
     MEMORY_PEAK(descendants_peak),
     MEMORY_PEAK(tree_peak),
@@ -289,29 +291,45 @@ int wm_result_from_json(const char *text, struct wm_result *ret_result,
     return status;
 }
 
-/* Through the JSON form, which holds every field already. */
 int wm_run_copy(const struct wm_run *run, struct wm_run *ret_copy, struct wm_error *err)
 {
-    char *text = NULL;
+    struct wm_run copy = { 0 };
 
-    int status = wm_run_to_json(run, &text, err);
+    int status = wm_members_copy(&runs, run, &copy, err);
     if (status < 0)
-        return status;
-    status = wm_run_from_json(text, ret_copy, err);
-    free(text);
+        wm_run_release(&copy);
+    else
+        *ret_copy = copy;
+    return status;
+}
+
+/* Few runs have metrics, which are copied through their JSON form. */
+static int copy_metrics(const struct wm_metrics *metrics, struct wm_metrics *ret_copy,
+                        struct wm_error *err)
+{
+    if (metrics->count == 0 && !metrics->note[0])
+        return WM_OK;
+    json_t *object = wm_metrics_json(metrics);
+    int status =
+        object ? wm_metrics_from_json(object, ret_copy, err) : wm_fail_memory(err, NULL);
+    json_decref(object);
     return status;
 }
 
 int wm_result_copy(const struct wm_result *result, struct wm_result *ret_copy,
                    struct wm_error *err)
 {
-    char *text = NULL;
+    struct wm_result copy = { 0 };
 
-    int status = wm_result_to_json(result, &text, err);
+    int status = wm_members_copy(&results, result, &copy, err);
+    if (status == WM_OK)
+        status = wm_members_copy(&events, result, &copy, err);
+    if (status == WM_OK)
+        status = copy_metrics(&result->metrics, &copy.metrics, err);
     if (status < 0)
-        return status;
-    status = wm_result_from_json(text, ret_copy, err);
-    free(text);
+        wm_result_release(&copy);
+    else
+        *ret_copy = copy;
     return status;
 }
 

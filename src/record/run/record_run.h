@@ -150,6 +150,10 @@ struct wm_result {
     struct wm_known peak_rss_bound_bytes; /* no process was larger */
     bool peak_rss_is_main; /* the process of peak_rss_bytes was the main one */
 
+    /* Of runs back to back, without what is between them. */
+    struct wm_known run_seconds;      /* the mean */
+    struct wm_known run_memory_bytes; /* the highest */
+
     /* The highest that was seen at all, between ticks, too. */
     struct wm_memory_peak main_peak, descendants_peak, tree_peak;
     uint64_t ticks, late_ticks, missed_ticks;

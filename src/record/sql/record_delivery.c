@@ -7,7 +7,6 @@
 
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
-#include "record/calls/record_timepoint.h"
 #include "record/sql/record_pg.h"
 
 /* Held while a run begins, because of two that make the tables at the same time
@@ -26,7 +25,6 @@ static const struct table {
     const char *name;
     const char *columns; /* NULL: those that the run has */
     const char *key;     /* in whose order the spool has the rows */
-    const char *where;   /* a condition: the rows that are left out */
     const char *there;   /* a query of the server: what it has of the run %lld; or NULL */
     const char *here; /* one of the spool, with that: the key of the row that came last */
 } tables[WM_DELIVERED_TABLES] = {
@@ -35,15 +33,6 @@ static const struct table {
         .key = "rowid",
         .there = "SELECT max(time_ns), NULL FROM sample WHERE run = %lld",
         .here = "SELECT max(rowid) FROM sample WHERE time_ns <= ?1 AND rowid > ?3",
-    },
-    {
-        .name = "data",
-        .key = "rowid",
-        /* Two ticks within a microsecond, as at a hole, have one time in seconds. */
-        .where = " AND NOT EXISTS (SELECT 1 FROM data b WHERE b.rowid = data.rowid - 1"
-                 " AND b.timestamp >= data.timestamp)",
-        .there = "SELECT max(\"timestamp\"), NULL FROM data WHERE run = %lld",
-        .here = "SELECT max(rowid) FROM data WHERE timestamp <= ?1 AND rowid > ?3",
     },
     {
         .name = "region_path",
@@ -168,13 +157,9 @@ static void append_columns(sqlite3_str *sql, const struct wm_delivery *delivery,
 {
     if (table->columns) {
         sqlite3_str_appendall(sql, table->columns);
-    } else if (table == &tables[0]) {
+    } else {
         sqlite3_str_appendall(sql, "time_ns");
         wm_sql_append_columns(sql, ", ", &delivery->schema.columns);
-    } else {
-        for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
-            sqlite3_str_appendf(sql, "%s, ", wm_measurement_name((enum wm_measurement)i));
-        sqlite3_str_appendall(sql, "\"timestamp\"");
     }
 }
 
@@ -185,9 +170,8 @@ static int select_rows(const struct wm_delivery *delivery, const struct table *t
     sqlite3_str *sql = sqlite3_str_new(NULL);
     sqlite3_str_appendf(sql, "SELECT %s, ", table->key);
     append_columns(sql, delivery, table);
-    sqlite3_str_appendf(sql, " FROM %s WHERE %s > %lld%s ORDER BY %s", table->name,
-                        table->key, (long long)mark, table->where ? table->where : "",
-                        table->key);
+    sqlite3_str_appendf(sql, " FROM %s WHERE %s > %lld ORDER BY %s", table->name,
+                        table->key, (long long)mark, table->key);
     char *text = sqlite3_str_finish(sql);
     int status = text ? prepare(delivery, text, ret_rows, err)
                       : wm_fail_memory(err, db_of(delivery)->shown);
@@ -276,9 +260,7 @@ static int find_mark(const struct wm_delivery *delivery, const struct table *tab
         return status;
     status = db->ops->next(&rows, err);
     if (status > 0) {
-        bool is_whole = db->ops->integer(&rows, 0, &mark->whole) == WM_DB_OK;
-        mark->is_resuming =
-            is_whole || db->ops->number(&rows, 0, &mark->number) == WM_DB_OK;
+        mark->is_resuming = db->ops->integer(&rows, 0, &mark->whole) == WM_DB_OK;
         db->ops->integer(&rows, 1, &mark->count);
     }
     db->ops->end(&rows);
@@ -303,10 +285,7 @@ static int skip_rows(const struct wm_delivery *delivery, const struct table *tab
 
     if (status < 0)
         return status;
-    if (mark->number != 0)
-        sqlite3_bind_double(statement, 1, mark->number);
-    else
-        sqlite3_bind_int64(statement, 1, mark->whole);
+    sqlite3_bind_int64(statement, 1, mark->whole);
     sqlite3_bind_int64(statement, 2, mark->count);
     sqlite3_bind_int64(statement, 3, mark->key);
     status = step(delivery, statement, err);
@@ -323,11 +302,29 @@ static int deliver_table(struct wm_delivery *delivery, size_t index, struct wm_e
 
     if (status == WM_OK)
         status = deliver(delivery, &tables[index], &mark->key, err);
-    if (status > 0) {
+    if (status > 0)
         mark->is_resuming = false;
-        delivery->has_ticks |= index == 0;
-    }
     return status;
+}
+
+/* Some of each table that may have millions of rows, and all of the others, which those
+ * refer to: all of it or nothing. 1 where something was sent. */
+static int deliver_batch(struct wm_delivery *delivery, struct wm_error *err)
+{
+    bool has_sent = false, has_ticks = false;
+    int status = exec(delivery, "BEGIN", err);
+
+    for (size_t i = 0; i < WM_DELIVERED_TABLES && status >= 0; i++) {
+        do {
+            status = deliver_table(delivery, i, err);
+            has_sent |= status > 0;
+            has_ticks |= status > 0 && i == 0;
+        } while (status > 0 && !tables[i].there);
+    }
+    if (status >= 0)
+        status = exec(delivery, "COMMIT", err);
+    delivery->has_ticks |= status == WM_OK && has_ticks;
+    return status < 0 ? status : has_sent;
 }
 
 /* Makes a statement for the server: `before`, the row that `select` gives, `after`. */
@@ -435,8 +432,8 @@ static int begin_run(struct wm_delivery *delivery, struct wm_error *err)
     int status = wm_pg_check_format(delivery->pg, &is_there, err);
     if (status == WM_OK && !is_there)
         status = make_schema(&schema->db, err);
-    if (status == WM_OK)
-        status = wm_schema_make_tables(&schema->db, !is_there, err);
+    if (status == WM_OK && !is_there)
+        status = exec(delivery, schema->db.dialect->tables, err);
     if (status == WM_OK && delivery->run->id)
         status = wm_db_number(&schema->db, &id, err, "SELECT id FROM run WHERE uuid = %Q",
                               delivery->run->id);
@@ -473,27 +470,6 @@ static int begin(struct wm_delivery *delivery, struct wm_error *err)
     return status;
 }
 
-/* The capacities are readings too, and so not known before a tick is. */
-static int deliver_static_data(struct wm_delivery *delivery, struct wm_error *err)
-{
-    char before[64], *sql = NULL;
-
-    snprintf(before, sizeof(before), "INSERT INTO static_data VALUES (%lld, ",
-             (long long)delivery->schema.id);
-    int status = row_to_sql(delivery, "SELECT * FROM static_data", before,
-                            ") ON CONFLICT (run) DO UPDATE SET"
-                            " ram_system_capacity = excluded.ram_system_capacity,"
-                            " gpu_ram_system_capacity = excluded.gpu_ram_system_capacity",
-                            &sql, err);
-    if (status < 0)
-        return status;
-    if (!delivery->static_data || strcmp(sql, delivery->static_data) != 0)
-        status = exec(delivery, sql, err);
-    sqlite3_free(delivery->static_data);
-    delivery->static_data = sql;
-    return status;
-}
-
 int wm_delivery_step(struct wm_delivery *delivery, const char *spool, struct wm_error *err)
 {
     bool is_other = spool && !delivery->spool;
@@ -507,11 +483,7 @@ int wm_delivery_step(struct wm_delivery *delivery, const char *spool, struct wm_
     }
     if (status == WM_OK && is_other)
         status = find_marks(delivery, err);
-    if (status < 0 || !delivery->spool)
-        return status;
-    for (size_t i = 0; i < WM_DELIVERED_TABLES && status == WM_OK; i++)
-        status = deliver_table(delivery, i, err);
-    return status == WM_OK ? deliver_static_data(delivery, err) : status;
+    return status < 0 || !delivery->spool ? status : deliver_batch(delivery, err);
 }
 
 int wm_delivery_finish(struct wm_delivery *delivery, const struct wm_result *result,
@@ -565,8 +537,5 @@ void wm_delivery_disconnect(struct wm_delivery *delivery)
     wm_pg_close(delivery->pg);
     delivery->pg = NULL;
     wm_columns_release(&delivery->schema.columns);
-    if (delivery->static_data)
-        sqlite3_free(delivery->static_data);
-    delivery->static_data = NULL;
     delivery->has_begun = false;
 }

@@ -215,17 +215,20 @@ static int check_url(const struct wm_pg *pg, const char *url, struct wm_error *e
                    (int)length, reason);
 }
 
-/* The first line without what the reader knows anyway. */
+/* The first line without the server, which the reader knows. In any language the server's
+ * own reason stands behind a colon and two blanks ("FATAL:  "), the system's behind the
+ * last colon. */
 static const char *plain_reason(char reason[REASON_SIZE], const char *message)
 {
-    static const char *const noise[] = { "failed: ", "FATAL:  ", "ERROR:  " };
+    const char *text = reason;
 
     wm_text_line(reason, REASON_SIZE, message);
-    const char *text = reason;
-    for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
-        const char *found = strstr(text, noise[i]);
-        if (found && (found == text || i == 0))
-            text = found + strlen(noise[i]);
+    for (const char *c = reason; *c; c++) {
+        if (c[0] != ':' || c[1] != ' ')
+            continue;
+        text = c + 2;
+        if (c[2] == ' ')
+            return c + 3;
     }
     return text[0] ? text : "the server would not say why";
 }
@@ -622,15 +625,18 @@ static int check_version(const struct wm_db *db, struct wm_error *err)
 int wm_pg_check_format(const struct wm_pg *pg, bool *ret_is_there, struct wm_error *err)
 {
     const struct wm_db *db = &pg->db;
-    int64_t relations = 0;
+    int64_t relations = 0, has_format = 0;
 
     int status = wm_db_number(db, &relations, err,
                               "SELECT count(*) FROM pg_catalog.pg_class"
                               " WHERE relnamespace = to_regnamespace('" WM_PG_SCHEMA "')");
     if (status == WM_OK)
-        status = wm_db_has_table(db, "recording_format", ret_is_there, err);
+        status = wm_db_number(db, &has_format, err,
+                              "SELECT count(*) FROM pg_catalog.pg_class WHERE"
+                              " relkind = 'r' AND oid = to_regclass('recording_format')");
     if (status < 0)
         return status;
+    *ret_is_there = has_format > 0;
     if (relations > 0 && !*ret_is_there)
         return fail(pg, WM_EFORMAT, "its schema " WM_PG_SCHEMA " holds something else",
                     err);

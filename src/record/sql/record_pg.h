@@ -66,14 +66,13 @@ int wm_pg_check_format(const struct wm_pg *pg, bool *ret_is_there, struct wm_err
  * beginning, by anybody, and everything stands there once.
  */
 
-enum { WM_DELIVERED_TABLES = 6 };
+enum { WM_DELIVERED_TABLES = 5 };
 
 /* How far a table has come. */
 struct wm_delivery_mark {
     int64_t key;          /* the row of the spool that came last; -1: none */
     bool is_resuming;     /* the server may have some of the next rows */
     int64_t whole, count; /* it has them up to this time, and so many rows of it */
-    double number;        /* if not 0, it has them up to this value instead */
 };
 
 struct wm_delivery {
@@ -91,7 +90,6 @@ struct wm_delivery {
     sqlite3 *spool; /* open, or NULL */
     const char *spool_shown;
     struct wm_delivery_mark marks[WM_DELIVERED_TABLES];
-    char *static_data; /* what the server has of it */
 };
 
 /* Looks whether the server can be used. */

@@ -36,13 +36,11 @@
 struct live {
     char *url;
     char *spool_path;
-    struct wm_target spool;    /* `ops` is NULL while there is none */
-    struct wm_reading *newest; /* the tick that a new spool begins with */
-    int64_t newest_ns;         /* when that was */
+    struct wm_target spool; /* `ops` is NULL while there is none */
     bool has_ticks;
 
-    /* All paths and threads, and the calls that stop last: a new spool begins with them
-     * too, for it is told by them what of it the server has. */
+    /* All paths and threads, and the calls that stop last: a new spool begins with them,
+     * which show what of it the server has. */
     struct wm_regions_part regions;
     bool must_keep_spool; /* there was no memory for them */
     bool is_export;       /* it is delivered at once, without a thread */
@@ -217,7 +215,6 @@ static void drop_spool(struct live *live)
     wm_target_close(&live->spool);
 }
 
-/* Begins with the last tick of the spool before it, from which on rates count. */
 static int open_spool(struct live *live, struct wm_error *err)
 {
     const struct wm_delivery *delivery = &live->delivery;
@@ -228,11 +225,8 @@ static int open_spool(struct live *live, struct wm_error *err)
     if (status < 0)
         return status;
 
-    const struct wm_tick newest = { live->newest_ns, live->newest, delivery->count };
-    if (live->has_ticks)
-        status = live->spool.ops->write(live->spool.state, &newest, 1, err);
     const struct wm_region_batch regions = wm_regions_part_batch(&live->regions);
-    if (status == WM_OK && !wm_regions_part_is_empty(&live->regions))
+    if (!wm_regions_part_is_empty(&live->regions))
         status = live->spool.ops->regions(live->spool.state, &regions, err);
     if (status < 0) {
         wm_target_close(&live->spool);
@@ -312,9 +306,6 @@ static int postgres_write(void *state, const struct wm_tick *ticks, size_t count
         return status;
     if (!live->is_export)
         wm_target_keep(&live->spool);
-    memcpy(live->newest, ticks[count - 1].readings,
-           live->delivery.count * sizeof(*live->newest));
-    live->newest_ns = ticks[count - 1].when_ns;
     live->has_ticks = true;
     return WM_OK;
 }
@@ -394,8 +385,7 @@ static int postgres_open(void *state, const char *target, const struct wm_run *r
     struct live *live = state;
 
     live->url = strdup(target);
-    live->newest = calloc(count + 1, sizeof(*live->newest));
-    if (!live->url || !live->newest)
+    if (!live->url)
         return wm_fail_memory(err, NULL);
     live->delivery = (struct wm_delivery) {
         .url = live->url,
@@ -534,7 +524,6 @@ static void postgres_close(void *state)
         pthread_cond_destroy(&live->delivered);
     }
     wm_regions_part_release(&live->regions);
-    free(live->newest);
     free(live->spool_path);
     free(live->url);
 }

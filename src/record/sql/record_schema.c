@@ -8,7 +8,6 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
-#include "record/calls/record_timepoint.h"
 #include "record/record_channel.h"
 
 #define TEXT_OF(number) #number
@@ -16,7 +15,8 @@
 #define FORMAT_TEXT NUMBER_TEXT(WM_RECORDING_FORMAT)
 #define APPLICATION_TEXT NUMBER_TEXT(WM_SQL_APPLICATION_ID)
 
-#define TABLES(KEY, RUN, INTEGER, TIME, JSON, GAP_KEY, STATIC_KEY, CORES)                  \
+/* A call is a row of numbers, for there may be millions. */
+#define TABLES(KEY, RUN, INTEGER, TIME, JSON, BOOLEAN, GAP_KEY, AT_KEY)                    \
     "CREATE TABLE run (id " KEY ", started " TIME ", host TEXT, boot_id TEXT,"             \
     " command TEXT, version TEXT, format INTEGER, anchor_monotonic_ns " INTEGER            \
     ", anchor_unix_ns " INTEGER ", info " JSON " NOT NULL, result " JSON ");"              \
@@ -26,35 +26,21 @@
     " sensor " JSON ", PRIMARY KEY (run, ordinal));"                                       \
     "CREATE TABLE gap (" RUN ", channel TEXT NOT NULL, from_ns " INTEGER                   \
     ", to_ns " INTEGER ", state TEXT, why TEXT" GAP_KEY ");"                               \
-    "CREATE TABLE static_data (" STATIC_KEY "ram_unit VARCHAR, gpu_ram_unit VARCHAR,"      \
-    " time_unit VARCHAR, ram_system_capacity FLOAT, gpu_ram_system_capacity FLOAT,"        \
-    " system_core_count INTEGER, n_expected_cores " CORES ", system_gpu_count INTEGER,"    \
-    " n_expected_gpus INTEGER);"
-
-/* What recordings of before the CPU clock of threads lack: `cpu_ns`, and the rest where a
- * row stands for several short calls that their thread took together. */
-#define NEW_CALL_COLUMNS(INTEGER)                                                          \
-    "cpu_ns " INTEGER ", calls " INTEGER ", sum_ns " INTEGER ", squares " INTEGER          \
-    ", min_ns " INTEGER ", max_ns " INTEGER ", histogram TEXT"
-
-/* A call is a row of numbers, for there may be millions. */
-#define REGION_TABLES(RUN, INTEGER, BOOLEAN, AT_KEY)                                       \
     "CREATE TABLE region_path (" RUN ", id " INTEGER " NOT NULL, parent " INTEGER          \
     ", name TEXT, depth " INTEGER ", is_free " BOOLEAN ", PRIMARY KEY (run, id))" AT_KEY   \
     ";"                                                                                    \
     "CREATE TABLE region_thread (" RUN ", id " INTEGER " NOT NULL, pid INTEGER,"           \
     " tid INTEGER, process " INTEGER ", PRIMARY KEY (run, id))" AT_KEY ";"                 \
     "CREATE TABLE region_call (" RUN ", path " INTEGER ", thread " INTEGER                 \
-    ", start_ns " INTEGER ", stop_ns " INTEGER ", is_open " BOOLEAN                        \
-    ", " NEW_CALL_COLUMNS(INTEGER) ");"
-
-static const char region_view[] =
-    "CREATE VIEW region AS SELECT region_call.run AS run, pid, tid, name,"
-    " start_ns, stop_ns, depth, is_open AS open, cpu_ns, calls FROM region_call"
-    " LEFT JOIN region_path ON region_path.run = region_call.run"
-    " AND region_path.id = region_call.path"
-    " LEFT JOIN region_thread ON region_thread.run = region_call.run"
-    " AND region_thread.id = region_call.thread";
+    ", start_ns " INTEGER ", stop_ns " INTEGER ", is_open " BOOLEAN ", cpu_ns " INTEGER    \
+    ", calls " INTEGER ", sum_ns " INTEGER ", squares " INTEGER ", min_ns " INTEGER        \
+    ", max_ns " INTEGER ", histogram TEXT);"                                               \
+    "CREATE VIEW region AS SELECT region_call.run AS run, pid, tid, name,"                 \
+    " start_ns, stop_ns, depth, is_open AS open, cpu_ns, calls FROM region_call"           \
+    " LEFT JOIN region_path ON region_path.run = region_call.run"                          \
+    " AND region_path.id = region_call.path"                                               \
+    " LEFT JOIN region_thread ON region_thread.run = region_call.run"                      \
+    " AND region_thread.id = region_call.thread;"
 
 /* The rows of a run are wide: without an index, finding one of many runs reads most of the
  * file. */
@@ -67,31 +53,22 @@ static const char region_view[] =
     "PRAGMA application_id = " APPLICATION_TEXT ";PRAGMA user_version = " FORMAT_TEXT
 
 #define METRIC_IN_SQLITE                                                                   \
-    "CREATE VIEW IF NOT EXISTS metric AS SELECT run.id AS run, series.key AS name,"        \
+    "CREATE VIEW metric AS SELECT run.id AS run, series.key AS name,"                      \
     " json_extract(point.value, '$[0]') AS time_ns,"                                       \
     " json_extract(point.value, '$[1]') AS value"                                          \
     " FROM run, json_each(run.result, '$.metrics.series') AS series,"                      \
-    " json_each(series.value) AS point"
+    " json_each(series.value) AS point;"
 
-/* gpu_tracker's tables have its columns and no others, for its reader takes
- * whatever there is; so its rows cannot say of which run they are. The view `metric` is
- * what the measured program reported of itself, which is part of the result. */
+/* The view `metric` is what the measured program reported of itself, which is part of the
+ * result. */
 const struct wm_dialect wm_dialect_sqlite = {
-    .tables = TABLES("INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "", "",
-                     "INTEGER") INDEXES_IN_SQLITE MARKS_IN_SQLITE,
-    .region_tables =
-        REGION_TABLES(SQLITE_RUN, "INTEGER", "INTEGER", " WITHOUT ROWID") METRIC_IN_SQLITE,
+    .tables =
+        TABLES("INTEGER PRIMARY KEY", SQLITE_RUN, "INTEGER", "TEXT", "TEXT", "INTEGER", "",
+               " WITHOUT ROWID") METRIC_IN_SQLITE INDEXES_IN_SQLITE MARKS_IN_SQLITE,
     .of_run = SQLITE_RUN,
     .integer = "INTEGER",
     .real = "REAL",
-    .count = "INTEGER",
-    .data_run = "",
-    .data_key = "",
     .has_devices = true,
-    .is_table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '%s'",
-    .has_sensor = "SELECT count(*) FROM pragma_table_info('channel') WHERE name = 'sensor'",
-    .has_cpu =
-        "SELECT count(*) FROM pragma_table_info('region_call') WHERE name = 'cpu_ns'",
     .sample_names = "SELECT name, '', '', '', '' FROM pragma_table_info('sample')",
     .gap_order = "rowid",
     .call_order = "rowid",
@@ -113,113 +90,23 @@ const struct wm_dialect wm_dialect_sqlite = {
     " (point.value ->> 0)::bigint AS time_ns,"                                             \
     " (point.value ->> 1)::double precision AS value"                                      \
     " FROM run, json_each(run.result -> 'metrics' -> 'series') AS series,"                 \
-    " json_array_elements(series.value) AS point (value)"
+    " json_array_elements(series.value) AS point (value);"
 
-#define POSTGRES_INDEX "CREATE INDEX ON region_call (run)"
-
-#define POSTGRES_COLUMNS(TABLE)                                                            \
-    " FROM pg_catalog.pg_attribute WHERE attrelid = to_regclass('" TABLE "')"              \
-    " AND attnum > 0 AND NOT attisdropped"
+#define POSTGRES_INDEX "CREATE INDEX ON region_call (run);"
 
 const struct wm_dialect wm_dialect_postgres = {
-    .tables = TABLES(POSTGRES_KEY, POSTGRES_RUN, "bigint", "timestamptz", "json",
-                     POSTGRES_GAP_KEY, POSTGRES_RUN " PRIMARY KEY, ", "FLOAT")
-        MARKS_IN_POSTGRES METRIC_IN_POSTGRES,
-    .region_tables = REGION_TABLES(POSTGRES_RUN, "bigint", "boolean", "") POSTGRES_INDEX,
+    .tables =
+        TABLES(POSTGRES_KEY, POSTGRES_RUN, "bigint", "timestamptz", "json", "boolean",
+               POSTGRES_GAP_KEY, "") METRIC_IN_POSTGRES POSTGRES_INDEX MARKS_IN_POSTGRES,
     .of_run = POSTGRES_RUN,
     .integer = "bigint",
     .real = "double precision",
-    .count = "FLOAT",
-    .data_run = POSTGRES_RUN ", ",
-    .data_key = ", PRIMARY KEY (run, \"timestamp\")",
-    .is_table = "SELECT count(*) FROM pg_catalog.pg_class WHERE relkind = 'r'"
-                " AND oid = to_regclass('%s')",
-    .has_sensor = "SELECT count(*)" POSTGRES_COLUMNS("channel") " AND attname = 'sensor'",
-    .has_cpu = "SELECT count(*)" POSTGRES_COLUMNS("region_call") " AND attname = 'cpu_ns'",
-    .sample_names = "SELECT attname::text, '', '', '', ''" POSTGRES_COLUMNS("sample"),
+    .sample_names = "SELECT attname::text, '', '', '', '' FROM pg_catalog.pg_attribute"
+                    " WHERE attrelid = to_regclass('sample') AND attnum > 0"
+                    " AND NOT attisdropped",
     .gap_order = "ordinal",
     .call_order = "stop_ns",
 };
-
-static int make_data_table(const struct wm_db *db, struct wm_error *err)
-{
-    const struct wm_dialect *dialect = db->dialect;
-
-    sqlite3_str *sql = sqlite3_str_new(NULL);
-    sqlite3_str_appendf(sql, "CREATE TABLE data (%s", dialect->data_run);
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++) {
-        bool whole = i >= WM_MAIN_THREADS && i <= WM_COMBINED_THREADS;
-        sqlite3_str_appendf(sql, "%s %s, ", wm_measurement_name((enum wm_measurement)i),
-                            whole ? dialect->count : "FLOAT");
-    }
-    sqlite3_str_appendf(sql, "timestamp FLOAT%s)", dialect->data_key);
-    return wm_db_exec_made(db, sqlite3_str_finish(sql), err);
-}
-
-/* A database of earlier versions has an empty table where the view is now. One that has
- * something in it is not ours, and stays. */
-static int make_region_view(const struct wm_db *db, struct wm_error *err)
-{
-    int64_t is_used = 0;
-    bool is_there = false;
-
-    int status = wm_db_has_table(db, "region", &is_there, err);
-    if (status == WM_OK && is_there)
-        status = wm_db_number(db, &is_used, err, "SELECT count(*) FROM region");
-    if (status < 0 || is_used)
-        return status;
-    if (is_there)
-        status = db->ops->exec(db, "DROP TABLE region", err);
-    return status < 0 ? status : db->ops->exec(db, region_view, err);
-}
-
-/* SQLite adds one column at a time. */
-static int add_call_columns(const struct wm_db *db, struct wm_error *err)
-{
-    static const char *const columns[] = { "cpu_ns", "calls",  "sum_ns",   "squares",
-                                           "min_ns", "max_ns", "histogram" };
-    size_t count = sizeof(columns) / sizeof(columns[0]);
-    int status = WM_OK;
-
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
-        sqlite3_str *sql = sqlite3_str_new(NULL);
-        sqlite3_str_appendf(sql, "ALTER TABLE region_call ADD COLUMN %s %s", columns[i],
-                            i + 1 < count ? db->dialect->integer : "TEXT");
-        status = wm_db_exec_made(db, sqlite3_str_finish(sql), err);
-    }
-    return status;
-}
-
-/* Those of earlier versions have none of regions, and say nothing of sensors. Asked first,
- * as only who owns a table of PostgreSQL may add to it. */
-static int extend_tables(const struct wm_db *db, struct wm_error *err)
-{
-    bool has_regions = false, has_sensor = false, has_cpu = false;
-
-    int status = wm_db_has_table(db, "region_call", &has_regions, err);
-    if (status == WM_OK && !has_regions)
-        status = db->ops->exec(db, db->dialect->region_tables, err);
-    if (status == WM_OK && !has_regions)
-        status = make_region_view(db, err);
-    if (status == WM_OK)
-        status = wm_db_has_cpu(db, &has_cpu, err);
-    if (status == WM_OK && !has_cpu)
-        status = add_call_columns(db, err);
-    if (status == WM_OK)
-        status = wm_db_has_sensor(db, &has_sensor, err);
-    if (status == WM_OK && !has_sensor)
-        status = db->ops->exec(db, "ALTER TABLE channel ADD COLUMN sensor json", err);
-    return status;
-}
-
-int wm_schema_make_tables(const struct wm_db *db, bool is_new, struct wm_error *err)
-{
-    int status = is_new ? db->ops->exec(db, db->dialect->tables, err) : WM_OK;
-
-    if (status == WM_OK && is_new)
-        status = make_data_table(db, err);
-    return status < 0 ? status : extend_tables(db, err);
-}
 
 /* The columns of `sample` that there are already. */
 struct taken {
@@ -425,23 +312,6 @@ static int insert_channels(const struct wm_schema *schema, struct wm_error *err)
     return status;
 }
 
-/* One row, as gpu_tracker has it: that of the newest run. */
-int wm_schema_static_data(const struct wm_schema *schema, struct wm_known ram,
-                          struct wm_known gpu_ram, struct wm_error *err)
-{
-    const struct wm_run *run = schema->run;
-    const struct wm_known cores = { run->expected_cores > 0, run->expected_cores };
-
-    int status = exec(schema, "DELETE FROM static_data", err);
-    return status < 0
-               ? status
-               : wm_db_put(&schema->db,
-                           "INSERT INTO static_data"
-                           " VALUES ('bytes', 'bytes', 'seconds', ?, ?, ?, ?, ?, ?)",
-                           err, "nninii", ram, gpu_ram, (int64_t)run->core_count, cores,
-                           (int64_t)run->gpu_count, (int64_t)run->expected_gpu_count);
-}
-
 static int begin_run(struct wm_schema *schema, struct wm_error *err)
 {
     int64_t count = 0;
@@ -449,18 +319,13 @@ static int begin_run(struct wm_schema *schema, struct wm_error *err)
     /* With the lock, for two may want to make the tables at the same time. */
     int status =
         wm_db_number(&schema->db, &count, err, "SELECT count(*) FROM sqlite_master");
-    if (status == WM_OK)
-        status = wm_schema_make_tables(&schema->db, count == 0, err);
+    if (status == WM_OK && count == 0)
+        status = exec(schema, schema->db.dialect->tables, err);
     if (status == WM_OK)
         status = wm_schema_make_columns(schema, err);
     if (status == WM_OK)
         status = insert_run(schema, err);
-    if (status == WM_OK)
-        status = insert_channels(schema, err);
-    if (status == WM_OK)
-        status = wm_schema_static_data(schema, (struct wm_known) { 0 },
-                                       (struct wm_known) { 0 }, err);
-    return status;
+    return status < 0 ? status : insert_channels(schema, err);
 }
 
 int wm_schema_begin_run(struct wm_schema *schema, struct wm_error *err)

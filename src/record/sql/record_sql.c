@@ -185,8 +185,24 @@ void wm_sql_append_columns(sqlite3_str *sql, const char *before,
         sqlite3_str_appendf(sql, "%s\"%w\"", before, columns->values[i]);
 }
 
+/* Drafts of the format, which no released version wrote, lack some of these. */
+static int check_columns(sqlite3 *db, const char *path, struct wm_error *err)
+{
+    static const char sql[] = "SELECT sensor, cpu_ns FROM channel, region_call";
+    sqlite3_stmt *statement = NULL;
+
+    int result = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    sqlite3_finalize(statement);
+    if (result == SQLITE_ERROR)
+        return wm_fail(err, WM_EFORMAT, "%s: recorded before version 0.1.0", path);
+    return result == SQLITE_OK ? WM_OK : wm_sql_fail(db, result, path, err);
+}
+
 int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err)
 {
+    static const char *const tables[] = { "run",        "channel",     "sample",
+                                          "gap",        "region_path", "region_thread",
+                                          "region_call" };
     sqlite3_int64 id = 0, version = 0;
 
     int status = wm_sql_number(db, "PRAGMA application_id", path, &id, err);
@@ -195,14 +211,17 @@ int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err)
     if (status < 0)
         return status;
     if (id != WM_SQL_APPLICATION_ID)
-        return wm_fail(err, WM_EFORMAT, "%s: a database, but not a recording of wattmeter",
+        return wm_fail(err, WM_ENODEV, "%s: a database, but not a recording of wattmeter",
                        path);
     if (version > WM_RECORDING_FORMAT)
         return wm_fail(
             err, WM_EFORMAT,
             "%s: made by a newer wattmeter (format %lld, this one knows up to %d)", path,
             (long long)version, WM_RECORDING_FORMAT);
-    return WM_OK;
+    status = check_columns(db, path, err);
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == WM_OK; i++)
+        status = wm_sql_check_table(db, tables[i], path, err);
+    return status;
 }
 
 const char *wm_sql_file_name(const char *path, char name[4096])
@@ -344,32 +363,4 @@ int wm_db_number(const struct wm_db *db, int64_t *ret_number, struct wm_error *e
         db->ops->integer(&rows, 0, ret_number);
     db->ops->end(&rows);
     return status < 0 ? status : WM_OK;
-}
-
-int wm_db_has_table(const struct wm_db *db, const char *name, bool *ret_has,
-                    struct wm_error *err)
-{
-    int64_t count = 0;
-
-    int status = wm_db_number(db, &count, err, db->dialect->is_table, name);
-    *ret_has = count > 0;
-    return status;
-}
-
-int wm_db_has_sensor(const struct wm_db *db, bool *ret_has, struct wm_error *err)
-{
-    int64_t count = 0;
-
-    int status = wm_db_number(db, &count, err, "%s", db->dialect->has_sensor);
-    *ret_has = count > 0;
-    return status;
-}
-
-int wm_db_has_cpu(const struct wm_db *db, bool *ret_has, struct wm_error *err)
-{
-    int64_t count = 0;
-
-    int status = wm_db_number(db, &count, err, "%s", db->dialect->has_cpu);
-    *ret_has = count > 0;
-    return status;
 }

@@ -59,7 +59,8 @@ int wm_sql_number(sqlite3 *db, const char *sql, const char *path, sqlite3_int64 
 void wm_sql_append_columns(sqlite3_str *sql, const char *before,
                            const struct wm_columns *columns);
 
-/* WM_EFORMAT unless the database is a recording of a version that we know. */
+/* WM_EFORMAT unless the database holds recordings of our format; WM_ENODEV if it is not
+ * one of wattmeter at all. */
 int wm_sql_check_format(sqlite3 *db, const char *path, struct wm_error *err);
 
 /* What to call `path` towards SQLite, which would take a name that begins with
@@ -139,15 +140,10 @@ struct wm_db_ops {
 
 /* What SQLite and PostgreSQL say in different words. */
 struct wm_dialect {
-    const char *tables;        /* makes the tables of a recording but sample and data */
-    const char *region_tables; /* makes the tables of regions but the view */
-    const char *of_run, *integer, *real, *count;
-    const char *data_run, *data_key; /* the table data says of which run a row is */
-    bool has_devices;                /* the columns of sample are of one device each */
-    const char *is_table;            /* a query: how many tables have the name %s */
-    const char *has_cpu;             /* whether the table region_call has `cpu_ns` */
-    const char *has_sensor;          /* a query: whether the table channel has `sensor` */
-    const char *sample_names;        /* a query: the names of the columns of sample */
+    const char *tables; /* makes the tables of a recording but sample */
+    const char *of_run, *integer, *real;
+    bool has_devices;                   /* the columns of sample are of one device each */
+    const char *sample_names;           /* a query: the names of the columns of sample */
     const char *gap_order, *call_order; /* as they were written */
 };
 
@@ -180,20 +176,8 @@ int wm_db_number(const struct wm_db *db, int64_t *ret_number, struct wm_error *e
 int wm_db_put(const struct wm_db *db, const char *sql, struct wm_error *err,
               const char *types, ...);
 
-/* Whether it is a table; a view could take for ever to answer. */
-int wm_db_has_table(const struct wm_db *db, const char *name, bool *ret_has,
-                    struct wm_error *err);
-
-/* Whether the table of channels has what is known of their sensors, which that of earlier
- * versions has not. */
-int wm_db_has_sensor(const struct wm_db *db, bool *ret_has, struct wm_error *err);
-int wm_db_has_cpu(const struct wm_db *db, bool *ret_has, struct wm_error *err);
-
 /* The tables of a recording, and how a run begins in them; docs/recordings.md explains
  * them. */
-
-/* Makes the tables that are not there; `is_new`: there are none at all. */
-int wm_schema_make_tables(const struct wm_db *db, bool is_new, struct wm_error *err);
 
 struct wm_schema {
     struct wm_db db;
@@ -213,10 +197,6 @@ int wm_schema_make_columns(struct wm_schema *schema, struct wm_error *err);
  * members; wm_columns_release() is due whatever this returned. */
 int wm_schema_begin_run(struct wm_schema *schema, struct wm_error *err);
 
-/* Of SQLite: writes gpu_tracker's static data. */
-int wm_schema_static_data(const struct wm_schema *schema, struct wm_known ram,
-                          struct wm_known gpu_ram, struct wm_error *err);
-
 /*
  * The reader of both kinds: begins the state of their readers, and is all zero before. The
  * database is open, in a transaction, and holds a recording of a version that we know.
@@ -234,7 +214,6 @@ struct wm_sql_reader {
     int64_t call_count, most_calls; /* how many were read, and can be */
     struct wm_regions_part regions;
     bool has_ticks, ended, regions_ended;
-    bool has_cpu; /* what a thread told of a call */
 };
 
 int wm_sql_reader_open(struct wm_sql_reader *reader, size_t run, struct wm_error *err);

@@ -111,22 +111,19 @@ static int load_channels(struct wm_sql_reader *reader, struct wm_error *err)
 {
     struct wm_db_rows rows = { 0 };
     struct wm_error why;
-    bool has_sensor = false;
 
     int status = wm_channel_set_init(&reader->set, WM_CHANNELS_MAX, err);
-    if (status == WM_OK)
-        status = wm_db_has_sensor(&reader->db, &has_sensor, err);
     if (status == WM_OK)
         status = wm_db_query(&reader->db, &rows, err,
                              "SELECT column_name, clock_column, source, device, label,"
                              " model, metric, unit, device_kind, kind, origin, period_ns,"
-                             " %s FROM channel WHERE run = %lld ORDER BY ordinal",
-                             has_sensor ? "sensor" : "NULL", (long long)reader->id);
+                             " sensor FROM channel WHERE run = %lld ORDER BY ordinal",
+                             (long long)reader->id);
     if (status == WM_OK)
         status = read_rows(reader, "channel", &rows, read_channel, err);
     if (status < 0)
         return status;
-    status = wm_channel_set_seal(&reader->set, &reader->head.run, &why);
+    status = wm_channel_set_seal(&reader->set, &why);
     return status < 0 ? wrong_row(reader, "channel", status, &why, err) : WM_OK;
 }
 
@@ -331,47 +328,31 @@ static int load_paths_and_threads(struct wm_sql_reader *reader, struct wm_error 
                       : read_rows(reader, "region_thread", &rows, read_thread, err);
 }
 
-/* Recordings of before the CPU clock have the first of these alone. */
-#define SELECT_CALLS "SELECT path, thread, start_ns, stop_ns, is_open%s FROM "
-#define NEW_COLUMNS ", cpu_ns, calls, sum_ns, squares, min_ns, max_ns, histogram"
+#define SELECT_CALLS                                                                       \
+    "SELECT path, thread, start_ns, stop_ns, is_open, cpu_ns, calls, sum_ns, squares,"     \
+    " min_ns, max_ns, histogram FROM "
 
 /* More rows than the database has room for, which pages of SQLite that point back at each
  * other give, are not sorted. OFFSET 0: else SQLite would sort all of them first and count
  * them afterwards. */
 static int ask_for_calls(struct wm_sql_reader *reader, bool by_start, struct wm_error *err)
 {
-    int status = wm_db_has_cpu(&reader->db, &reader->has_cpu, err);
-    const char *more = reader->has_cpu ? NEW_COLUMNS : "";
-
-    if (status < 0)
-        return status;
     if (!by_start)
         return wm_db_query(&reader->db, &reader->calls, err,
-                           SELECT_CALLS "region_call WHERE run = %lld ORDER BY %s", more,
+                           SELECT_CALLS "region_call WHERE run = %lld ORDER BY %s",
                            (long long)reader->id, reader->db.dialect->call_order);
     return wm_db_query(&reader->db, &reader->calls, err,
                        SELECT_CALLS "(SELECT * FROM region_call WHERE run = %lld"
                                     " LIMIT %lld OFFSET 0) AS c"
                                     " ORDER BY start_ns, path, stop_ns",
-                       more, (long long)reader->id, (long long)reader->most_calls + 1);
+                       (long long)reader->id, (long long)reader->most_calls + 1);
 }
 
-/* 1, or 0 in a database of before there were regions. */
 static int begin_regions(struct wm_sql_reader *reader, bool by_start, struct wm_error *err)
 {
-    static const char *const tables[] = { "region_path", "region_thread", "region_call" };
-    int status = WM_OK;
-    bool has = true;
+    int status = load_paths_and_threads(reader, err);
 
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == WM_OK && has;
-         i++)
-        status = wm_db_has_table(&reader->db, tables[i], &has, err);
-    if (status < 0 || !has)
-        return status;
-    status = load_paths_and_threads(reader, err);
-    if (status == WM_OK)
-        status = ask_for_calls(reader, by_start, err);
-    return status < 0 ? status : 1;
+    return status < 0 ? status : ask_for_calls(reader, by_start, err);
 }
 
 static void read_told(const struct wm_db_rows *rows, struct wm_regions_row *row)
@@ -405,8 +386,7 @@ static int next_call(struct wm_sql_reader *reader, struct wm_error *err)
         .stop_ns = integer_at(rows, 3),
         .is_open = integer_at(rows, 4),
     };
-    if (reader->has_cpu)
-        read_told(rows, &row);
+    read_told(rows, &row);
     status = wm_regions_read_call(&reader->regions, &row, &why);
     return status < 0 ? wrong_row(reader, "region_call", status, &why, err) : 1;
 }
@@ -414,13 +394,14 @@ static int next_call(struct wm_sql_reader *reader, struct wm_error *err)
 static int next_batch(struct wm_sql_reader *reader, bool by_start,
                       struct wm_region_batch *ret_batch, struct wm_error *err)
 {
-    int status = 1;
+    int status = WM_OK;
 
     if (reader->regions_ended)
         return 0;
     wm_regions_part_next(&reader->regions);
     if (!reader->calls.db)
         status = begin_regions(reader, by_start, err);
+    status = status < 0 ? status : 1;
     while (status > 0 && reader->regions.call_count < CALLS_AT_ONCE)
         status = next_call(reader, err);
     if (status < 0)
@@ -457,23 +438,6 @@ void wm_sql_reader_release(struct wm_sql_reader *reader)
     wm_reader_head_release(&reader->head);
 }
 
-/* WM_ENODEV: it is a database of somebody else's. */
-static int check_format(const struct wm_db *db, struct wm_error *err)
-{
-    static const char *const tables[] = { "run", "channel", "sample", "gap" };
-    int64_t id = 0;
-
-    int status = wm_db_number(db, &id, err, "PRAGMA application_id");
-    if (status < 0)
-        return status;
-    status = wm_sql_check_format(db->handle, db->shown, err);
-    if (id != WM_SQL_APPLICATION_ID)
-        return WM_ENODEV;
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == WM_OK; i++)
-        status = wm_sql_check_table(db->handle, tables[i], db->shown, err);
-    return status;
-}
-
 static int sqlite_open(void *state, const char *path, size_t run, struct wm_error *err)
 {
     struct wm_sql_reader *reader = state;
@@ -486,7 +450,7 @@ static int sqlite_open(void *state, const char *path, size_t run, struct wm_erro
     if (status < 0)
         return status;
     reader->most_calls = wm_sql_most_rows(path, CALL_COLUMNS);
-    status = check_format(&reader->db, err);
+    status = wm_sql_check_format(handle, shown, err);
     return status < 0 ? status : wm_sql_reader_open(reader, run, err);
 }
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/text/base_utf8.h"
-#include "record/calls/record_timepoint.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/sql/record_sql.h"
@@ -26,12 +25,9 @@ struct database {
     bool as_whole;           /* the run is added in one transaction */
     bool is_adding;          /* the open transaction adds a run */
     bool has_reserve;
-    int reserve; /* room for the result on a disk that fills up */
-    struct wm_timepoint_builder *builder;
-    struct wm_timepoint_builder *before; /* the builder at the start of a batch */
-    bool has_static;                     /* the capacities are written */
-    sqlite3_stmt *sample, *data, *gap;   /* their insert statements */
-    sqlite3_stmt *path, *thread, *call;  /* those of regions */
+    int reserve;                        /* room for the result on a disk that fills up */
+    sqlite3_stmt *sample, *gap;         /* their insert statements */
+    sqlite3_stmt *path, *thread, *call; /* those of regions */
 };
 
 static const char *const suffixes[] = { ".sqlite", ".sqlite3", ".db", NULL };
@@ -76,9 +72,6 @@ static int prepare_inserts(struct database *database, struct wm_error *err)
         const char *sql;
         sqlite3_stmt **statement;
     } inserts[] = {
-        { "INSERT INTO data VALUES"
-          " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-          &database->data },
         { "INSERT INTO gap VALUES (?, ?, ?, ?, ?, ?)", &database->gap },
         { "INSERT INTO region_path VALUES (?, ?, ?, ?, ?, ?)", &database->path },
         { "INSERT INTO region_thread VALUES (?, ?, ?, ?, ?)", &database->thread },
@@ -210,11 +203,7 @@ static int sqlite_open(void *state, const char *target, const struct wm_run *run
         .channels = channels,
         .count = count,
     };
-    int status = wm_timepoint_builder_new(run, channels, count, &database->builder, err);
-    if (status == WM_OK)
-        status = wm_timepoint_builder_new(run, channels, count, &database->before, err);
-    if (status == WM_OK)
-        status = open_database(database, target, &is_new, err);
+    int status = open_database(database, target, &is_new, err);
     if (status < 0)
         return status;
 
@@ -255,32 +244,6 @@ static int insert_sample(const struct database *database, const struct wm_tick *
     return wm_sql_run(statement, schema->db.shown, err);
 }
 
-static int insert_data(const struct database *database, const struct wm_tick *tick,
-                       struct wm_error *err)
-{
-    struct wm_timepoint timepoint;
-
-    if (!wm_timepoint_next(database->builder, tick, &timepoint))
-        return WM_OK;
-    for (int i = 0; i < WM_MEASUREMENT_COUNT; i++)
-        wm_sql_bind_number(database->data, i + 1,
-                           wm_timepoint_value(&timepoint, (size_t)i));
-    sqlite3_bind_double(database->data, WM_MEASUREMENT_COUNT + 1,
-                        wm_timepoint_unix_seconds(database->schema.run, tick->when_ns));
-    return wm_sql_run(database->data, database->schema.db.shown, err);
-}
-
-/* The capacities are readings too, and so not known before a tick is. */
-static int insert_static(struct database *database, const struct wm_tick *tick,
-                         struct wm_error *err)
-{
-    struct wm_known ram, gpu_ram;
-
-    wm_timepoint_capacities(database->builder, tick, &ram, &gpu_ram);
-    database->has_static = ram.known && gpu_ram.known;
-    return wm_schema_static_data(&database->schema, ram, gpu_ram, err);
-}
-
 static int begin_transaction(const struct database *database, struct wm_error *err)
 {
     return database->is_adding ? WM_OK : exec(database, "BEGIN IMMEDIATE", err);
@@ -303,23 +266,11 @@ static int sqlite_write(void *state, const struct wm_tick *ticks, size_t count,
                         struct wm_error *err)
 {
     struct database *database = state;
-    bool had_static = database->has_static;
 
-    wm_timepoint_builder_copy(database->before, database->builder);
     int status = begin_transaction(database, err);
-    if (status == WM_OK && !had_static && count > 0)
-        status = insert_static(database, &ticks[0], err);
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
+    for (size_t i = 0; i < count && status == WM_OK; i++)
         status = insert_sample(database, &ticks[i], err);
-        if (status == WM_OK)
-            status = insert_data(database, &ticks[i], err);
-    }
-    status = end_transaction(database, status, err);
-    if (status < 0) {
-        wm_timepoint_builder_copy(database->builder, database->before);
-        database->has_static = had_static;
-    }
-    return status;
+    return end_transaction(database, status, err);
 }
 
 static int sqlite_gap(void *state, const struct wm_gap *gap, struct wm_error *err)
@@ -451,7 +402,6 @@ static void take_back(const struct database *database)
 static void close_database(struct database *database)
 {
     sqlite3_finalize(database->sample);
-    sqlite3_finalize(database->data);
     sqlite3_finalize(database->gap);
     sqlite3_finalize(database->path);
     sqlite3_finalize(database->thread);
@@ -474,8 +424,6 @@ static void sqlite_close(void *state)
     give_room(database);
     if (database->schema.db.handle)
         close_database(database);
-    wm_timepoint_builder_free(database->builder);
-    wm_timepoint_builder_free(database->before);
     wm_columns_release(&database->schema.columns);
 }
 

@@ -85,6 +85,16 @@ static bool is_stale(int parent, const char *name, int64_t now_s)
     return is_stale;
 }
 
+/* Whether it is a process's link (region_link.h) to a folder that is gone. */
+static bool is_stale_link(int parent, const char *name, int64_t now_s)
+{
+    struct stat info, target;
+
+    return fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISLNK(info.st_mode) && info.st_uid == geteuid() &&
+           now_s - info.st_mtime >= FRESH_S && fstatat(parent, name, &target, 0) < 0;
+}
+
 /* A program that still writes there, into rings that it has mapped, is not to wait for room
  * in them. */
 static void close_stale(const char *folder)
@@ -112,13 +122,17 @@ void wm_region_folder_remove_stale(void)
     DIR *dir = opendir(MEMORY_FOLDER);
     if (!dir)
         return;
-    while ((entry = readdir(dir)))
-        if (strncmp(entry->d_name, start, length) == 0 &&
-            is_stale(dirfd(dir), entry->d_name, now_s)) {
+    while ((entry = readdir(dir))) {
+        if (strncmp(entry->d_name, start, length) != 0)
+            continue;
+        if (is_stale(dirfd(dir), entry->d_name, now_s)) {
             snprintf(path, sizeof(path), MEMORY_FOLDER "/%s", entry->d_name);
             close_stale(path);
             remove_all(path);
+        } else if (is_stale_link(dirfd(dir), entry->d_name, now_s)) {
+            unlinkat(dirfd(dir), entry->d_name, 0);
         }
+    }
     closedir(dir);
 }
 
@@ -177,9 +191,10 @@ static int map_control(struct wm_region_folder *folder, int fd, struct wm_error 
  * lock when we are dead. */
 static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 {
-    int fd = openat(dirfd(folder->dir), WM_CONTROL_FILE,
-                    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    char path[WM_RING_PATH_SIZE];
 
+    snprintf(path, sizeof(path), "%s/" WM_CONTROL_FILE, folder->path);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return wm_fail_errno(err, folder->path);
     int status = map_control(folder, fd, err);
@@ -188,8 +203,11 @@ static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 }
 
 /* Open for writing too: so it never is at its end, and never without a reader. */
-int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err)
+int wm_region_folder_open(struct wm_region_folder *folder, struct wm_error *err)
 {
+    folder->dir = open_folder(AT_FDCWD, folder->path);
+    if (!folder->dir)
+        return wm_fail_errno(err, folder->path);
     if (mkfifoat(dirfd(folder->dir), WM_WAKE_FILE, 0600) == 0)
         folder->wake_fd = openat(dirfd(folder->dir), WM_WAKE_FILE,
                                  O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -209,8 +227,7 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
         if (make_under(folder, parent) < 0)
             return wm_fail_errno(err, parent);
     }
-    folder->dir = open_folder(AT_FDCWD, folder->path);
-    int status = folder->dir ? make_control(folder, err) : wm_fail_errno(err, folder->path);
+    int status = make_control(folder, err);
     if (status < 0)
         wm_region_folder_remove(folder);
     return status;

@@ -89,7 +89,7 @@ int wm_region_inbox_new(struct wm_region_inbox **ret_inbox, struct wm_error *err
 int wm_region_inbox_open(struct wm_region_inbox *inbox, struct wm_error *err)
 {
     wm_region_folder_remove_stale();
-    return wm_region_folder_make_wake(&inbox->folder, err);
+    return wm_region_folder_open(&inbox->folder, err);
 }
 
 void wm_region_inbox_free(struct wm_region_inbox *inbox)

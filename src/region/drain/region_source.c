@@ -212,6 +212,7 @@ static int look(struct wm_region_source *source, int64_t now_ns)
         return WM_EFORMAT;
     source->state = state;
     source->lost = lost;
+    source->copied_count = 0; /* a tail that is settled has one copy voided in place */
     look_for_stop(source, sequence, now_ns);
     return look_at_tail(source);
 }

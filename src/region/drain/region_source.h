@@ -26,8 +26,9 @@ struct wm_region_folder {
  * left behind. */
 int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err);
 
-/* Makes `wake` in it: apart from the rest, for no program has to wait for that. */
-int wm_region_folder_make_wake(struct wm_region_folder *folder, struct wm_error *err);
+/* Opens it, and makes `wake` in it: apart from the rest, for no program has to wait for
+ * that. */
+int wm_region_folder_open(struct wm_region_folder *folder, struct wm_error *err);
 
 /* Closes it and removes it. */
 void wm_region_folder_remove(struct wm_region_folder *folder);

@@ -12,20 +12,23 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/base_file.h"
 #include "region/mark/region_file.h"
+#include "region/mark/region_link.h"
 #include "region/mark/region_local.h"
 #include "region/mark/region_writer.h"
 
 enum mode {
     MODE_UNKNOWN, /* nobody has asked yet */
     MODE_OFF,
+    MODE_WAITING, /* no tracker yet: an ancestor's is searched for now and then */
     MODE_RING,
-    MODE_CLOSED, /* the tracker is over, its process lives: the next one has the same path
-                  */
+    MODE_CLOSED, /* the tracker is over, its process lives: each region searches for the
+                  * next one, so that none is lost between two that follow closely */
     MODE_FILE,
 };
 
@@ -54,12 +57,12 @@ static struct mark {
     _Atomic unsigned generation;
 } * mark;
 
+/* Every 64th search for the next tracker also checks whether its process still exists. */
+enum { SEARCHES = 64 };
+
 /* How long such a child tries to get the lock, which a thread of the parent may have held.
  */
 enum { CHILD_PATIENCE_S = 1 };
-
-/* Every 64th search for the next tracker also checks whether its process still exists. */
-enum { SEARCHES = 64 };
 
 /* What a thread has. */
 struct thread {
@@ -137,6 +140,7 @@ static void forget_parent(void)
     forget_writer();
     if (target)
         wm_region_target_forget(target);
+    wm_region_link_forget();
     free_all(&started);
     if (mark)
         atomic_store(&mark->generation, generation);
@@ -217,17 +221,20 @@ static void in_child(void)
 }
 
 /* Under the lock. What cannot be opened is as if nobody listened: it must not keep the
- * program from its work. */
-static enum mode look(const char *value)
+ * program from its work. A program with rights that its user does not have writes nowhere
+ * for him. */
+static enum mode look(void)
 {
-    if (value[0] == '\0')
+    const char *value = wm_env_trusted(WM_REGIONS_VARIABLE, "");
+
+    if (getauxval(AT_SECURE))
         return MODE_OFF;
     if (wm_region_file_is_path(value))
         /* Several processes may find the same value in their environment. */
         return file || wm_region_file_open(value, WM_RECORD_APPEND, &file, NULL) == WM_OK
                    ? MODE_FILE
                    : MODE_OFF;
-    return wm_region_target_open(value, &target, NULL) == WM_OK ? MODE_RING : MODE_OFF;
+    return wm_region_target_open(value, &target, NULL) == WM_OK ? MODE_RING : MODE_WAITING;
 }
 
 /* Where the kernel (before Linux 4.14) cannot wipe it, a child that was made without
@@ -281,33 +288,47 @@ static bool is_over(const struct wm_region_target *of)
     return atomic_load_explicit(&of->control->is_closed, memory_order_relaxed);
 }
 
-/* Under the lock, when the target's tracker is over. The next tracker of the same process
- * has the same path, so a worker that outlives the first one finds it there. */
+/* Under the lock. Goes to the inbox at `path` if its tracker lives. */
+static bool join(const char *path)
+{
+    struct wm_region_target *other;
+
+    if (wm_region_target_open(path, &other, NULL) < 0)
+        return false;
+    bool has_joined = !is_over(other);
+    if (has_joined)
+        other = set_target(other, MODE_RING);
+    if (other)
+        wm_region_target_drop(other);
+    return has_joined;
+}
+
+/* Under the lock, when there is no target, or its tracker is over. The link leads to the
+ * tracker that was started last. The next one of the same thread has the same path. */
 static enum mode search_next(void)
 {
     static unsigned searches;
-    struct wm_region_target *next;
-    enum mode found = MODE_CLOSED;
+    char path[WM_FOLDER_SIZE];
 
-    if (wm_region_target_open(target->path, &next, NULL) == WM_OK) {
-        if (!is_over(next)) {
-            wm_region_target_drop(set_target(next, MODE_RING));
-            return MODE_RING;
-        }
-        wm_region_target_drop(next);
-    } else if (searches++ % SEARCHES == 0 && kill(target->control->pid, 0) < 0 &&
-               errno == ESRCH) {
-        found = MODE_OFF;
-    }
-    atomic_store(&mode, found);
-    return found;
+    if ((wm_region_link_is_due() && wm_region_link_find(path) && join(path)) ||
+        (target && join(target->path)))
+        return MODE_RING;
+    bool has_process = target && (searches++ % SEARCHES != 0 ||
+                                  kill(target->control->pid, 0) == 0 || errno != ESRCH);
+    atomic_store(&mode, has_process ? MODE_CLOSED : MODE_WAITING);
+    return (enum mode)atomic_load(&mode);
+}
+
+static bool is_searching(enum mode of)
+{
+    return of == MODE_WAITING || of == MODE_CLOSED;
 }
 
 static enum mode search_again(void)
 {
     pthread_mutex_lock(&lock);
     enum mode found = (enum mode)atomic_load(&mode);
-    if (found == MODE_CLOSED)
+    if (is_searching(found))
         found = search_next();
     pthread_mutex_unlock(&lock);
     return found;
@@ -322,9 +343,7 @@ static enum mode find_mode(void)
     pthread_mutex_lock(&lock);
     found = (enum mode)atomic_load(&mode);
     if (found == MODE_UNKNOWN) {
-        /* A program with rights that its user does not have writes nowhere for him. */
-        const char *value = wm_env_trusted(WM_REGIONS_VARIABLE, "");
-        found = prepare() ? look(value) : MODE_OFF;
+        found = prepare() ? look() : MODE_OFF;
         atomic_store(&mode, found);
     }
     pthread_mutex_unlock(&lock);
@@ -351,6 +370,7 @@ int wm_region_listen(const char *path, struct wm_error *err)
     struct wm_region_target *before = set_target(other, other ? MODE_RING : MODE_UNKNOWN);
     if (before)
         wm_region_target_drop(before);
+    wm_region_link_set(path);
     pthread_mutex_unlock(&lock);
     return WM_OK;
 }
@@ -381,6 +401,7 @@ void wm_region_restore(const char *path, struct wm_region_target *kept)
     if (target && strcmp(target->path, path) == 0) {
         bool is_there = kept && !is_over(kept);
         left = set_target(is_there ? kept : NULL, is_there ? MODE_RING : MODE_UNKNOWN);
+        wm_region_link_set(is_there && kept->control->pid == getpid() ? kept->path : NULL);
         if (kept && !is_there)
             wm_region_target_drop(kept);
     }
@@ -504,7 +525,7 @@ static bool mark_at(const struct wm_region_mark *it)
     bool is_kept = false;
 
     enum mode found = find_mode();
-    if (found == MODE_CLOSED && (it->kind == WM_RING_BEGIN || it->kind == WM_RING_START))
+    if (is_searching(found) && (it->kind == WM_RING_BEGIN || it->kind == WM_RING_START))
         found = search_again();
     switch (found) {
     case MODE_RING:
@@ -535,9 +556,20 @@ static __attribute__((noinline)) bool mark_slowly(enum wm_ring_kind kind, const 
     return is_kept;
 }
 
+/* Nothing is open, so that ends mean nothing. */
 static bool is_off(void)
 {
-    return atomic_load_explicit(&mode, memory_order_relaxed) == MODE_OFF;
+    int now = atomic_load_explicit(&mode, memory_order_relaxed);
+
+    return now == MODE_OFF || now == MODE_WAITING;
+}
+
+/* Nor is it time to search for a tracker. */
+static bool is_idle(void)
+{
+    int now = atomic_load_explicit(&mode, memory_order_relaxed);
+
+    return now == MODE_OFF || (now == MODE_WAITING && !wm_region_link_is_due());
 }
 
 void wm_region_begin(const char *name)
@@ -546,7 +578,7 @@ void wm_region_begin(const char *name)
 
     if (writer && is_current(writer) && wm_region_writer_begin_quickly(writer, name))
         return;
-    if (!is_off())
+    if (!is_idle())
         mark_slowly(WM_RING_BEGIN, name ? name : "", 0, 0);
 }
 
@@ -578,7 +610,7 @@ uint64_t wm_region_start(const char *name)
 
 uint64_t wm_region_start_in(const char *name, uint64_t parent)
 {
-    if (is_off())
+    if (is_idle())
         return ID_DROPPED;
     uint64_t id = 1 + atomic_fetch_add(&last_id, 1) % (ID_DROPPED - 1);
     return mark_slowly(WM_RING_START, name ? name : "", id, parent) ? id : ID_DROPPED;
@@ -592,11 +624,11 @@ void wm_region_stop(uint64_t region)
 
 bool wm_region_is_on(void)
 {
-    if (is_off())
+    if (is_idle())
         return false;
     struct detour detour = enter_detour();
     enum mode found = find_mode();
-    if (found == MODE_CLOSED)
+    if (is_searching(found))
         found = search_again();
     leave_detour(detour);
     return found == MODE_RING || found == MODE_FILE;

@@ -225,10 +225,11 @@ static int take_opened(struct backend *backend, size_t first, int64_t deadline_n
     struct driver *driver = backend->driver;
     struct wm_gpu_looked *looked = &backend->looked;
 
-    if (!wm_guard_wait(backend->guard, deadline_ns))
+    if (!wm_guard_wait(backend->guard, deadline_ns)) {
         wm_fail(&backend->failure, WM_EIO, "the driver has not answered for %d s",
                 seconds_since(backend->begun_ns));
-    else if (driver->status < 0)
+        backend->failure.code = WM_NO_ANSWER;
+    } else if (driver->status < 0)
         backend->failure = driver->err;
     else
         prepare(backend, first, &backend->failure);
@@ -241,6 +242,7 @@ static int take_opened(struct backend *backend, size_t first, int64_t deadline_n
     }
     looked->detail = backend->failure.text;
     looked->status = backend->failure.status;
+    looked->code = backend->failure.code;
     wm_guard_close(backend->guard, deadline_ns);
     backend->guard = NULL;
     return looked->status == WM_ENOMEM ? wm_fail(err, WM_ENOMEM, "%s", looked->detail)

@@ -25,6 +25,9 @@ void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const 
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why);
 
+/* The driver's number of the failure (error.h), after that. */
+void wm_gpu_set_code(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, int code);
+
 /* Who is on the GPU, and the parts of a partitioned one. A row has a value for each field
  * of enum wm_gpu_process_field or enum wm_gpu_mig_field. One that is all zero is "not
  * reported by <source>". Who a process is, in words, is found by the core: of the fields
@@ -41,11 +44,13 @@ struct wm_gpu_value wm_gpu_not_partitioned(void);
 
 /* Between these two a new list is made; it replaces the old one at the end.
  * `state` of the list: WM_READING_OK, or why it is not known (and then empty) or
- * not known to be whole. Texts and reasons of a row are copied. wm_gpu_add_row() returns
- * WM_ENOMEM or WM_OK; after a failure the core marks the list as not whole. */
+ * not known to be whole; the code of the failure is set before the end. Texts and reasons
+ * of a row are copied. wm_gpu_add_row() returns WM_ENOMEM or WM_OK; after a failure the
+ * core marks the list as not whole. */
 void wm_gpu_begin_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list list);
 int wm_gpu_add_row(struct wm_gpu_sheet *sheet, enum wm_gpu_list list,
                    const struct wm_gpu_value *row);
+void wm_gpu_set_list_code(struct wm_gpu_sheet *sheet, enum wm_gpu_list list, int code);
 void wm_gpu_end_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list list,
                      enum wm_reading_state state, const char *why);
 

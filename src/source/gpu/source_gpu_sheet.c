@@ -16,6 +16,7 @@ struct slot {
     enum wm_reading_state state;
     double number;
     char text[WM_GPU_TEXT_SIZE]; /* the text, or why there is no value */
+    int code;                    /* of a missing value */
     bool told;                   /* reported in the current call, or in the last one */
     bool fresh;                  /* changed since the owner's last read */
 };
@@ -23,6 +24,7 @@ struct slot {
 struct list {
     enum wm_reading_state state;
     char why[WM_GPU_TEXT_SIZE];
+    int code;
     struct wm_gpu_value *cells; /* row by row */
     size_t count, room;         /* in rows */
     char *texts;                /* texts and reasons of the cells, in their order */
@@ -91,6 +93,7 @@ int wm_gpu_sheet_new(const char *source, struct wm_gpu_sheet **ret_sheet,
 static void empty_list(struct list *list)
 {
     list->count = 0;
+    list->code = 0;
     list->text_size = 0;
     list->lacks = NULL;
 }
@@ -133,6 +136,7 @@ static void put(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
     pthread_mutex_lock(&sheet->lock);
     slot->state = state;
     slot->number = number;
+    slot->code = 0;
     memcpy(slot->text, cleaned, sizeof(cleaned));
     slot->told = true;
     slot->fresh = true;
@@ -162,6 +166,13 @@ void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
 {
     assert(state != WM_READING_OK && state != WM_READING_NONE && why);
     put(sheet, field, state, 0, why);
+}
+
+void wm_gpu_set_code(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, int code)
+{
+    pthread_mutex_lock(&sheet->lock);
+    sheet->told[field].code = code;
+    pthread_mutex_unlock(&sheet->lock);
 }
 
 struct wm_gpu_value wm_gpu_number(double number)
@@ -277,6 +288,11 @@ static void point_at_texts(const struct wm_gpu_sheet *sheet, struct list *list,
     }
 }
 
+void wm_gpu_set_list_code(struct wm_gpu_sheet *sheet, enum wm_gpu_list list, int code)
+{
+    sheet->made_lists[list].code = code;
+}
+
 void wm_gpu_end_list(struct wm_gpu_sheet *sheet, enum wm_gpu_list number,
                      enum wm_reading_state state, const char *why)
 {
@@ -372,6 +388,7 @@ static void collect_field(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
     if (!(info->asked_with & sheet->collecting) || is_known)
         return;
     shown->state = WM_READING_FAILED;
+    shown->code = WM_NO_ANSWER;
     wm_gpu_clean(shown->text, sizeof(shown->text), late);
 }
 
@@ -395,6 +412,7 @@ static void collect_lists(struct wm_gpu_sheet *sheet, const char *late)
     if (sheet->is_listed_anew && !is_fresh) {
         empty_list(processes);
         processes->state = WM_READING_FAILED;
+        processes->code = WM_NO_ANSWER;
         wm_gpu_clean(processes->why, sizeof(processes->why), late);
     }
     if (take_list(sheet, WM_GPU_MIG_LIST))
@@ -414,6 +432,11 @@ void wm_gpu_sheet_collect(struct wm_gpu_sheet *sheet, const char *late)
     sheet->collecting = 0;
 }
 
+static struct wm_gpu_value failed(enum wm_reading_state state, const char *why, int code)
+{
+    return (struct wm_gpu_value) { .state = state, .why = why, .code = code };
+}
+
 void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                       struct wm_gpu_value *ret_value)
 {
@@ -422,7 +445,7 @@ void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
     if (slot->state == WM_READING_NONE)
         *ret_value = wm_gpu_missing(WM_READING_NONE, not_asked);
     else if (slot->state != WM_READING_OK)
-        *ret_value = wm_gpu_missing(slot->state, slot->text);
+        *ret_value = failed(slot->state, slot->text, slot->code);
     else if (wm_gpu_field_info(field)->type == WM_GPU_TEXT)
         *ret_value = wm_gpu_words(slot->text);
     else
@@ -444,7 +467,7 @@ size_t wm_gpu_sheet_rows(const struct wm_gpu_sheet *sheet, enum wm_gpu_list numb
     else if (list->state == WM_READING_NONE)
         *ret_list = wm_gpu_missing(WM_READING_NONE, not_asked);
     else
-        *ret_list = wm_gpu_missing(list->state, list->why);
+        *ret_list = failed(list->state, list->why, list->code);
     return list->count;
 }
 

@@ -622,16 +622,16 @@ size_t wm_process_children(const struct wm_procfs *procfs, struct wm_process *pr
     return count;
 }
 
-bool wm_process_identify(const struct wm_procfs *procfs, const struct wm_process *process,
-                         uid_t *ret_user, char *ret_command, size_t size)
+bool wm_process_identify(const struct wm_procfs *procfs, pid_t pid, uid_t *ret_user,
+                         char *ret_command, size_t size)
 {
     char path[PATH_SIZE];
     struct stat folder;
 
-    snprintf(path, sizeof(path), "%d", (int)process->pid);
+    snprintf(path, sizeof(path), "%d", (int)pid);
     if (fstatat(procfs->dir, path, &folder, 0) < 0)
         return false;
-    snprintf(path, sizeof(path), "%d/cmdline", (int)process->pid);
+    snprintf(path, sizeof(path), "%d/cmdline", (int)pid);
     ssize_t length = wm_file_read_at(procfs->dir, path, ret_command, size);
     if (length <= 0)
         ret_command[0] = '\0';

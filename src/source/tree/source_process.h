@@ -138,8 +138,8 @@ int64_t wm_process_cpu_ns(const struct wm_procfs *procfs, const struct wm_proces
 
 /* Its effective user and its command line, the words of which are parted by blanks; ""
  * where it has none or that may not be read. False when it is gone. */
-bool wm_process_identify(const struct wm_procfs *procfs, const struct wm_process *process,
-                         uid_t *ret_user, char *ret_command, size_t size);
+bool wm_process_identify(const struct wm_procfs *procfs, pid_t pid, uid_t *ret_user,
+                         char *ret_command, size_t size);
 
 /* Brings CPU time, threads, state and resident memory up to date. False when
  * the process is gone, also when its pid now is another one's. */

@@ -612,10 +612,10 @@ bool wm_tree_is_blind(const struct wm_tree *tree)
     return tree->set.procfs.is_other;
 }
 
-bool wm_tree_identify(const struct wm_tree *tree, const struct wm_process *process,
-                      uid_t *ret_user, char *ret_command, size_t size)
+bool wm_tree_identify(const struct wm_tree *tree, pid_t pid, uid_t *ret_user,
+                      char *ret_command, size_t size)
 {
-    return wm_process_identify(&tree->set.procfs, process, ret_user, ret_command, size);
+    return wm_process_identify(&tree->set.procfs, pid, ret_user, ret_command, size);
 }
 
 bool wm_tree_contains(const struct wm_tree *tree, pid_t pid)

@@ -105,9 +105,9 @@ int64_t wm_tree_live_others_cpu_ns(const struct wm_tree *tree);
 /* Lets the CPU time of each process, and the peaks of the tree, count from now. */
 void wm_tree_rebase(struct wm_tree *tree);
 
-/* As wm_process_identify() of one of its processes. */
-bool wm_tree_identify(const struct wm_tree *tree, const struct wm_process *process,
-                      uid_t *ret_user, char *ret_command, size_t size);
+/* As wm_process_identify() of one of its processes; any thread may ask. */
+bool wm_tree_identify(const struct wm_tree *tree, pid_t pid, uid_t *ret_user,
+                      char *ret_command, size_t size);
 
 bool wm_tree_contains(const struct wm_tree *tree, pid_t pid);
 

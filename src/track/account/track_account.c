@@ -732,7 +732,8 @@ void wm_account_finish(struct wm_account *account, const struct wm_tree *tree,
     known.has_unwaited |= may_lack_some(account, tree);
     if (!known.has_unwaited)
         known.error += SWITCH_ERROR * switches;
-    if (account->whole.count > 0)
+    /* A command of a single process does not wait for it. */
+    if (account->whole.count > 0 && (known.has_unwaited || known.counted > known.seen))
         known.unclocked = unclocked_seconds(account);
     account->others = wm_others_in_all(&known, account->main, &more);
     set_final_method(account);

@@ -20,6 +20,7 @@ enum { GPU_MAX = 256 };
 struct known {
     pid_t pid;
     uint64_t start_time, image; /* the same process, and the same program in it */
+    bool is_identified;
     uid_t user;
     char command[WM_TRACKER_COMMAND_SIZE];
     double cpu_s;
@@ -134,20 +135,31 @@ static struct known *find_known(const struct wm_track_processes *processes,
     return known && known->start_time == process->start_time ? known : NULL;
 }
 
-/* Who it is, read anew where it has executed another program. */
-static struct known identify(const struct wm_tree *tree, const struct known *before,
-                             const struct wm_process *process)
+/* Who it is; nobody knows yet where it has executed another program. */
+static struct known recall(const struct known *before, const struct wm_process *process)
 {
-    struct known known = { .pid = process->pid,
-                           .start_time = process->start_time,
-                           .image = process->image };
-
     if (before && before->image == process->image)
-        known = *before;
-    else if (!wm_tree_identify(tree, process, &known.user, known.command,
-                               sizeof(known.command)))
-        known.user = (uid_t)-1;
-    return known;
+        return *before;
+    return (struct known) { .pid = process->pid,
+                            .start_time = process->start_time,
+                            .image = process->image,
+                            .user = (uid_t)-1 };
+}
+
+void wm_track_processes_identify(struct wm_track_processes *processes,
+                                 const struct wm_tree *tree,
+                                 struct wm_tracker_process *list)
+{
+    for (size_t i = 0; i < processes->count; i++) {
+        struct known *known = &processes->known[i];
+        if (known->is_identified)
+            continue;
+        known->is_identified = true;
+        wm_tree_identify(tree, known->pid, &known->user, known->command,
+                         sizeof(known->command));
+        list[i].user = known->user;
+        memcpy(list[i].command, known->command, sizeof(known->command));
+    }
 }
 
 static void add_gpus(const struct wm_share_use *uses, size_t count,
@@ -227,7 +239,7 @@ void wm_track_processes_list(struct wm_track_processes *processes,
         take_step(processes, shares, report, &step);
     for (size_t i = 0; i < count; i++) {
         const struct known *before = find_known(processes, &here[i]);
-        list[i] = identify(tree, before, &here[i]);
+        list[i] = recall(before, &here[i]);
         describe(&here[i], &list[i], &ret_list[i]);
         list[i].cpu_s = ret_list[i].cpu_s;
         if (!report)

@@ -17,12 +17,19 @@ int wm_track_processes_new(struct wm_track_processes **ret_processes, struct wm_
 /* Accepts NULL. */
 void wm_track_processes_free(struct wm_track_processes *processes);
 
-/* Those in the tree, up to `room`; `ret_count` gets how many there are. The report is of
- * the last tick; NULL: joules and watts are not known. */
+/* Those in the tree, up to `room`, without user and command line of new ones; `ret_count`
+ * gets how many there are. The report is of the last tick; NULL: joules and watts are not
+ * known. */
 void wm_track_processes_list(struct wm_track_processes *processes,
                              const struct wm_tree *tree, struct wm_shares *shares,
                              const struct wm_report *report,
                              struct wm_tracker_process *ret_list, size_t room,
                              size_t *ret_count);
+
+/* Completes the list that had room for all: user and command line of the new ones, which
+ * are read without holding up the tree. */
+void wm_track_processes_identify(struct wm_track_processes *processes,
+                                 const struct wm_tree *tree,
+                                 struct wm_tracker_process *list);
 
 #endif

@@ -72,7 +72,6 @@ int wm_shares_new(struct wm_shares **ret_shares, struct wm_error *err)
 
     if (!shares)
         return wm_fail_memory(err, "tracker");
-    shares->foreign_pids = wm_pidns_is_inner();
     *ret_shares = shares;
     return WM_OK;
 }
@@ -156,7 +155,8 @@ int wm_shares_set_target(struct wm_shares *shares, struct wm_tree *tree, pid_t r
 {
     shares->tree = tree;
     shares->root = root;
-    if (!shares->foreign_pids || !own_numbers || shares->gpu_count == 0)
+    shares->foreign_pids = shares->gpu_count > 0 && wm_pidns_is_inner();
+    if (!shares->foreign_pids || !own_numbers)
         return WM_OK;
     return wm_pidns_open(wm_env_trusted("WATTMETER_PROCFS", "/proc"), "/proc",
                          &shares->pidns, err);

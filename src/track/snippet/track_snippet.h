@@ -74,7 +74,7 @@ bool wm_meter_input_needs_power(const struct wm_meter_input *input);
  * busy the device is all along, says how far off the joules may be. */
 bool wm_meter_inputs_need_steps(const struct wm_meter_inputs *inputs);
 
-/* Copies a reason, or as many of its clauses, or words, as find room, and then "...". */
+/* Copies a reason, or as many of its words as fit and "...". */
 void wm_meter_why(char *out, size_t size, const char *text);
 
 /* How things stand at a moment. What is not known has another state than WM_READING_OK. */

@@ -22,20 +22,6 @@ enum { LACK_MAX = 110 };
 #define STALL_NS WM_NS_PER_S
 #define STALL_PERIODS 5
 
-/* Without the clause that is cut off, where half of the text is before it. */
-static size_t whole_clauses(const char *text, size_t length)
-{
-    size_t end = length;
-
-    while (end > length / 2 && !strchr(";,(", text[end]))
-        end--;
-    if (end == length / 2)
-        return length;
-    while (end > 0 && text[end - 1] == ' ')
-        end--;
-    return end;
-}
-
 void wm_meter_why(char *out, size_t size, const char *text)
 {
     size_t length = strlen(text), most = size - sizeof(" ...");
@@ -46,7 +32,6 @@ void wm_meter_why(char *out, size_t size, const char *text)
     }
     while (most > 0 && text[most] != ' ')
         most--;
-    most = whole_clauses(text, most);
     snprintf(out, size, "%.*s ...", (int)most, text);
 }
 

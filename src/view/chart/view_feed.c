@@ -2,9 +2,14 @@
 /* view_feed.c - what a chart shows of a channel. */
 #include "view/chart/view_feed.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "source/source_energy.h"
+
+/* The kernel counts the CPU time of the machine in such steps. The last tick of a run may
+ * come sooner after the one before. */
+#define CPU_STEP_S 0.01
 
 /* The panel that a channel belongs to. */
 struct rule {
@@ -16,8 +21,8 @@ struct rule {
 static const struct rule rules[] = {
     { "power", "power", true },
     { "energy", "power", true },
-    { "utilization", "utilization", true },
-    { "cpu_time", "utilization", false },
+    { "utilization", "gpu_use", true },
+    { "cpu_time", "cpu_use", false },
     { "memory_used", "memory", true },
     { "memory_total", "memory", false },
     { "temperature", "temperature", true },
@@ -26,6 +31,36 @@ static const struct rule rules[] = {
 static bool is_same(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
+}
+
+const char *wm_chart_target(const struct wm_run *run)
+{
+    if (wm_run_is_of_all(run))
+        return WM_RUN_OF_ALL;
+    return run->mode && !is_same(run->mode, "run") ? "process" : "command";
+}
+
+const char *wm_chart_device(const struct wm_channel *channel, const struct wm_run *run)
+{
+    if (channel->device_kind == WM_DEVICE_HOST)
+        return "machine";
+    return channel->device_kind == WM_DEVICE_TREE ? wm_chart_target(run) : channel->label;
+}
+
+const char *wm_chart_heading(const char *panel)
+{
+    static const char *const headings[][2] = {
+        { "power", "Power" },     { "gpu_use", "GPU use" },
+        { "cpu_use", "CPU use" }, { "utilization", "Utilisation" },
+        { "memory", "Memory" },   { "temperature", "Temperature" },
+        { "clocks", "Clocks" },   { "total_power", "Total power" },
+    };
+
+    for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
+        if (is_same(headings[i][0], panel))
+            return headings[i][1];
+    }
+    return panel;
 }
 
 /* The memory of the host that is there is none that is used; a part of a package is in it
@@ -54,8 +89,7 @@ void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *cha
 {
     *feed = (struct wm_chart_feed) { .panel = panel_of(channel),
                                      .unit = channel->unit,
-                                     .is_rate = channel->kind == WM_COUNTER,
-                                     .factor = 1 };
+                                     .is_rate = channel->kind == WM_COUNTER };
     if (!feed->is_rate)
         return;
     /* Two samples closer than three updates of the sensor say little of a rate. */
@@ -65,10 +99,8 @@ void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *cha
         feed->stride.most = wm_energy_modelled_watts(&channel->sensor);
     } else if (is_same(channel->metric, "cpu_time")) {
         feed->unit = "ratio";
-        bool is_core = channel->device_kind == WM_DEVICE_CPU;
-        feed->stride.most = is_core ? 1 : core_count;
-        if (!is_core && core_count > 0)
-            feed->factor = 1 / core_count;
+        feed->stride.most = channel->device_kind == WM_DEVICE_CPU ? 1 : core_count;
+        feed->least_s = fmax(feed->least_s, CPU_STEP_S);
     } else {
         feed->unit = "count";
     }
@@ -76,7 +108,7 @@ void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *cha
 
 void wm_chart_feed_init_total(struct wm_chart_feed *feed, const struct wm_channel *channel)
 {
-    *feed = (struct wm_chart_feed) { .unit = channel->unit, .is_total = true, .factor = 1 };
+    *feed = (struct wm_chart_feed) { .unit = channel->unit, .is_total = true };
 }
 
 /* A counter that was set back goes on from where it was. */
@@ -110,6 +142,6 @@ bool wm_chart_feed_take(struct wm_chart_feed *feed, const struct wm_reading *rea
     if (feed->is_total && state == WM_READING_OK)
         value = total_of(feed, value);
     *ret_state = state;
-    *ret_value = value * feed->factor;
+    *ret_value = value;
     return true;
 }

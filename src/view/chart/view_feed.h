@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "record/record_stats.h"
+#include "record/run/record_run.h"
 #include "wattmeter/source.h"
 
 struct wm_chart_feed {
@@ -23,14 +24,23 @@ struct wm_chart_feed {
     const char *unit;  /* of what is shown; the channel's own, or a plain text */
     bool is_rate;      /* of a counter */
     bool is_total;     /* of a counter: how much it has grown since the first reading */
-    double factor;     /* what values are multiplied by */
     double least_s;    /* between two readings of a rate */
     struct wm_stride stride;
     bool has_last;       /* of a total */
     double last, before; /* the reading before, and what the counter was when it began */
 };
 
-/* `core_count` is that of the machine; 0: not known. The feed borrows from the channel. */
+/* What is measured, as reports call it: "command", "process", "all processes". */
+const char *wm_chart_target(const struct wm_run *run);
+
+/* The name of a channel's device: that, "machine", or its label. */
+const char *wm_chart_device(const struct wm_channel *channel, const struct wm_run *run);
+
+/* "GPU use" of the panel "gpu_use"; of what is none, the word itself. */
+const char *wm_chart_heading(const char *panel);
+
+/* `core_count` is that of the machine; 0: not known. CPU use is counted in cores. The feed
+ * borrows from the channel. */
 void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *channel,
                         double core_count);
 

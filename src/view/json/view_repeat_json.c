@@ -147,7 +147,7 @@ static json_t *comparisons_json(const struct wm_repeat *repeat)
         for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
             const struct wm_repeat_kind *kind = wm_repeat_kind(m);
             struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
-            if (i == repeat->options.reference || !kind->is_compared)
+            if (i == repeat->options.reference || !wm_repeat_is_compared(m))
                 continue;
             enum wm_origin origin = wm_repeat_ratio_origin(repeat, i, m);
             json_t *object = ratio_json(&ratio, kind->key);
@@ -167,7 +167,7 @@ json_t *wm_view_repeat_json(const struct wm_repeat *repeat)
 {
     json_t *root = json_object(), *results = json_array(), *notes = json_array();
     const char *note;
-    char seed[24];
+    char seed[24], load[WM_REPEAT_NOTE_SIZE];
 
     for (size_t i = 0; i < repeat->count; i++) {
         if (repeat->commands[i].sample_count > 0)
@@ -175,6 +175,8 @@ json_t *wm_view_repeat_json(const struct wm_repeat *repeat)
     }
     for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
         wm_json_add(&notes, wm_text_json(note));
+    if (wm_repeat_load_note(repeat, load))
+        wm_json_add(&notes, json_string(load));
     wm_json_set(&root, "results", results);
     wm_json_set(&root, "comparisons", comparisons_json(repeat));
     snprintf(seed, sizeof(seed), "%llu", (unsigned long long)repeat->options.seed);

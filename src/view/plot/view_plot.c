@@ -182,6 +182,25 @@ static int draw_svg(const struct wm_plot_request *request, const struct wm_plot_
     return status;
 }
 
+int wm_plot_check(const struct wm_plot_request *request, struct wm_error *err)
+{
+    bool is_time = request->kind == WM_PLOT_TIME;
+    bool has_measures = request->kind == WM_PLOT_REGIONS || request->kind == WM_PLOT_FLAME;
+
+    if (!is_time && (request->layout || request->channel_count > 0 || request->from ||
+                     request->to || request->fits || request->without_regions))
+        return wm_fail(err, WM_EINVAL,
+                       "only --kind time takes --channels, --layout, --from, --to, --fit "
+                       "and --no-regions");
+    if (request->by_time && !has_measures)
+        return wm_fail(err, WM_EINVAL, "--by: is for --kind regions or flame");
+    for (size_t i = 0; i < request->input_count && request->kind == WM_PLOT_CAPS; i++) {
+        if (request->inputs[i].run != WM_LAST_RUN)
+            return wm_fail(err, WM_EINVAL, "--run: a table of caps has no runs");
+    }
+    return WM_OK;
+}
+
 static int write_figure(const struct wm_plot_request *request, FILE *out,
                         struct wm_error *err)
 {
@@ -191,7 +210,9 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
 
     if (request->format < WM_FORMAT_SVG || request->format > WM_FORMAT_PDF)
         return wm_fail(err, WM_EINVAL, "a figure is svg, png or pdf");
-    int status = wm_plot_page_init(request, &page, err);
+    int status = wm_plot_check(request, err);
+    if (status == WM_OK)
+        status = wm_plot_page_init(request, &page, err);
     if (status == WM_OK)
         status = read_contents(request, &contents, err);
     if (status == WM_OK && request->kind == WM_PLOT_FLAME && !page.has_height)

@@ -24,13 +24,15 @@ struct wm_plot_series {
     struct wm_channel channel; /* its texts are copies */
     char column[WM_PLOT_NAME_SIZE];
     struct wm_chart_feed feed;
+    char device_name[WM_PLOT_NAME_SIZE]; /* "machine"; its label is "host" */
     char name[WM_PLOT_NAME_SIZE];
     char why[WM_PLOT_NAME_SIZE]; /* why it has no values */
     size_t device;               /* its number in the order of colours */
     size_t colour, dash;         /* of several recordings the colour is the recording's */
     bool is_chosen;
     bool has_values;
-    bool is_folded; /* drawn as the mean and the range of its kind */
+    int64_t first_ns; /* of its first value; INT64_MAX: none */
+    bool is_folded;   /* drawn as the mean and the range of its kind */
     struct wm_chart_line line;
 };
 
@@ -53,7 +55,7 @@ struct wm_plot_data {
     size_t band_count, band_room;
     char title[256];
     int64_t from_ns, to_ns;           /* of the samples */
-    int64_t complete_ns;              /* all inputs have the samples of their first tick */
+    int64_t complete_ns;              /* all series have values that ever have some soon */
     int64_t axis_from_ns, axis_to_ns; /* --from and --to; INT64_MAX and INT64_MIN: not
                                        * given */
     struct wm_chart_line *moments;    /* of each input: seconds at which it has samples */
@@ -92,6 +94,10 @@ bool wm_plot_is_meant(const struct wm_plot_series *series, const char *word);
 /* Whether the request asks for it. */
 bool wm_plot_is_chosen(const struct wm_plot_data *data,
                        const struct wm_plot_series *series);
+
+/* Copies the next word of a layout, which may be in quotes, and moves on; false: there is
+ * none. `ret_before` is the '/', ',' or '+' before it, or ' '. */
+bool wm_plot_next_word(const char **at, char *word, size_t size, char *ret_before);
 
 /* WM_EINVAL if a word of the request means no series. */
 int wm_plot_check_words(const struct wm_plot_data *data, struct wm_error *err);
@@ -181,7 +187,7 @@ void wm_plot_axis(const struct wm_plot_canvas *canvas, const struct wm_plot_box 
                   enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                   const char *label);
 
-/* The same with what the unit is of: "% of all cores". */
+/* The same with what the unit is of: "% of one core". */
 void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
                      enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                      const char *of, const char *label);
@@ -207,6 +213,9 @@ double wm_plot_short(const struct wm_plot_canvas *canvas, double place);
 /* A point of an axis between two ends. */
 double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
                      double at_high);
+
+/* WM_EINVAL if the kind of figure does not take what the request has. */
+int wm_plot_check(const struct wm_plot_request *request, struct wm_error *err);
 
 /* The kinds of figure. */
 int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canvas *canvas,

@@ -297,9 +297,17 @@ static void mark_value(const struct wm_plot_canvas *canvas, const struct wm_plot
     wm_plot_text(canvas, is_left ? box->left - 6 : box->right + 6, y, &style, label);
 }
 
+/* "Power (W)", "Energy (simulated, J)" */
 static void write_label(char *text, size_t size, const char *label, const char *unit)
 {
-    snprintf(text, size, unit[0] ? "%s (%s)" : "%s", label, unit);
+    size_t length = strlen(label);
+
+    if (!unit[0])
+        snprintf(text, size, "%s", label);
+    else if (length > 0 && label[length - 1] == ')')
+        snprintf(text, size, "%.*s, %s)", (int)length - 1, label, unit);
+    else
+        snprintf(text, size, "%s (%s)", label, unit);
 }
 
 /* The label and its unit, of which the unit stays whole where there is no room for both. */

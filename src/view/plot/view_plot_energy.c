@@ -53,7 +53,7 @@ static int read_point(const struct wm_plot_request *request, size_t index,
 /* "-12.3 % energy" */
 static void write_change(char *text, size_t size, const char *what, double ratio)
 {
-    double percent = 100 * (ratio - 1);
+    double percent = round(1000 * (ratio - 1)) / 10;
 
     snprintf(text, size, "%s%s %% %s", percent > 0 ? "+" : "",
              wm_view_number(percent, 3).text, what);

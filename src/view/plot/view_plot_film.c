@@ -435,6 +435,8 @@ int wm_plot_film(const struct wm_plot_request *request, const struct wm_plot_fil
     int status = check(request, &full, err);
 
     if (status == WM_OK)
+        status = wm_plot_check(request, err);
+    if (status == WM_OK)
         status = wm_plot_page_init(request, &page, err);
     return status == WM_OK ? make_film(request, &page, &full, err) : status;
 }

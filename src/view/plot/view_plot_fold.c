@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
+#include "view/chart/view_fold.h"
 #include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_panel.h"
 
@@ -18,7 +19,8 @@
 #define OUTLIER_OF_AXIS 0.1
 #define OUTLIER_SIGMA (4 * 1.4826)
 
-enum { DEVICES_LEAST = 9, DEVICES_IN_BAND = 3, OUTLIERS_MOST = 3 };
+/* Of several recordings, devices differ by their dashes alone. */
+enum { DEVICES_LEAST = 9, DASHES_LEAST = 5, DEVICES_IN_BAND = 3, OUTLIERS_MOST = 3 };
 
 static bool is_same(const char *a, const char *b)
 {
@@ -65,15 +67,16 @@ static void fold(struct wm_plot_data *data, size_t index)
 {
     struct wm_plot_series *series = &data->series[index];
     const struct wm_plot_series *first = NULL, *last = NULL;
+    size_t least = data->request->input_count > 1 ? DASHES_LEAST : DEVICES_LEAST;
     size_t earlier = 0;
 
     while (!is_drawn(&data->series[earlier]) || !is_of_kind(&data->series[earlier], series))
         earlier++;
     if (earlier == index) {
-        series->is_folded = devices_of(data, series, &first, &last) >= DEVICES_LEAST;
+        series->is_folded = devices_of(data, series, &first, &last) >= least;
         if (series->is_folded)
             snprintf(series->name, sizeof(series->name), "%.20s–%.20s%s: mean, range",
-                     first->channel.label, last->channel.label,
+                     first->device_name, last->device_name,
                      wm_plot_origin(series->channel.origin));
     } else if (data->series[earlier].is_folded) {
         series->is_folded = true;
@@ -118,50 +121,25 @@ struct member {
     bool is_outlier;
 };
 
-/* The mean of the members in a column, and their range. */
-struct cell {
-    double sum, low, high;
-    size_t count;
-};
-
 struct group {
     const struct wm_plot_panel_view *view;
     size_t side;
     struct wm_chart_column *columns;
-    struct cell *cells;
+    struct wm_chart_fold *folds;
     size_t column_count;
     struct member *members;
     size_t count, room;
 };
 
-static void add_to_cell(struct cell *cell, double low, double high)
+static void add_line(const struct group *group, const struct wm_plot_series *series)
 {
-    cell->low = cell->count == 0 ? low : fmin(cell->low, low);
-    cell->high = cell->count == 0 ? high : fmax(cell->high, high);
-    cell->sum += (low + high) / 2;
-    cell->count++;
+    wm_plot_show(group->view, series, group->columns, group->column_count);
+    wm_chart_fold_add(group->folds, group->columns, group->column_count);
 }
 
-/* Adds a line to cells, between its samples, too. */
-static void add_line(const struct group *group, const struct wm_plot_series *series,
-                     struct cell *cells)
+static void clear_folds(const struct group *group)
 {
-    const struct wm_chart_column *columns = group->columns, *last = NULL;
-
-    wm_plot_show(group->view, series, group->columns, group->column_count);
-    for (size_t i = 0; i < group->column_count; i++) {
-        const struct wm_chart_column *column = &columns[i];
-        if (!column->is_sampled || column->state != WM_READING_OK)
-            continue;
-        for (const struct wm_chart_column *at = last;
-             last && column->is_joined && ++at < column;) {
-            double part = (double)(at - last) / (double)(column - last);
-            double value = last->last + part * (column->first - last->last);
-            add_to_cell(&cells[at - columns], value, value);
-        }
-        add_to_cell(&cells[i], column->low, column->high);
-        last = column;
-    }
+    memset(group->folds, 0, group->column_count * sizeof(*group->folds));
 }
 
 static double mean_of(const struct group *group, const struct wm_plot_series *series)
@@ -169,11 +147,11 @@ static double mean_of(const struct group *group, const struct wm_plot_series *se
     double sum = 0;
     size_t count = 0;
 
-    memset(group->cells, 0, group->column_count * sizeof(*group->cells));
-    add_line(group, series, group->cells);
+    clear_folds(group);
+    add_line(group, series);
     for (size_t i = 0; i < group->column_count; i++) {
-        sum += group->cells[i].sum;
-        count += group->cells[i].count;
+        sum += group->folds[i].sum;
+        count += group->folds[i].count;
     }
     return count > 0 ? sum / (double)count : NAN;
 }
@@ -250,24 +228,41 @@ static double cell_x(const struct group *group, size_t index)
                          wm_plot_column_x(group->view, index, group->column_count));
 }
 
-/* One stretch in which most of the members have values. */
+/* How many of the members have values, where some lack them. */
+static void write_count(const struct group *group, size_t begin, size_t end, size_t members)
+{
+    const struct wm_plot_canvas *canvas = group->view->canvas;
+    const struct wm_plot_style style = { .size = NAME_TEXT,
+                                         .colour = canvas->theme->ink,
+                                         .has_halo = true };
+    double left = cell_x(group, begin), room = cell_x(group, end - 1) - left;
+    char text[32];
+
+    snprintf(text, sizeof(text), "%zu of %zu", group->folds[begin].count, members);
+    if (wm_plot_text_width(canvas, NAME_TEXT, text) > room)
+        return;
+    double y = value_y(group, group->folds[begin].high);
+    y += y - group->view->box.top > 24 ? -10 : 10;
+    wm_plot_text(canvas, left + 2, y, &style, text);
+}
+
+/* One stretch in which members have values. */
 static void draw_stretch(const struct group *group, size_t begin, size_t end)
 {
     const struct wm_plot_series *series = group->members[0].series;
     cairo_t *cairo = group->view->canvas->cairo;
 
     for (size_t i = begin; i < end; i++)
-        cairo_line_to(cairo, cell_x(group, i), value_y(group, group->cells[i].high));
+        cairo_line_to(cairo, cell_x(group, i), value_y(group, group->folds[i].high));
     for (size_t i = end; i > begin; i--)
-        cairo_line_to(cairo, cell_x(group, i - 1), value_y(group, group->cells[i - 1].low));
+        cairo_line_to(cairo, cell_x(group, i - 1), value_y(group, group->folds[i - 1].low));
     cairo_close_path(cairo);
     wm_plot_colour(group->view->canvas, wm_chart_colour(series->colour),
                    WM_PLOT_BAND_ALPHA);
     cairo_fill(cairo);
-    for (size_t i = begin; i < end; i++) {
-        double mean = group->cells[i].sum / (double)group->cells[i].count;
-        cairo_line_to(cairo, cell_x(group, i), value_y(group, mean));
-    }
+    for (size_t i = begin; i < end; i++)
+        cairo_line_to(cairo, cell_x(group, i),
+                      value_y(group, wm_chart_fold_mean(&group->folds[i])));
     if (end - begin == 1)
         cairo_rel_line_to(cairo, POINT_WIDTH, 0);
     wm_plot_dash(group->view->canvas, series->dash);
@@ -275,23 +270,39 @@ static void draw_stretch(const struct group *group, size_t begin, size_t end)
     cairo_stroke(cairo);
 }
 
+/* Up to where the next column has another count. */
+static size_t same_count(const struct group *group, size_t begin)
+{
+    size_t end = begin + 1;
+
+    while (end < group->column_count &&
+           group->folds[end].count == group->folds[begin].count)
+        end++;
+    return end;
+}
+
 static void draw_band(const struct group *group)
 {
-    size_t members = 0, begin = 0;
+    size_t members = 0, end;
 
-    memset(group->cells, 0, group->column_count * sizeof(*group->cells));
+    clear_folds(group);
     for (size_t i = 0; i < group->count; i++) {
         if (group->members[i].is_outlier)
             continue;
-        add_line(group, group->members[i].series, group->cells);
+        add_line(group, group->members[i].series);
         members++;
     }
-    for (size_t i = 0; i <= group->column_count; i++) {
-        if (i < group->column_count && 2 * group->cells[i].count > members)
-            continue;
-        if (i > begin)
-            draw_stretch(group, begin, i);
-        begin = i + 1;
+    for (size_t i = 0; i < group->column_count; i = end + 1) {
+        end = i;
+        while (end < group->column_count && group->folds[end].count > 0)
+            end++;
+        if (end > i)
+            draw_stretch(group, i, end);
+    }
+    for (size_t i = 0; i < group->column_count; i = end) {
+        end = same_count(group, i);
+        if (group->folds[i].count > 0 && group->folds[i].count < members)
+            write_count(group, i, end, members);
     }
 }
 
@@ -327,8 +338,8 @@ int wm_plot_group(const struct wm_plot_panel_view *view, size_t first, size_t si
                            .side = side,
                            .columns = columns,
                            .column_count = count,
-                           .cells = calloc(count, sizeof(*group.cells)) };
-    bool has_memory = group.cells != NULL;
+                           .folds = calloc(count, sizeof(*group.folds)) };
+    bool has_memory = group.folds != NULL;
 
     for (size_t i = first; i < view->data->series_count && has_memory; i++) {
         const struct wm_plot_series *series = &view->data->series[i];
@@ -349,6 +360,6 @@ int wm_plot_group(const struct wm_plot_panel_view *view, size_t first, size_t si
             draw_outlier(&group, &group.members[i]);
     }
     free(group.members);
-    free(group.cells);
+    free(group.folds);
     return has_memory ? WM_OK : wm_fail_memory(err, "figure");
 }

@@ -5,8 +5,8 @@
 
 #include "view/plot/view_plot_panel.h"
 
-static const char *const default_panels[] = { "power", "utilization", "memory",
-                                              "temperature", "clocks" };
+static const char *const default_panels[] = { "power",  "gpu_use",     "cpu_use",
+                                              "memory", "temperature", "clocks" };
 
 /* The unit of what a word means; NULL where nothing of it is drawn. */
 static const char *unit_of(const struct wm_plot_data *data, const char *word)
@@ -19,49 +19,55 @@ static const char *unit_of(const struct wm_plot_data *data, const char *word)
     return NULL;
 }
 
-static int add_panel(struct wm_plot_layout *layout, const struct wm_plot_data *data,
-                     size_t column, char *words, struct wm_error *err)
+static int add_panel(struct wm_plot_layout *layout, bool is_beside, struct wm_error *err)
 {
-    struct wm_plot_panel *panel = &layout->panels[layout->count];
-    size_t count = 0;
-
+    if (is_beside && layout->columns == WM_PLOT_COLUMNS_MAX)
+        return wm_fail(err, WM_EINVAL, "--layout: more than %d columns",
+                       WM_PLOT_COLUMNS_MAX);
+    layout->columns += is_beside;
+    size_t column = layout->columns - 1;
     if (layout->count == WM_PLOT_PANELS_MAX || layout->rows[column] == 16)
         return wm_fail(err, WM_EINVAL, "--layout: too many panels");
-    *panel = (struct wm_plot_panel) { .column = column, .row = layout->rows[column] };
-    for (char *rest = NULL, *word = strtok_r(words, "+ ", &rest); word;
-         word = strtok_r(NULL, "+ ", &rest)) {
-        if (count == 2)
-            return wm_fail(err, WM_EINVAL, "--layout: '%.60s' is a third axis", word);
-        panel->words[count] = word;
-        panel->unit[count] = unit_of(data, word);
-        if (!panel->unit[count++])
-            return wm_fail(err, WM_EINVAL,
-                           "--layout: nothing of '%.60s' is among the channels that are "
-                           "drawn",
-                           word);
-    }
-    if (count == 0)
-        return wm_fail(err, WM_EINVAL, "--layout: a panel has no name");
-    layout->rows[column]++;
-    layout->count++;
+    layout->panels[layout->count++] =
+        (struct wm_plot_panel) { .column = column, .row = layout->rows[column]++ };
     return WM_OK;
 }
 
+static int add_axis(struct wm_plot_layout *layout, const struct wm_plot_data *data,
+                    const char *word, struct wm_error *err)
+{
+    struct wm_plot_panel *panel = &layout->panels[layout->count - 1];
+    size_t side = panel->words[0] ? 1 : 0;
+
+    if (panel->words[side])
+        return wm_fail(err, WM_EINVAL, "--layout: '%.60s' is a third axis", word);
+    panel->words[side] = word;
+    panel->unit[side] = unit_of(data, word);
+    return panel->unit[side]
+               ? WM_OK
+               : wm_fail(err, WM_EINVAL,
+                         "--layout: nothing of '%.60s' is among the channels that are "
+                         "drawn",
+                         word);
+}
+
+/* Its words, one behind the other in the layout's text. */
 static int parse(struct wm_plot_layout *layout, const struct wm_plot_data *data,
                  struct wm_error *err)
 {
-    int status = WM_OK;
-    char *columns = NULL, *rows = NULL;
+    const char *at = data->request->layout;
+    size_t size = strlen(at) + 1;
+    char *word = layout->text = malloc(size), before;
+    int status = word ? WM_OK : wm_fail_memory(err, "figure");
 
-    for (char *column = strtok_r(layout->text, "/", &columns); column && status == WM_OK;
-         column = strtok_r(NULL, "/", &columns)) {
-        if (layout->columns == WM_PLOT_COLUMNS_MAX)
-            return wm_fail(err, WM_EINVAL, "--layout: more than %d columns",
-                           WM_PLOT_COLUMNS_MAX);
-        for (char *panel = strtok_r(column, ",", &rows); panel && status == WM_OK;
-             panel = strtok_r(NULL, ",", &rows))
-            status = add_panel(layout, data, layout->columns, panel, err);
-        layout->columns++;
+    while (status == WM_OK &&
+           wm_plot_next_word(&at, word, size - (size_t)(word - layout->text), &before)) {
+        bool is_beside = layout->count == 0 || before == '/';
+        if (is_beside || before == ',')
+            status = add_panel(layout, is_beside, err);
+        if (status == WM_OK)
+            status = add_axis(layout, data, word, err);
+        word += strlen(word) + 1;
     }
     if (status == WM_OK && layout->count == 0)
         return wm_fail(err, WM_EINVAL, "--layout: names no panel");
@@ -101,16 +107,13 @@ static void use_defaults(struct wm_plot_layout *layout, const struct wm_plot_dat
 int wm_plot_layout_init(struct wm_plot_data *data, struct wm_plot_layout *layout,
                         struct wm_error *err)
 {
-    const char *text = data->request->layout;
     int status = WM_OK;
 
     *layout = (struct wm_plot_layout) { 0 };
-    if (text) {
-        layout->text = strdup(text);
-        status = layout->text ? parse(layout, data, err) : wm_fail_memory(err, "figure");
-    } else {
+    if (data->request->layout)
+        status = parse(layout, data, err);
+    else
         use_defaults(layout, data);
-    }
     if (status < 0)
         return status;
     wm_plot_fold(data);

@@ -63,11 +63,19 @@ static bool parse_size(const char *text, struct wm_plot_page *page)
            is_within(page->height, SIZE_LEAST, SIZE_MOST);
 }
 
+/* Also by a generic name of CSS, for which fontconfig chooses one. */
 static bool has_font(const char *name)
 {
+    static const char *const generic[] = { "sans-serif", "serif",   "monospace",
+                                           "cursive",    "fantasy", "system-ui" };
     PangoFontFamily **families;
     int count;
     bool is_there = false;
+
+    for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++) {
+        if (strcmp(generic[i], name) == 0)
+            return true;
+    }
 
     pango_font_map_list_families(pango_cairo_font_map_get_default(), &families, &count);
     for (int i = 0; i < count && !is_there; i++)

@@ -16,6 +16,9 @@
 
 #define FINEST_NS WM_NS_PER_MS
 
+/* A film begins when all have values that have some so soon. */
+#define SOON_NS (2 * WM_NS_PER_S)
+
 /* Regions with a colour of their own, and how short one may be, of the whole time. */
 enum { NAMES_MAX = 32, BANDS_PER_NAME = 2000, BORDERS_PER_NAME = 200 };
 
@@ -65,14 +68,17 @@ const char *wm_plot_origin(enum wm_origin origin)
 
 /* Adds a line of a channel, also one that is not drawn: it is what can be asked for. */
 static int add_line(struct wm_plot_data *data, size_t input, size_t place,
-                    const struct wm_channel *channel, const char *column,
-                    const struct wm_chart_feed *feed, struct wm_error *err)
+                    const struct wm_channel *channel, const char *device,
+                    const char *column, const struct wm_chart_feed *feed,
+                    struct wm_error *err)
 {
     if (wm_array_reserve(&data->series, data->series_count, &data->series_room,
                          sizeof(*data->series)) < 0)
         return wm_fail_memory(err, "figure");
     struct wm_plot_series *series = &data->series[data->series_count];
-    *series = (struct wm_plot_series) { .input = input, .place = place, .feed = *feed };
+    *series = (struct wm_plot_series) {
+        .input = input, .place = place, .first_ns = INT64_MAX, .feed = *feed
+    };
     int status = copy_channel(channel, &series->channel, err);
     data->series_count++;
     if (status < 0)
@@ -80,8 +86,9 @@ static int add_line(struct wm_plot_data *data, size_t input, size_t place,
     if (feed->unit == channel->unit) /* which ends with the recording */
         series->feed.unit = series->channel.unit;
     snprintf(series->column, sizeof(series->column), "%s", column);
+    snprintf(series->device_name, sizeof(series->device_name), "%s", device);
     series->is_chosen = wm_plot_is_chosen(data, series);
-    snprintf(series->name, sizeof(series->name), "%.60s%s", channel->label,
+    snprintf(series->name, sizeof(series->name), "%.60s%s", device,
              wm_plot_origin(series->channel.origin));
     return series->is_chosen
                ? wm_chart_line_init(&series->line, data->fine_columns, FINEST_NS, err)
@@ -100,12 +107,15 @@ static int add_series(struct wm_plot_data *data, size_t input,
 
     int status = wm_columns_plan(channels, count, NULL, 0, &columns, err);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
+        const char *device = wm_chart_device(&channels[i], run);
         wm_chart_feed_init(&feed, &channels[i], run->core_count);
         if (!feed.is_rate || feed.panel)
-            status = add_line(data, input, i, &channels[i], columns.values[i], &feed, err);
+            status = add_line(data, input, i, &channels[i], device, columns.values[i],
+                              &feed, err);
         if (feed.is_rate && status == WM_OK) {
             wm_chart_feed_init_total(&feed, &channels[i]);
-            status = add_line(data, input, i, &channels[i], columns.values[i], &feed, err);
+            status = add_line(data, input, i, &channels[i], device, columns.values[i],
+                              &feed, err);
         }
     }
     wm_columns_release(&columns);
@@ -124,10 +134,10 @@ static int add_metrics(struct wm_plot_data *data, size_t input,
         const struct wm_channel channel = {
             .label = "program", .metric = name, .unit = "", .device_kind = WM_DEVICE_OTHER
         };
-        const struct wm_chart_feed feed = { .unit = "", .factor = 1 };
+        const struct wm_chart_feed feed = { .unit = "" };
         int64_t when_ns;
         double value;
-        status = add_line(data, input, SIZE_MAX, &channel, name, &feed, err);
+        status = add_line(data, input, SIZE_MAX, &channel, channel.label, name, &feed, err);
         struct wm_plot_series *series = &data->series[data->series_count - 1];
         for (size_t k = 0; status == WM_OK && series->is_chosen &&
                            wm_recording_metric_value(recording, i, k, &when_ns, &value) > 0;
@@ -148,8 +158,11 @@ static void add_sample(struct wm_plot_series *series, const struct wm_reading *r
     enum wm_reading_state state;
     double value;
 
-    if (wm_chart_feed_take(&series->feed, reading, when_ns, &state, &value) && is_inside)
-        wm_chart_line_add(&series->line, when_ns, state, value);
+    if (!wm_chart_feed_take(&series->feed, reading, when_ns, &state, &value) || !is_inside)
+        return;
+    wm_chart_line_add(&series->line, when_ns, state, value);
+    if (state == WM_READING_OK && when_ns < series->first_ns)
+        series->first_ns = when_ns;
 }
 
 /* "12.5" or a time of day, since the first sample. */
@@ -213,9 +226,6 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
     if (!is_inside)
         return;
     struct wm_chart_line *moments = &data->moments[input];
-    bool is_first = moments->begin == moments->end;
-    if (is_first && last_ns > data->complete_ns)
-        data->complete_ns = last_ns;
     wm_chart_line_add(moments, now_ns, WM_READING_OK, (double)now_ns / 1e9);
     wm_chart_line_add(moments, last_ns, WM_READING_OK, (double)last_ns / 1e9);
     data->from_ns = now_ns < data->from_ns ? now_ns : data->from_ns;
@@ -461,6 +471,17 @@ static int read_input(struct wm_plot_data *data, size_t index, struct wm_error *
     return status;
 }
 
+/* Rates have no value at the first tick, and some drivers are late. */
+static void find_complete(struct wm_plot_data *data)
+{
+    data->complete_ns = data->from_ns;
+    for (size_t i = 0; i < data->series_count; i++) {
+        int64_t first_ns = data->series[i].first_ns;
+        if (first_ns > data->complete_ns && first_ns <= data->from_ns + SOON_NS)
+            data->complete_ns = first_ns;
+    }
+}
+
 static int check_values(const struct wm_plot_data *data, struct wm_error *err)
 {
     const struct wm_plot_series *missing = NULL;
@@ -498,6 +519,8 @@ int wm_plot_read(const struct wm_plot_request *request, size_t fine_columns,
         status = wm_plot_check_words(&data, err);
     if (status == WM_OK)
         status = check_values(&data, err);
+    if (status == WM_OK)
+        find_complete(&data);
     if (status < 0)
         wm_plot_data_release(&data);
     else

@@ -51,11 +51,7 @@ static bool find_axis_between(const struct wm_plot_panel_view *view, size_t side
         }
     }
     const char *unit = view->panel->unit[side];
-    /* A film has the axes of a live view of what moves. */
-    bool is_film = view->data->request->format >= WM_FORMAT_MP4;
-    *ret_axis = is_film
-                    ? wm_chart_axis(least, greatest, unit)
-                    : wm_chart_panel_axis(least, greatest, unit, view->data->request->fits);
+    *ret_axis = wm_chart_panel_axis(least, greatest, unit, view->data->request->fits);
     return least <= greatest;
 }
 
@@ -211,7 +207,7 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
     return status;
 }
 
-/* What 100 % is, where it is the use of CPUs: "% of all cores". */
+/* What 100 % is, where it is the use of CPUs: "% of one core". */
 static const char *find_base(const struct wm_plot_panel_view *view, size_t side)
 {
     bool has_cpu = false, has_other = false;
@@ -226,26 +222,19 @@ static const char *find_base(const struct wm_plot_panel_view *view, size_t side)
         has_cpu = has_cpu || is_cpu;
         has_other = has_other || !is_cpu;
     }
-    return !has_cpu ? "" : has_other ? "; CPU: all cores" : " of all cores";
+    return !has_cpu ? "" : has_other ? "; CPU: of one core" : " of one core";
 }
 
 /* "power" as the heading "Power", a column of the recording as it is. */
 static void write_label(const struct wm_plot_panel_view *view, size_t side, char *label,
                         size_t size)
 {
-    static const char *const headings[][2] = {
-        { "power", "Power" },   { "utilization", "Utilisation" },
-        { "memory", "Memory" }, { "temperature", "Temperature" },
-        { "clocks", "Clocks" },
-    };
-    const char *word = view->panel->words[side], *heading = word;
     bool is_one = view->data->request->input_count == 1;
 
-    for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
-        if (strcmp(headings[i][0], word) == 0)
-            heading = headings[i][1];
-    }
-    snprintf(label, size, "%s%s", heading, side == 0 ? "" : is_one ? ", dashed" : ", thin");
+    snprintf(label, size, "%s%s", wm_chart_heading(view->panel->words[side]),
+             side == 0 ? ""
+             : is_one  ? ", dashed"
+                       : ", thin");
 }
 
 /* What has no value, and why. */

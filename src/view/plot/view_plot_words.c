@@ -27,22 +27,31 @@ static bool is_column(const struct wm_plot_series *series, const char *word)
 bool wm_plot_is_meant(const struct wm_plot_series *series, const char *word)
 {
     bool is_own = is_same(word, series->channel.metric) || is_column(series, word);
-    bool is_of_panel = series->feed.panel && (is_same(word, series->feed.panel) ||
-                                              is_same(word, series->channel.label));
+    const char *panel = series->feed.panel;
+    bool is_use = panel && (is_same(panel, "gpu_use") || is_same(panel, "cpu_use"));
+    bool is_of_panel =
+        panel &&
+        (is_same(word, panel) || is_same(word, series->channel.label) ||
+         is_same(word, series->device_name) || (is_use && is_same(word, "utilization")));
 
     return is_of_panel || (is_own && !series->feed.is_rate);
 }
 
-/* Copies the next word of a layout without the blanks around it, and moves on; false: there
- * is none. */
-static bool next_word(const char **at, char *word, size_t size)
+bool wm_plot_next_word(const char **at, char *word, size_t size, char *ret_before)
 {
-    static const char between[] = ",/+ ";
+    static const char between[] = " +,/"; /* of several the last of these counts */
+    const char *before = between;
 
-    *at += strspn(*at, between);
-    size_t length = strcspn(*at, between);
+    for (; **at && strchr(between, **at); (*at)++)
+        before = strchr(between, **at) > before ? strchr(between, **at) : before;
+    bool is_quoted = **at == '"' || **at == '\'';
+    const char end[] = { **at, '\0' };
+    *at += is_quoted;
+    size_t length = strcspn(*at, is_quoted ? end : between);
     snprintf(word, size, "%.*s", (int)length, *at);
     *at += length;
+    *at += is_quoted && **at;
+    *ret_before = *before;
     return length > 0;
 }
 
@@ -50,9 +59,9 @@ static bool is_in_layout(const struct wm_plot_data *data,
                          const struct wm_plot_series *series)
 {
     const char *at = data->request->layout;
-    char word[WM_PLOT_NAME_SIZE];
+    char word[WM_PLOT_NAME_SIZE], before;
 
-    while (next_word(&at, word, sizeof(word))) {
+    while (wm_plot_next_word(&at, word, sizeof(word), &before)) {
         if (wm_plot_is_meant(series, word))
             return true;
     }
@@ -104,7 +113,7 @@ static const char *panel_of(const struct wm_plot_series *series)
 
 static const char *device_of(const struct wm_plot_series *series)
 {
-    return series->feed.panel ? series->channel.label : NULL;
+    return series->feed.panel ? series->device_name : NULL;
 }
 
 static const char *column_of(const struct wm_plot_series *series)
@@ -122,7 +131,7 @@ static void list_names(const struct wm_plot_data *data, const char *heading,
     for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
         const char *name = name_of(series);
-        bool is_new = name && (!device || is_same(device, series->channel.label));
+        bool is_new = name && (!device || is_same(device, series->device_name));
         for (size_t k = 0; k < i && is_new; k++) {
             const char *other = name_of(&data->series[k]);
             is_new = !other || !is_same(name, other);
@@ -138,9 +147,9 @@ static void list_all(const struct wm_plot_data *data)
     list_names(data, "panels", NULL, panel_of);
     list_names(data, "devices", NULL, device_of);
     for (size_t i = 0; i < data->series_count; i++) {
-        const char *device = data->series[i].channel.label;
+        const char *device = data->series[i].device_name;
         size_t first = 0;
-        while (!is_same(data->series[first].channel.label, device))
+        while (!is_same(data->series[first].device_name, device))
             first++;
         if (first == i)
             list_names(data, device, device, column_of);
@@ -164,12 +173,12 @@ int wm_plot_check_words(const struct wm_plot_data *data, struct wm_error *err)
 {
     const struct wm_plot_request *request = data->request;
     const char *at = request->layout ? request->layout : "";
-    char word[WM_PLOT_NAME_SIZE];
+    char word[WM_PLOT_NAME_SIZE], before;
     int status = WM_OK;
 
     for (size_t i = 0; i < request->channel_count && status == WM_OK; i++)
         status = check_word(data, "--channels", request->channels[i], err);
-    while (status == WM_OK && next_word(&at, word, sizeof(word)))
+    while (status == WM_OK && wm_plot_next_word(&at, word, sizeof(word), &before))
         status = check_word(data, "--layout", word, err);
     return status;
 }

@@ -147,11 +147,6 @@ static void print_change(struct text *text, const struct wm_compare_cell *cell)
     put_right(text, shown, CHANGE_WIDTH);
 }
 
-static bool has_tests(const struct text *text)
-{
-    return text->compare->tests[0] + text->compare->tests[1] > 0;
-}
-
 /* "  +8.1 to +11.9 %" */
 static void print_interval(struct text *text, const struct wm_compare_cell *cell)
 {
@@ -160,7 +155,7 @@ static void print_interval(struct text *text, const struct wm_compare_cell *cell
     if (cell->to.verdict != WM_RUNS_NOT_TESTED && isfinite(cell->to.high))
         snprintf(shown, sizeof(shown), "%s to %s %%", percent_text(cell->to.low - 1).text,
                  percent_text(cell->to.high - 1).text);
-    put_right(text, shown, has_tests(text) ? INTERVAL_WIDTH : 0);
+    put_right(text, shown, text->compare->has_tests ? INTERVAL_WIDTH : 0);
 }
 
 /* What is 0 or not known everywhere is left out. */
@@ -237,8 +232,8 @@ static void print_names(struct text *text)
             continue;
         put_right(text, "change", CHANGE_WIDTH - 2);
         put_right(text, "", 2);
-        put_right(text, has_tests(text) ? "95 %" : "",
-                  has_tests(text) ? INTERVAL_WIDTH : 0);
+        put_right(text, text->compare->has_tests ? "95 %" : "",
+                  text->compare->has_tests ? INTERVAL_WIDTH : 0);
     }
     end_line(text);
 }
@@ -275,7 +270,8 @@ static void print_counts(struct text *text, const char *label,
         snprintf(shown, sizeof(shown), "%" PRIu64, count(text, group, i));
         put_right(text, shown, VALUE_WIDTH);
         if (i != text->reference)
-            put_right(text, "", CHANGE_WIDTH + (has_tests(text) ? INTERVAL_WIDTH : 0));
+            put_right(text, "",
+                      CHANGE_WIDTH + (text->compare->has_tests ? INTERVAL_WIDTH : 0));
     }
     end_line(text);
 }
@@ -423,7 +419,7 @@ static void print_facts(const struct text *text)
     if (text->compare->session_count == 1)
         return;
     wm_view_left(text->out, "Changes", FACT_WIDTH);
-    if (has_tests(text))
+    if (text->compare->has_tests)
         fprintf(text->out,
                 "* more than chance (95 %%), ~ not, or below %.3g %%, ? not tested\n",
                 100 * text->compare->threshold);

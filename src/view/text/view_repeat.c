@@ -40,6 +40,11 @@ static void label_of(const struct wm_repeat *repeat, size_t index, char label[LA
                  (char)('A' + index % 26));
 }
 
+static bool has_label(const struct wm_repeat *repeat, size_t index)
+{
+    return repeat->count > 1 || has_name(&repeat->commands[index]);
+}
+
 /* A time in the unit and with the decimals that suit another: "0.2 ms" beside 101.3 ms. */
 static struct wm_quantity time_like(double value, double like)
 {
@@ -160,7 +165,7 @@ static void print_head(const struct text *text, size_t index)
 
     label_of(text->repeat, index, label);
     wm_line_clean(command, sizeof(command), has_name(one) ? one->command : one->name);
-    if (text->repeat->count > 1 || has_name(one))
+    if (has_label(text->repeat, index))
         fprintf(text->out, "%s  ", label);
     wm_view_cut(text->out, command, wm_view_columns(text->out) - LABEL_COLUMNS);
     fprintf(text->out, "  (%zu run%s", one->sample_count,
@@ -244,7 +249,7 @@ static void explain_differences(const struct text *text)
 
     for (size_t i = 0; i < repeat->count; i++) {
         for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
-            if (i == repeat->options.reference || !wm_repeat_kind(m)->is_compared)
+            if (i == repeat->options.reference || !wm_repeat_is_compared(m))
                 continue;
             const struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
             double median = wm_repeat_summary(&repeat->commands[i], m).of.median;
@@ -272,44 +277,54 @@ static void print_differences(const struct text *text)
     for (size_t i = 0; i < repeat->count; i++) {
         label_of(repeat, i, label);
         for (enum wm_repeat_metric m = 0; m < WM_REPEAT_METRICS; m++) {
-            if (i != repeat->options.reference && wm_repeat_kind(m)->is_compared)
+            if (i != repeat->options.reference && wm_repeat_is_compared(m))
                 print_difference(text, i, m, names);
         }
     }
+}
+
+/* Of one command, which is named if its head is. */
+static void begin_note(const struct text *text, size_t index)
+{
+    char label[LABEL_SIZE];
+
+    fputs("note: ", text->out);
+    if (!has_label(text->repeat, index))
+        return;
+    label_of(text->repeat, index, label);
+    fprintf(text->out, "%s: ", label);
 }
 
 static void print_outliers(const struct text *text, size_t index)
 {
     const struct wm_runs_outliers outliers =
         wm_repeat_outliers(&text->repeat->commands[index]);
-    char label[LABEL_SIZE];
 
-    label_of(text->repeat, index, label);
-    if (outliers.is_first)
-        fprintf(
-            text->out,
-            "note: %s: the first run is an outlier; --warmup 1 runs it without measuring\n",
-            label);
-    if (outliers.count > outliers.is_first)
+    if (outliers.is_first) {
+        begin_note(text, index);
+        fputs("the first run is an outlier; --warmup 1 runs it without measuring\n",
+              text->out);
+    }
+    if (outliers.count > outliers.is_first) {
+        begin_note(text, index);
         fprintf(text->out,
-                "note: %s: %zu of the runs are outliers; other programs may have disturbed "
-                "them\n",
-                label, outliers.count - outliers.is_first);
+                "outliers among the runs: %zu; other programs may have disturbed them\n",
+                outliers.count - outliers.is_first);
+    }
 }
 
 /* They count, as --ignore-failure has it. */
 static void print_failures(const struct text *text, size_t index)
 {
     const struct wm_repeat_one *one = &text->repeat->commands[index];
-    char label[LABEL_SIZE];
     size_t failed = 0;
 
     for (size_t i = 0; i < one->time_count; i++)
         failed += one->exit_codes[i] != 0;
-    label_of(text->repeat, index, label);
-    if (failed > 0)
-        fprintf(text->out, "note: %s: %zu of %zu runs failed\n", label, failed,
-                one->time_count);
+    if (failed == 0)
+        return;
+    begin_note(text, index);
+    fprintf(text->out, "%zu of %zu runs failed\n", failed, one->time_count);
 }
 
 static size_t count_rounds(const struct wm_repeat *repeat)
@@ -365,6 +380,7 @@ static void print_least(const struct text *text)
 static void print_text(const struct text *text)
 {
     const struct wm_repeat *repeat = text->repeat;
+    char load[WM_REPEAT_NOTE_SIZE];
     const char *note;
 
     for (size_t i = 0; i < repeat->count; i++) {
@@ -384,6 +400,8 @@ static void print_text(const struct text *text)
         print_least(text);
     for (size_t i = 0; (note = wm_remarks_get(&repeat->remarks, i)) != NULL; i++)
         fprintf(text->out, "note: %s\n", note);
+    if (wm_repeat_load_note(repeat, load))
+        fprintf(text->out, "note: %s\n", load);
 }
 
 int wm_repeat_print(const struct wm_repeat *repeat, enum wm_format format, int verbosity,
@@ -399,7 +417,8 @@ int wm_repeat_print(const struct wm_repeat *repeat, enum wm_format format, int v
         return status;
     switch (format) {
     case WM_FORMAT_JSON:
-        return wm_view_dump(wm_view_repeat_json(repeat), JSON_INDENT(2), out, err);
+        status = wm_view_dump(wm_view_repeat_json(repeat), JSON_INDENT(2), out, err);
+        break;
     case WM_FORMAT_MARKDOWN:
         wm_view_repeat_markdown(repeat, out);
         break;
@@ -409,5 +428,5 @@ int wm_repeat_print(const struct wm_repeat *repeat, enum wm_format format, int v
     default:
         print_text(&text);
     }
-    return wm_view_flush(out, "the results", err);
+    return status == WM_OK ? wm_view_flush(out, "the results", err) : status;
 }

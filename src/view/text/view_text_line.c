@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/text/base_text.h"
 
@@ -15,51 +16,8 @@
 
 #define LABEL_WIDTH 12
 #define FIGURE_WIDTH 12
+#define DETAIL_COLUMN (LABEL_WIDTH + FIGURE_WIDTH + 4)
 #define LINE_WIDTH 80
-
-static bool begins_character(char byte)
-{
-    return ((unsigned char)byte & 0xc0) != 0x80;
-}
-
-int wm_view_width(const char *text)
-{
-    int width = 0;
-
-    for (; *text; text++)
-        width += begins_character(*text);
-    return width;
-}
-
-static int blanks(const char *text, int width)
-{
-    return width > wm_view_width(text) ? width - wm_view_width(text) : 0;
-}
-
-void wm_view_left(FILE *out, const char *text, int width)
-{
-    fprintf(out, "%s%*s", text, blanks(text, width), "");
-}
-
-void wm_view_right(FILE *out, const char *text, int width)
-{
-    fprintf(out, "%*s%s", blanks(text, width), "", text);
-}
-
-int wm_view_cut(FILE *out, const char *text, int width)
-{
-    size_t kept = 0;
-
-    if (wm_view_width(text) <= width) {
-        fputs(text, out);
-        return wm_view_width(text);
-    }
-    for (int shown = 0; shown < width; kept++)
-        shown += begins_character(text[kept]);
-    fwrite(text, 1, kept - 1, out);
-    fputs("…", out);
-    return width;
-}
 
 int wm_view_columns(FILE *out)
 {
@@ -133,6 +91,24 @@ void wm_line_signal(char *text, size_t size, int number)
              has_name ? names[number] : "", number);
 }
 
+/* The detail of a line. A terminal has several if it is too long for one, each to a ';'. */
+static void print_detail(const struct wm_text_view *view, const char *detail)
+{
+    int room = wm_view_columns(view->out) - DETAIL_COLUMN, taken;
+    bool is_terminal = isatty(fileno(view->out));
+    size_t end;
+
+    while (is_terminal && detail[end = wm_view_fit(detail, room, &taken)]) {
+        while (end > 0 && (detail[end - 1] != ';' || detail[end] != ' '))
+            end--;
+        if (end == 0)
+            break;
+        fprintf(view->out, "%.*s\n%*s", (int)end, detail, DETAIL_COLUMN, "");
+        detail += end + 1;
+    }
+    fprintf(view->out, "%s\n", detail);
+}
+
 void wm_line_print(const struct wm_text_view *view, const char *label, const char *figure,
                    const char *detail)
 {
@@ -140,7 +116,8 @@ void wm_line_print(const struct wm_text_view *view, const char *label, const cha
     fputs("  ", view->out);
     if (detail[0]) {
         wm_view_left(view->out, figure, FIGURE_WIDTH);
-        fprintf(view->out, "  %s\n", detail);
+        fputs("  ", view->out);
+        print_detail(view, detail);
     } else {
         fprintf(view->out, "%s\n", figure);
     }
@@ -148,8 +125,10 @@ void wm_line_print(const struct wm_text_view *view, const char *label, const cha
 
 void wm_line_more(const struct wm_text_view *view, const char *detail)
 {
-    if (detail[0])
-        fprintf(view->out, "%*s%s\n", LABEL_WIDTH + FIGURE_WIDTH + 4, "", detail);
+    if (!detail[0])
+        return;
+    fprintf(view->out, "%*s", DETAIL_COLUMN, "");
+    print_detail(view, detail);
 }
 
 void wm_line_add(struct wm_detail *detail, const char *separator, const char *format, ...)

@@ -8,11 +8,16 @@
 #include "analyze/analyze_figures.h"
 #include "view/view.h"
 
-/* Text in columns: a column holds a character, not a byte as printf() has it; wide
- * characters and combining ones are taken for one column. */
+/* Text in columns, in view_width.c: a wide character takes two, a combining one none. */
 
 /* How many columns a text takes, which is UTF-8. */
 int wm_view_width(const char *text);
+
+/* How many bytes of the text fit into so many columns, and how many they take. */
+size_t wm_view_fit(const char *text, int width, int *ret_width);
+
+/* The same up to the last blank at which a line may end, if it has one. */
+size_t wm_view_fit_words(const char *text, int width);
 
 /* The text with blanks after it, or before it, up to `width`. */
 void wm_view_left(FILE *out, const char *text, int width);

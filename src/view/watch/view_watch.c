@@ -125,7 +125,6 @@ static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
     wm_watch_meter_take(&view->machine, &news->energy, seconds);
     wm_watch_meter_take(&view->target, &news->target_energy, seconds);
     view->told_s = news->time_s;
-    wm_watch_data_take_clocks(&view->data, news->gpus);
     wm_watch_processes_take(&view->processes, news);
 }
 

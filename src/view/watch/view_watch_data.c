@@ -9,15 +9,13 @@
 #include "source/source_energy.h"
 #include "view/watch/view_watch_data.h"
 
-static const char power[] = "power", total_power[] = "total power", cpu_use[] = "CPU use",
-                  gpu_use[] = "GPU use", memory[] = "memory", temperature[] = "temperature",
-                  clocks[] = "clocks";
+static const char power[] = "power", total_power[] = "total_power";
 
 /* Where nothing measures power, its estimate follows the use of the CPUs. */
-static const char *const with_power[] = { power,       gpu_use, memory, temperature,
-                                          total_power, cpu_use, clocks, NULL };
-static const char *const without_power[] = { cpu_use,     memory, power,
-                                             temperature, clocks, NULL };
+static const char *const with_power[] = { power,       "gpu_use", "memory", "temperature",
+                                          total_power, "cpu_use", "clocks", NULL };
+static const char *const without_power[] = { "cpu_use",     "memory", power,
+                                             "temperature", "clocks", NULL };
 
 /* With more devices the sum would squeeze their lines. */
 enum { SUMMANDS_BESIDE_SUM = 3 };
@@ -123,33 +121,6 @@ static void pair(struct wm_watch_data *data, size_t index)
     data->summands += own->partner == 0 && own->is_summed;
 }
 
-/* What is measured, as the report calls it. */
-static const char *target_of(const struct wm_run *run)
-{
-    if (wm_run_is_of_all(run))
-        return WM_RUN_OF_ALL;
-    return run->mode && strcmp(run->mode, "run") != 0 ? "process" : "command";
-}
-
-/* As the report calls it. */
-static const char *label_of(const struct wm_channel *channel, const struct wm_run *run)
-{
-    if (channel->device_kind == WM_DEVICE_HOST)
-        return "machine";
-    return channel->device_kind == WM_DEVICE_TREE ? target_of(run) : channel->label;
-}
-
-/* The use of CPUs is counted in cores, by all who show it. */
-static void choose_panel(struct wm_watch_series *series)
-{
-    bool is_use = strcmp(series->feed.panel, "utilization") == 0;
-    bool is_gpu = series->channel->device_kind == WM_DEVICE_GPU;
-
-    series->panel = is_use ? is_gpu ? gpu_use : cpu_use : series->feed.panel;
-    if (is_use && series->feed.is_rate)
-        series->feed.factor = 1;
-}
-
 /* In the order of what is known of the machine. */
 static void choose_panels(struct wm_watch_data *data)
 {
@@ -172,6 +143,7 @@ static void add_core(struct wm_watch_data *data, size_t place)
     if (channel->device_kind != WM_DEVICE_CPU || strcmp(channel->metric, "cpu_time") != 0)
         return;
     wm_chart_feed_init(&core.feed, channel, 1);
+    core.feed.least_s = 1; /* numbers that change five times a second cannot be read */
     data->cores[data->core_count++] = core;
 }
 
@@ -187,22 +159,22 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
         .count = 1,
         .channels = channels,
         .channel_count = count,
-        .target = wm_run_is_of_all(run) ? NULL : target_of(run),
+        .target = wm_chart_target(run),
+        .is_of_all = wm_run_is_of_all(run),
     };
     data->series = calloc(count + 1, sizeof(*data->series));
     data->latest = calloc(count + 1, sizeof(*data->latest));
     data->cores = calloc(count + 1, sizeof(*data->cores));
-    data->clocks = calloc(count + 1, sizeof(*data->clocks));
-    if (!data->series || !data->latest || !data->cores || !data->clocks) {
+    if (!data->series || !data->latest || !data->cores) {
         wm_watch_data_release(data);
         return wm_fail_memory(err, "view");
     }
     for (size_t i = 0; i < count; i++)
-        data->latest[i] = data->clocks[i] = NAN;
+        data->latest[i] = NAN;
     data->series[0] = (struct wm_watch_series) {
         .label = "total",
         .panel = power,
-        .feed = { .panel = power, .unit = "W", .factor = 1 },
+        .feed = { .panel = power, .unit = "W" },
     };
     int status = init_line(data, &data->series[0], run->interval_ns, err);
     for (size_t i = 0; i < count && status == WM_OK; i++) {
@@ -212,10 +184,10 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
             add_core(data, i);
             continue;
         }
-        series->label = label_of(&channels[i], run);
+        series->label = wm_chart_device(&channels[i], run);
         series->channel = &channels[i];
         series->place = i;
-        choose_panel(series);
+        series->panel = series->feed.panel;
         series->is_summed =
             strcmp(series->panel, power) == 0 && wm_energy_is_summed(channels, count, i);
         status = init_line(data, series, run->interval_ns, err);
@@ -236,7 +208,6 @@ void wm_watch_data_release(struct wm_watch_data *data)
     free(data->series);
     free(data->latest);
     free(data->cores);
-    free(data->clocks);
     *data = (struct wm_watch_data) { 0 };
 }
 
@@ -315,23 +286,6 @@ void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick)
     for (size_t i = 0; i < data->core_count; i++)
         add_core_sample(&data->cores[i], &tick->readings[data->cores[i].place]);
     add_sum(data, data->newest_ns);
-}
-
-void wm_watch_data_take_clocks(struct wm_watch_data *data, const struct wm_gpus *gpus)
-{
-    struct wm_gpu_value label, clock;
-
-    for (size_t i = 0; gpus && i < wm_gpus_count(gpus); i++) {
-        wm_gpu_get(gpus, i, WM_GPU_LABEL, &label);
-        wm_gpu_get(gpus, i, WM_GPU_CLOCK_GRAPHICS, &clock);
-        for (size_t k = 1; k < data->count && label.text; k++) {
-            const struct wm_watch_series *series = &data->series[k];
-            if (series->channel->device_kind == WM_DEVICE_GPU &&
-                strcmp(series->label, label.text) == 0)
-                data->clocks[series->gpu] =
-                    clock.state == WM_READING_OK ? clock.number : NAN;
-        }
-    }
 }
 
 void wm_watch_meter_take(struct wm_watch_meter *meter,

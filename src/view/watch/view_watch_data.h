@@ -30,7 +30,7 @@ struct wm_watch_series {
     bool is_hidden;
 };
 
-/* A core of the machine, in use as of the last sample; NAN: not known. */
+/* A core of the machine, in use over the last second; NAN: not known. */
 struct wm_watch_core {
     size_t place;
     struct wm_chart_feed feed;
@@ -52,7 +52,6 @@ struct wm_watch_data {
     size_t summands;
     const char *const *panels; /* what matters most on this machine first; ends with NULL */
     size_t gpu_count;
-    double *clocks; /* Hz of each GPU; NAN: not known */
     struct wm_watch_core *cores;
     size_t core_count;
     const struct wm_channel *channels;
@@ -61,7 +60,8 @@ struct wm_watch_data {
     int64_t window_ns;
     int64_t first_ns, newest_ns; /* of the samples */
     bool has_sample;
-    const char *target; /* "command", "process"; NULL: all processes */
+    const char *target; /* "command", "process", "all processes" */
+    bool is_of_all;
 };
 
 /* The series that are of a panel, borrowing from the channels. The window is what is shown
@@ -70,9 +70,6 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
                        int64_t window_ns, struct wm_error *err);
 void wm_watch_data_release(struct wm_watch_data *data);
 void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick);
-
-/* Takes the clocks that the GPUs have reported. */
-void wm_watch_data_take_clocks(struct wm_watch_data *data, const struct wm_gpus *gpus);
 
 /* The panels that have a series, in their order, from 0; NULL past the last. */
 const char *wm_watch_panel(const struct wm_watch_data *data, size_t index);

@@ -6,17 +6,36 @@
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 
-enum { TEXT_MAX = 256, MODEL_COLUMNS_LEAST = 90 };
+enum {
+    TEXT_MAX = 256,
+    MODEL_COLUMNS_LEAST = 90,
+    LABEL_COLUMNS = 14,
+    CORE_COLUMNS = 16, /* " 12 ██▌   67 %  " */
+    BAR_COLUMNS = 4
+};
 
-static bool has_cores(const struct wm_watch_view *view)
+/* Each core has its number, a bar and percent where the rows suffice. */
+static size_t cores_across(int columns)
 {
-    return view->data.core_count > 1;
+    return columns > LABEL_COLUMNS + CORE_COLUMNS
+               ? (size_t)(columns - LABEL_COLUMNS) / CORE_COLUMNS
+               : 1;
 }
 
-/* The machine, what is measured of it, the cores and the GPUs. */
-size_t wm_watch_device_count(const struct wm_watch_view *view)
+static size_t core_rows(const struct wm_watch_view *view, int columns)
 {
-    return 2 + has_cores(view) + view->data.gpu_count;
+    size_t across = cores_across(columns);
+
+    return view->data.core_count > 1 ? (view->data.core_count + across - 1) / across : 0;
+}
+
+/* The heading, the machine, what is measured of it, the cores and the GPUs. */
+int wm_watch_device_rows(const struct wm_watch_view *view, int columns, int most)
+{
+    int rows = 3 + (int)view->data.gpu_count, cores = (int)core_rows(view, columns);
+
+    rows += rows + cores <= most ? cores : cores > 0;
+    return rows < most ? rows : most;
 }
 
 /* What a row of the table is of: all devices of that kind; of GPUs [first..end), or all
@@ -72,19 +91,6 @@ static struct wm_quantity find(const struct wm_watch_view *view, const char *pan
 /* Of a row, in this order. */
 enum { POWER, USE, MEMORY, TEMPERATURE, CLOCK, CELLS };
 
-/* Of a recording that has them, or else of the drivers now. */
-static struct wm_quantity find_clock(const struct wm_watch_view *view,
-                                     const struct subject *subject)
-{
-    double highest = NAN;
-
-    for (size_t i = 0; i < view->data.gpu_count; i++) {
-        if ((i >= subject->first && i < subject->end) != subject->is_rest)
-            highest = fmax(highest, view->data.clocks[i]); /* which ignores NAN */
-    }
-    return isnan(highest) ? find(view, "clocks", subject) : wm_watch_text(highest, "Hz");
-}
-
 /* Cells that do not fit are left out, with all after them. */
 static void put_row(int row, int columns, const char *device, const char *model,
                     const struct wm_quantity cells[CELLS])
@@ -115,10 +121,10 @@ static void fill_cells(const struct wm_watch_view *view, const struct subject *s
     bool is_gpu = subject->kind == WM_DEVICE_GPU;
 
     cells[POWER] = find(view, "power", subject);
-    cells[USE] = find(view, is_gpu ? "GPU use" : "CPU use", subject);
+    cells[USE] = find(view, is_gpu ? "gpu_use" : "cpu_use", subject);
     cells[MEMORY] = find(view, "memory", subject);
     cells[TEMPERATURE] = find(view, "temperature", subject);
-    cells[CLOCK] = is_gpu ? find_clock(view, subject) : (struct wm_quantity) { "" };
+    cells[CLOCK] = is_gpu ? find(view, "clocks", subject) : (struct wm_quantity) { "" };
 }
 
 /* The first series of a GPU. */
@@ -170,32 +176,55 @@ static void put_gpus(const struct wm_watch_view *view, int row, int rows, int co
     put_row(row, columns, label, "", cells);
 }
 
-/* How busy each core is, the busiest of several where there is no room for all. */
-static void put_cores(const struct wm_watch_view *view, int row, int columns)
+static void put_core(const struct wm_watch_core *core, size_t number, int row, int column)
+{
+    static const char *const parts[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+    double use = isnan(core->use) ? 0 : fmin(fmax(core->use, 0), 1);
+    int eighths = (int)lround(use * BAR_COLUMNS * 8);
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof(text), "%3zu %.*s%s", number,
+             eighths / 8 * (int)(sizeof("█") - 1), "████", parts[eighths % 8]);
+    wm_watch_screen_put(row, column, CORE_COLUMNS, text);
+    snprintf(text, sizeof(text), "%5s",
+             isnan(core->use) ? "-" : wm_view_percent(round(use * 100) / 100).text);
+    wm_watch_screen_put(row, column + 5 + BAR_COLUMNS, CORE_COLUMNS, text);
+}
+
+/* In a row: a bar for each, of the busiest of several where there is no room for all. */
+static void put_core_bars(const struct wm_watch_view *view, int row, int columns)
 {
     static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-    enum { BARS = sizeof(bars) / sizeof(bars[0]), LABEL = 14 };
-    size_t count = view->data.core_count, room = (size_t)(columns - LABEL);
+    enum { BARS = sizeof(bars) / sizeof(bars[0]) };
+    size_t count = view->data.core_count, room = (size_t)(columns - LABEL_COLUMNS);
     size_t each = (count + room - 1) / room;
 
-    wm_watch_screen_put(row, 0, LABEL, "cores");
     for (size_t i = 0; i < count; i += each) {
         double use = NAN;
         for (size_t k = i; k < i + each && k < count; k++)
             use = fmax(use, view->data.cores[k].use);
         int bar = isnan(use) ? 0 : (int)(use * BARS);
-        wm_watch_screen_put(row, LABEL + (int)(i / each), 1,
+        wm_watch_screen_put(row, LABEL_COLUMNS + (int)(i / each), 1,
                             bars[bar < BARS - 1 ? bar : BARS - 1]);
     }
 }
 
-static const char *label_of(const struct wm_watch_view *view, enum wm_device_kind kind)
+/* In at most so many rows; returns how many they are. */
+static int put_cores(const struct wm_watch_view *view, int row, int rows, int columns)
 {
-    for (size_t i = 1; i < view->data.count; i++) {
-        if (view->data.series[i].channel->device_kind == kind)
-            return view->data.series[i].label;
+    size_t across = cores_across(columns), wanted = core_rows(view, columns);
+
+    if (wanted == 0 || rows < 1)
+        return 0;
+    wm_watch_screen_put(row, 0, LABEL_COLUMNS, "cores");
+    if (wanted > (size_t)rows) {
+        put_core_bars(view, row, columns);
+        return 1;
     }
-    return "";
+    for (size_t i = 0; i < view->data.core_count; i++)
+        put_core(&view->data.cores[i], i, row + (int)(i / across),
+                 LABEL_COLUMNS + (int)(i % across) * CORE_COLUMNS);
+    return (int)wanted;
 }
 
 /* Its power is that of the CPUs and of memory, as far as they have some. */
@@ -234,8 +263,8 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     fill_cells(view, &tree, cells);
     cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.watts : NAN, "W");
     cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
-    put_row(row++, columns, label_of(view, WM_DEVICE_TREE), "", cells);
-    if (has_cores(view) && (size_t)rows > wm_watch_device_count(view))
-        put_cores(view, row++, columns);
+    put_row(row++, columns, view->data.target, "", cells);
+    int left = top + rows - row, gpus = (int)view->data.gpu_count;
+    row += put_cores(view, row, left - gpus, columns);
     put_gpus(view, row, top + rows - row, columns);
 }

@@ -23,7 +23,7 @@ enum {
 /* The rows of the title, the watts and the joules. */
 static int head_rows(const struct wm_watch_view *view)
 {
-    return view->data.target ? 3 : 2;
+    return view->data.target && !view->data.is_of_all ? 3 : 2;
 }
 
 /* Until there are joules of two reports, the sensors' own watts stand for the machine. */
@@ -53,7 +53,7 @@ static void draw_energy(const struct wm_watch_view *view, int columns)
     char power[64], text[TEXT_MAX];
 
     print_machine_power(view, power, sizeof(power));
-    if (!target) {
+    if (head_rows(view) == 2) {
         snprintf(text, sizeof(text), "Power  %s   Energy  %.127s%s%.200s", power, energy,
                  recorded, view->where);
         wm_watch_screen_put_words(1, 0, columns, text);
@@ -102,18 +102,6 @@ static void draw_last_row(const struct wm_watch_screen *screen,
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
-/* How much of an ASCII text stands before the last blank at which a line may end. */
-static size_t words_within(const char *text, size_t width)
-{
-    size_t end = width;
-
-    if (strlen(text) <= width)
-        return strlen(text);
-    while (end > 0 && text[end] != ' ')
-        end--;
-    return end > 0 ? end : width;
-}
-
 /* Texts are wrapped beside their keys. */
 static void draw_help(int top, int rows, int columns)
 {
@@ -125,7 +113,7 @@ static void draw_help(int top, int rows, int columns)
         const char *text = entry->text;
         wm_watch_screen_put(row, 1, KEYS_COLUMNS - 1, entry->keys);
         while (*text && row < rows) {
-            size_t length = words_within(text, (size_t)(columns - KEYS_COLUMNS - 1));
+            size_t length = wm_view_fit_words(text, columns - KEYS_COLUMNS - 1);
             wm_watch_screen_put(row++, KEYS_COLUMNS + 1, (int)length, text);
             text += length + (text[length] == ' ');
         }
@@ -182,10 +170,9 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
 {
     int head = head_rows(view);
     int room = rows - head - 3; /* without the legend, times and keys */
-    int devices = (int)wm_watch_device_count(view) + 1;
+    int devices = wm_watch_device_rows(view, columns, room / 3);
     int processes = (int)view->processes.count + 1;
 
-    devices = devices > room / 3 ? room / 3 : devices;
     processes = processes > room / 3 ? room / 3 : processes;
     if (room - devices - processes < CHART_ROWS_LEAST)
         processes = 0;

@@ -4,6 +4,7 @@
 #ifndef WM_VIEW_WATCH_DRAW_H
 #define WM_VIEW_WATCH_DRAW_H
 
+#include "view/chart/view_fold.h"
 #include "view/watch/view_watch_data.h"
 #include "view/watch/view_watch_processes.h"
 #include "view/watch/view_watch_screen.h"
@@ -21,6 +22,7 @@ struct wm_watch_chart {
     const char *panel;
     struct wm_watch_canvas canvas;
     struct wm_chart_column *line; /* two for each column of the canvas */
+    struct wm_chart_fold *folds;  /* as many */
 };
 
 /* At most so many stand on a screen. */
@@ -67,8 +69,9 @@ void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_v
                          const struct wm_watch_place *place);
 void wm_watch_chart_release(struct wm_watch_chart *chart);
 
-/* The devices in so many rows with a heading; in view_watch_devices.c. */
-size_t wm_watch_device_count(const struct wm_watch_view *view);
+/* The devices with a heading, and how many rows they take, of at most so many; in
+ * view_watch_devices.c. */
+int wm_watch_device_rows(const struct wm_watch_view *view, int columns, int most);
 void wm_watch_draw_devices(const struct wm_watch_screen *screen,
                            const struct wm_watch_view *view, int top, int rows);
 

@@ -29,10 +29,17 @@ static void hold(struct wm_watch_view *view)
     view->processes.chosen = 0;
 }
 
+/* The chosen device stays, if the panel has it. */
 static void next_panel(struct wm_watch_view *view)
 {
+    const struct wm_watch_series *chosen = wm_watch_entry(view, view->selected), *series;
+
     view->panel = wm_watch_panel(&view->data, view->panel + 1) ? view->panel + 1 : 0;
     view->selected = 0;
+    for (size_t i = 0; chosen && (series = wm_watch_entry(view, i)); i++) {
+        if (strcmp(series->label, chosen->label) == 0)
+            view->selected = i;
+    }
 }
 
 static void zoom(struct wm_watch_view *view, int64_t window_ns)
@@ -92,31 +99,6 @@ static void sort_next(struct wm_watch_view *view)
     sort_by(view, (view->processes.order + 1) % WM_WATCH_ORDERS);
 }
 
-static void sort_by_power(struct wm_watch_view *view)
-{
-    sort_by(view, WM_WATCH_BY_POWER);
-}
-
-static void sort_by_cpu(struct wm_watch_view *view)
-{
-    sort_by(view, WM_WATCH_BY_CPU);
-}
-
-static void sort_by_memory(struct wm_watch_view *view)
-{
-    sort_by(view, WM_WATCH_BY_MEMORY);
-}
-
-static void sort_by_time(struct wm_watch_view *view)
-{
-    sort_by(view, WM_WATCH_BY_TIME);
-}
-
-static void sort_by_pid(struct wm_watch_view *view)
-{
-    sort_by(view, WM_WATCH_BY_PID);
-}
-
 static void invert(struct wm_watch_view *view)
 {
     view->processes.is_inverted = !view->processes.is_inverted;
@@ -148,19 +130,33 @@ static void ask_signal(struct wm_watch_view *view)
     view->signal = SIGTERM;
 }
 
-/* By character, or by number of a function key, as htop has them. */
+/* By character, or by number of a function key, as htop has them. Without a function the
+ * processes are sorted by that. */
 static const struct binding {
     const char *characters;
     int function;
     void (*act)(struct wm_watch_view *view);
+    enum wm_watch_order order;
 } bindings[] = {
-    { "h?", 1, help },        { "/\\", 4, ask_filter },   { "t", 5, tree },
-    { "s>", 6, sort_next },   { "k", 9, ask_signal },     { "W", 0, sort_by_power },
-    { "P", 0, sort_by_cpu },  { "M", 0, sort_by_memory }, { "T", 0, sort_by_time },
-    { "N", 0, sort_by_pid },  { "I", 0, invert },         { " pZ", 0, hold },
-    { "\tm", 0, next_panel }, { "+=", 0, zoom_in },       { "-", 0, zoom_out },
-    { "z", 0, fit },          { "x", 0, hide },           { "a", 0, show_all },
-    { "c", 0, hide_charts },
+    { "h?", 1, help, 0 },
+    { "/\\", 4, ask_filter, 0 },
+    { "t", 5, tree, 0 },
+    { "s>", 6, sort_next, 0 },
+    { "k", 9, ask_signal, 0 },
+    { "W", 0, NULL, WM_WATCH_BY_POWER },
+    { "P", 0, NULL, WM_WATCH_BY_CPU },
+    { "M", 0, NULL, WM_WATCH_BY_MEMORY },
+    { "T", 0, NULL, WM_WATCH_BY_TIME },
+    { "N", 0, NULL, WM_WATCH_BY_PID },
+    { "I", 0, invert, 0 },
+    { " pZ", 0, hold, 0 },
+    { "\tm", 0, next_panel, 0 },
+    { "+=", 0, zoom_in, 0 },
+    { "-", 0, zoom_out, 0 },
+    { "z", 0, fit, 0 },
+    { "x", 0, hide, 0 },
+    { "a", 0, show_all, 0 },
+    { "c", 0, hide_charts, 0 },
 };
 
 static const struct wm_watch_help_entry help_entries[] = {
@@ -178,6 +174,7 @@ static const struct wm_watch_help_entry help_entries[] = {
     { "s F6", "sort by the next column; W P M T N by power, CPU, memory, time, PID" },
     { "I", "sort the other way round" },
     { "k F9", "send a signal to the chosen process" },
+    { "", "more than four GPUs: their mean, between the least and the greatest" },
     { "",
       "est: estimated; sim: simulated; n/a: wattmeter doctor says why; CPU: % of a core" },
 };
@@ -313,10 +310,10 @@ static void act(struct wm_watch_view *view, const struct wm_watch_input *input)
             input->key == WM_WATCH_FUNCTION
                 ? binding->function == input->number
                 : input->text[1] == '\0' && strchr(binding->characters, input->text[0]);
-        if (is_it) {
+        if (is_it && binding->act)
             binding->act(view);
-            return;
-        }
+        else if (is_it)
+            sort_by(view, binding->order);
     }
 }
 

@@ -24,6 +24,7 @@
 
 #include "base/base_file.h"
 #include "base/text/base_text.h"
+#include "view/text/view_text_line.h"
 #include "view/watch/view_watch_colour.h"
 
 enum { TEXT_MAX = 512, SHIFTS_MAX = 4 };
@@ -275,23 +276,12 @@ void wm_watch_screen_style(const struct wm_watch_screen *screen, enum wm_watch_s
     attr_set(attributes[style], 0, screen->has_colour ? &ink : NULL);
 }
 
-/* How many of the characters stand before the last blank at which a line may end. */
-static int end_of_words(const wchar_t *text, int count, int width)
-{
-    int end = width;
-
-    if (count <= width)
-        return count;
-    while (end > 0 && text[end] != L' ')
-        end--;
-    return end > 0 ? end : width;
-}
-
 /* Names are anybody's: control characters could move the cursor or worse. */
 static void put(int row, int column, int width, const char *text, bool is_of_words)
 {
     char clean[TEXT_MAX];
     wchar_t wide[TEXT_MAX];
+    int taken;
 
     if (width > COLS - column)
         width = COLS - column;
@@ -299,12 +289,10 @@ static void put(int row, int column, int width, const char *text, bool is_of_wor
         return;
     snprintf(clean, sizeof(clean), "%s", text);
     wm_text_clean(clean);
-    size_t count = mbstowcs(wide, clean, TEXT_MAX);
-    if (count != (size_t)-1)
-        mvaddnwstr(row, column, wide,
-                   is_of_words          ? end_of_words(wide, (int)count, width)
-                   : (int)count < width ? (int)count
-                                        : width);
+    clean[is_of_words ? wm_view_fit_words(clean, width)
+                      : wm_view_fit(clean, width, &taken)] = '\0';
+    if (mbstowcs(wide, clean, TEXT_MAX) != (size_t)-1)
+        mvaddwstr(row, column, wide);
 }
 
 void wm_watch_screen_put(int row, int column, int width, const char *text)

@@ -34,6 +34,9 @@ static void user_text(struct wm_watch_view *view, const struct wm_watch_process 
     char text[PASSWD_SIZE];
     size_t i = 0;
 
+    *ret_text = (struct wm_quantity) { "-" };
+    if (own->process.user == (uid_t)-1) /* it ended before it was asked */
+        return;
     while (i < view->user_count && view->users[i].id != own->process.user)
         i++;
     struct wm_watch_user *user = &view->users[i < WM_WATCH_USERS ? i : 0];
@@ -260,14 +263,15 @@ static void draw_process(const struct wm_watch_screen *screen, struct wm_watch_v
     const struct wm_tracker_process *process = &own->process;
     bool is_chosen = process->pid == view->processes.chosen;
     char line[TEXT_MAX] = "";
+    int taken;
 
     for (size_t i = 0; i < COLUMNS; i++) {
         struct wm_quantity text = { "" };
         if (!(shown & 1U << i))
             continue;
         columns[i].text(view, own, &text);
-        text.text[columns[i].width < 0 ? -columns[i].width : (int)sizeof(text.text) - 1] =
-            '\0';
+        if (columns[i].width < 0)
+            text.text[wm_view_fit(text.text, -columns[i].width, &taken)] = '\0';
         add(line, sizeof(line), &columns[i], text.text);
     }
     size_t length = strlen(line);

@@ -294,7 +294,7 @@ class SubTrackingResults:
 
     def __str__(self) -> str:
         with _file_of(self) as path:
-            return _core.Analysis(path).print("gpu-tracker-api")
+            return _core.analyze(path, (), "gpu-tracker-api")[0]
 
 
 def _block_of(tree: Mapping[str, Any]) -> CodeBlockResults:
@@ -340,14 +340,14 @@ class SubTrackingAnalyzer:
 
     def _analyze(
         self, *sub_tracking_files: _files.Path
-    ) -> tuple[dict[str, Any], _core.Analysis]:
+    ) -> tuple[dict[str, Any], list[str], tuple[int, int]]:
         if self._tracking_file is None:
             raise ValueError("there is no tracking file to analyze")
         with _files.errors():
-            analysis = _core.Analysis(
-                self._tracking_file, sub_tracking=sub_tracking_files
+            text, remarks, unpaired = _core.analyze(
+                self._tracking_file, sub_tracking_files, "gpu-tracker-json"
             )
-            return json.loads(analysis.print("gpu-tracker-json")), analysis
+            return json.loads(text), remarks, unpaired
 
     def sub_tracking_results(self) -> SubTrackingResults:
         """All that is to be known of the session and its blocks.
@@ -355,10 +355,9 @@ class SubTrackingAnalyzer:
         :raises FileNotFoundError: a file is not there
         :raises ValueError: a file is not what it should be
         """
-        tree, analysis = self._analyze(self._sub_tracking_file)
-        for remark in analysis.remarks:
+        tree, remarks, (stray, unfinished) = self._analyze(self._sub_tracking_file)
+        for remark in remarks:
             logging.warning(remark)
-        stray, unfinished = analysis.unpaired
         for count, what in (
             (stray, "stops that nothing had started"),
             (unfinished, "calls that never stopped"),
@@ -535,18 +534,15 @@ class TrackingComparison:
             logging.warning(remark)
 
     def _run(self, statistic: str, format: str) -> _core.Comparison:
-        comparison = _core.Comparison()
-        with _files.errors():
-            for name, results in sorted(self.results_map.items()):
-                with _file_of(results) as path:
-                    comparison.add(name, path)
-            comparison.run(statistic, format)
-        return comparison
+        names = sorted(self.results_map)
+        with _files.errors(), contextlib.ExitStack() as files:
+            paths = [files.enter_context(_file_of(self.results_map[n])) for n in names]
+            return _core.compare(names, paths, statistic, format, 0.01, ())
 
     def printed(self, statistic: str, format: str) -> str:
         """In gpu_tracker's layouts: "gpu-tracker-api", "gpu-tracker-json", or
         "gpu-tracker", the text as the documents of its command have it."""
-        return self._run(statistic, format).print()
+        return self._run(statistic, format).text
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
         """The sessions side by side.
@@ -565,5 +561,5 @@ def _load_results(path: str) -> SubTrackingResults:
     if _pickles.is_pickle(path):
         return _pickles.load(path)
     with _files.errors():
-        analysis = _core.Analysis(path)
-    return SubTrackingResults.from_json(json.loads(analysis.print("gpu-tracker-json")))
+        text = _core.analyze(path, (), "gpu-tracker-json")[0]
+    return SubTrackingResults.from_json(json.loads(text))

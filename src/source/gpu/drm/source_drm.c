@@ -50,6 +50,7 @@ static const struct {
     [WM_DRM_MEMORY_TOTAL] = { "memory_total", "B", WM_GAUGE },
     [WM_DRM_TEMPERATURE] = { "temperature", "celsius", WM_GAUGE },
     [WM_DRM_MEMORY_TEMPERATURE] = { "memory_temperature", "celsius", WM_GAUGE },
+    [WM_DRM_CLOCK] = { "clock_graphics", "Hz", WM_GAUGE },
 };
 
 /* What stands behind a channel, and how its last reading went. */
@@ -209,7 +210,7 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
     };
 }
 
-static void add_card(struct drm *drm, size_t place)
+static void add_card(struct drm *drm, size_t place, bool with_clock)
 {
     const struct wm_drm_card *card = &drm->cards.cards[place];
 
@@ -217,6 +218,8 @@ static void add_card(struct drm *drm, size_t place)
         /* Few have one, and a column of "not supported" would help nobody. */
         if (metric == WM_DRM_MEMORY_TEMPERATURE &&
             card->ways[metric].by == WM_DRM_NOT_AT_ALL)
+            continue;
+        if (metric == WM_DRM_CLOCK && !with_clock)
             continue;
         add_channel(drm, place, metric);
     }
@@ -251,7 +254,7 @@ static int drm_open(void *state, const struct wm_source_config *config,
     status = find_clients(drm, config, err);
     for (size_t i = 0; status == WM_OK && i < count; i++) {
         if (drm->gpus[i].wanted)
-            add_card(drm, i);
+            add_card(drm, i, config->gpu_clocks);
     }
     *ret_found = (struct wm_source_found) { .channels = drm->channels,
                                             .channel_count = drm->channel_count,

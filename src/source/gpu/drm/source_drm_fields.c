@@ -65,7 +65,7 @@ static const struct wm_drm_range ranges[] = {
     [LIMIT_MICROWATT] = { 1e-6, 0, MICROWATT_MAX, "no power limit is set" },
 };
 
-/* The fields that the source measures. */
+/* The fields that the source measures, from files with numbers. */
 static const enum wm_gpu_field measured[WM_DRM_METRICS] = {
     [WM_DRM_ENERGY] = WM_GPU_ENERGY,
     [WM_DRM_POWER] = WM_GPU_POWER_DRAW,
@@ -74,6 +74,7 @@ static const enum wm_gpu_field measured[WM_DRM_METRICS] = {
     [WM_DRM_MEMORY_TOTAL] = WM_GPU_MEMORY_TOTAL,
     [WM_DRM_TEMPERATURE] = WM_GPU_TEMPERATURE,
     [WM_DRM_MEMORY_TEMPERATURE] = WM_GPU_TEMPERATURE_MEMORY,
+    [WM_DRM_CLOCK] = WM_GPU_CLOCK_GRAPHICS,
 };
 
 /* To be asked wakes a GPU that has been put to sleep, at some watts that nobody would have
@@ -319,7 +320,7 @@ static void open_files(struct wm_drm_card *card)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (size_t metric = 0; metric < WM_DRM_METRICS; metric++) {
             if (measured[metric] == rows[i].field && is_for(&rows[i], card) &&
-                card->ways[metric].by == WM_DRM_NOT_AT_ALL)
+                ranges[rows[i].kind].unit > 0 && card->ways[metric].by == WM_DRM_NOT_AT_ALL)
                 open_way(card, &rows[i], &card->ways[metric]);
         }
     }
@@ -496,8 +497,10 @@ void wm_drm_look_at_files(struct wm_drm_look *look)
     bool is_measured[WM_GPU_FIELDS] = { false };
 
     for (size_t i = 0; i < WM_DRM_METRICS; i++) {
-        is_measured[measured[i]] = true;
-        if (wm_drm_look_wants(look, measured[i]))
+        /* Some cards have their clock in a text alone, which is read as any other. */
+        is_measured[measured[i]] =
+            i != WM_DRM_CLOCK || look->board->card->ways[i].by != WM_DRM_NOT_AT_ALL;
+        if (is_measured[measured[i]] && wm_drm_look_wants(look, measured[i]))
             tell_measured(look, (enum wm_drm_metric)i);
     }
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

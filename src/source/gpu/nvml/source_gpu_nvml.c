@@ -41,6 +41,7 @@ static void tell_missing(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int 
     gpu_nvml_note(gpu, status);
     wm_gpu_set_missing(gpu->sheet, field, nvml_state(status),
                        nvml_text(gpu->library, status));
+    wm_gpu_set_code(gpu->sheet, field, nvml_code(status));
 }
 
 void gpu_nvml_tell(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
@@ -221,6 +222,7 @@ static void tell_unreached(struct gpu_nvml_gpu *gpu, int status)
     }
     if (gpu->groups & WM_GPU_PROCESSES) {
         wm_gpu_begin_list(gpu->sheet, WM_GPU_PROCESS_LIST);
+        wm_gpu_set_list_code(gpu->sheet, WM_GPU_PROCESS_LIST, nvml_code(status));
         wm_gpu_end_list(gpu->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
                         nvml_text(gpu->library, status));
     }

@@ -104,6 +104,7 @@ void gpu_nvml_tell_processes(struct gpu_nvml_gpu *gpu)
     wm_gpu_begin_list(gpu->sheet, WM_GPU_PROCESS_LIST);
     for (size_t i = 0; i < processes->count && added == WM_OK; i++)
         added = tell_process(gpu, &processes->found[i]);
+    wm_gpu_set_list_code(gpu->sheet, WM_GPU_PROCESS_LIST, nvml_code(status));
     wm_gpu_end_list(gpu->sheet, WM_GPU_PROCESS_LIST, nvml_state(status),
                     status == NVML_SUCCESS ? NULL : nvml_text(gpu->library, status));
 }

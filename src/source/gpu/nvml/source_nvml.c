@@ -137,6 +137,7 @@ static const struct metric {
     { "memory_used", WM_GPU_MEMORY_USED, WM_GAUGE, 0 },
     { "memory_total", WM_GPU_MEMORY_TOTAL, WM_GAUGE, 0 },
     { "temperature", WM_GPU_TEMPERATURE, WM_GAUGE, 0 },
+    { "clock_graphics", WM_GPU_CLOCK_GRAPHICS, WM_GAUGE, 0 }, /* the last, if asked for */
 };
 
 enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
@@ -154,7 +155,8 @@ struct nvml {
     bool *chosen;          /* of the boards */
     struct gpu *gpus;      /* the chosen ones that have an identity */
     size_t gpu_count;
-    struct wm_channel *channels; /* METRIC_COUNT per GPU, GPU by GPU */
+    size_t metric_count;
+    struct wm_channel *channels; /* metric_count per GPU, GPU by GPU */
     int *statuses;               /* NVML's answer to each channel's last query */
     char detail[1024], left_out[1024];
 
@@ -305,9 +307,9 @@ static int add_gpu(struct nvml *nvml, unsigned index)
     gpu->is_module = details && details->is_module;
     gpu->most_watts = details ? details->most_watts : 0;
 
-    for (size_t m = 0; m < METRIC_COUNT; m++) {
+    for (size_t m = 0; m < nvml->metric_count; m++) {
         struct wm_channel *channel =
-            &nvml->channels[(nvml->gpu_count - 1) * METRIC_COUNT + m];
+            &nvml->channels[(nvml->gpu_count - 1) * nvml->metric_count + m];
         *channel = (struct wm_channel) {
             .source = wm_source_nvml.name,
             .device = gpu->id,
@@ -327,9 +329,11 @@ static int add_gpu(struct nvml *nvml, unsigned index)
 
 static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
 {
+    size_t count = nvml->board_count * nvml->metric_count;
+
     nvml->gpus = calloc(nvml->board_count, sizeof(*nvml->gpus));
-    nvml->channels = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->channels));
-    nvml->statuses = calloc(nvml->board_count * METRIC_COUNT, sizeof(*nvml->statuses));
+    nvml->channels = calloc(count, sizeof(*nvml->channels));
+    nvml->statuses = calloc(count, sizeof(*nvml->statuses));
     if (!nvml->gpus || !nvml->channels || !nvml->statuses)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
 
@@ -423,6 +427,7 @@ static int nvml_open(void *state, const struct wm_source_config *config,
 {
     struct nvml *nvml = state;
 
+    nvml->metric_count = config->gpu_clocks ? METRIC_COUNT : METRIC_COUNT - 1;
     atomic_flag_clear(&nvml->starting);
     int status = nvml_bus_open(config->sysfs, &nvml->bus);
     if (status == WM_OK && config->nvml && !(nvml->name = strdup(config->nvml)))
@@ -446,7 +451,7 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     describe(nvml);
     *ret_found =
         (struct wm_source_found) { .channels = nvml->channels,
-                                   .channel_count = nvml->gpu_count * METRIC_COUNT,
+                                   .channel_count = nvml->gpu_count * nvml->metric_count,
                                    .part_count = nvml->gpu_count,
                                    .detail = nvml->detail,
                                    .left_out = nvml->left_out[0] ? nvml->left_out : NULL };
@@ -579,7 +584,7 @@ static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_n
  * A lost GPU is not asked on, as each call may take its time to fail. When the
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
-static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
+static void read_metrics(const struct nvml_library *library, struct gpu *gpu, size_t count,
                          int64_t asked_ns, bool is_end, int *statuses,
                          struct wm_reading *readings)
 {
@@ -587,7 +592,7 @@ static void read_metrics(const struct nvml_library *library, struct gpu *gpu,
     bool has_answered = false;
     int64_t when_ns = asked_ns;
 
-    for (size_t m = 0; m < METRIC_COUNT; m++) {
+    for (size_t m = 0; m < count; m++) {
         int status = gpu->gone;
         double value = 0;
 
@@ -661,8 +666,8 @@ static void nvml_read_part(void *state, size_t part, bool is_end,
         now_ns = wm_clock_monotonic_ns();
     }
 
-    read_metrics(nvml->library, gpu, now_ns, is_end, &nvml->statuses[part * METRIC_COUNT],
-                 readings);
+    read_metrics(nvml->library, gpu, nvml->metric_count, now_ns, is_end,
+                 &nvml->statuses[part * nvml->metric_count], readings);
     read_processes(nvml, gpu, now_ns, is_end);
     if (part == 0 && gpu->gone != NVML_ASLEEP && nvml->library)
         count_again(nvml, now_ns);

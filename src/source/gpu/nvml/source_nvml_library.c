@@ -89,6 +89,14 @@ static int fail_start(const struct nvml_library *library, int nvml_status,
     }
 }
 
+/* Adds NVML's number to an error. */
+static int with_code(struct wm_error *err, int status, int nvml_status)
+{
+    if (err)
+        err->code = nvml_code(nvml_status);
+    return status;
+}
+
 static int bind_symbols(void *handle, struct nvml_api *api, struct wm_error *err)
 {
     for (size_t i = 0; i < SYMBOL_COUNT; i++) {
@@ -125,7 +133,10 @@ static void describe(struct nvml_library *library, const char *name)
 static int load(const char *name, void **ret_handle, struct wm_error *err)
 {
     *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    return *ret_handle ? WM_OK : wm_fail_library(err, "no NVIDIA driver", name);
+    if (*ret_handle)
+        return WM_OK;
+    return with_code(err, wm_fail_library(err, "no NVIDIA driver", name),
+                     NVML_ERROR_LIBRARY_NOT_FOUND);
 }
 
 int nvml_library_look(const char *name, struct wm_error *err)
@@ -148,11 +159,11 @@ int nvml_library_open(struct nvml_library *library, const char *name, struct wm_
 
     status = bind_symbols(library->handle, &library->api, err);
     if (status < 0)
-        return status;
+        return with_code(err, status, NVML_ERROR_FUNCTION_NOT_FOUND);
 
     int nvml_status = library->api.init();
     if (nvml_status != NVML_SUCCESS)
-        return fail_start(library, nvml_status, err);
+        return with_code(err, fail_start(library, nvml_status, err), nvml_status);
     library->initialised = true;
     describe(library, name);
     return WM_OK;
@@ -164,9 +175,12 @@ int nvml_library_count(const struct nvml_library *library, unsigned *ret_count,
     unsigned count = 0;
     int status = library->api.device_count(&count);
 
-    if (status != NVML_SUCCESS)
-        return wm_fail(err, status == NVML_ERROR_NO_PERMISSION ? WM_EACCES : WM_EIO,
-                       "NVML could not count the GPUs: %s", nvml_text(library, status));
+    if (status != NVML_SUCCESS) {
+        int failure = status == NVML_ERROR_NO_PERMISSION ? WM_EACCES : WM_EIO;
+        wm_fail(err, failure, "NVML could not count the GPUs: %s",
+                nvml_text(library, status));
+        return with_code(err, failure, status);
+    }
     if (count == 0)
         return wm_fail(err, WM_ENODEV, "the NVIDIA driver is loaded but sees no GPU");
     if (count > NVML_GPUS_MAX)

@@ -157,6 +157,14 @@ void nvml_library_close(struct nvml_library *library);
  * is open. `library` is NULL if NVML was not started, so as not to wake the GPUs. */
 const char *nvml_text(const struct nvml_library *library, int nvml_status);
 
+/* As in struct wm_error. */
+static inline int nvml_code(int nvml_status)
+{
+    if (nvml_status == NVML_NO_ANSWER)
+        return WM_NO_ANSWER;
+    return nvml_status > 0 ? nvml_status : 0;
+}
+
 static inline enum wm_reading_state nvml_state(int nvml_status)
 {
     if (nvml_status == NVML_SUCCESS)

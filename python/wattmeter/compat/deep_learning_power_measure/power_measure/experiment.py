@@ -362,7 +362,7 @@ class ExpResults:
 
     @functools.cached_property
     def _shown(self) -> Dict[str, Any]:
-        shown: Dict[str, Any] = json.loads(self._experiment.print("json"))
+        shown: Dict[str, Any] = json.loads(self._experiment.json())
         return shown
 
     @property

@@ -147,12 +147,11 @@ class DatabaseParser:
         """Nothing is ever deleted from a database: wattmeter.Error where it has runs of
         this name already. `cont=True` adds to them."""
         if self._runs():
-            error = _core.Error(
+            raise _core.failure(
+                "EEXIST",
                 f"there is an experiment '{self.name}' already; runs are never "
-                "deleted, and cont=True adds to them"
+                "deleted, and cont=True adds to them",
             )
-            error.status = "EEXIST"
-            raise error
 
     def attach(self, tracker: _core.Tracker) -> None:
         """Has `tracker` add its run to the experiment."""
@@ -195,7 +194,7 @@ class DatabaseParser:
         """What is known of the model; None where that is nothing."""
         if self._card is not None or not self._runs():
             return self._card
-        model = json.loads(self.load().print("json"))["model"]
+        model = json.loads(self.load().json())["model"]
         return None if model is None else dict(model["card"])
 
 

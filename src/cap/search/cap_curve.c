@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_cap_curve.c - Gaussian process regression of a dozen points. */
-#include "analyze/cap/analyze_cap_model.h"
+/* cap_curve.c - Gaussian process regression of a dozen points. */
+#include "cap/search/cap_model.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_cap_model.h - what was measured under each cap, and the curves through that: of
+ * cap_model.h - what was measured under each cap, and the curves through that: of
  * the time, and of each objective, over all caps that may be the answer.
  *
  * A place is the number of such a cap, from 0, the lowest; the last is the default limit.
  */
-#ifndef WM_ANALYZE_CAP_MODEL_H
-#define WM_ANALYZE_CAP_MODEL_H
+#ifndef WM_CAP_MODEL_H
+#define WM_CAP_MODEL_H
 
 #include <stddef.h>
 

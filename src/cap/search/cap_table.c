@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_cap_table.c - sweeps of caps that were measured before, and searches in them. */
+/* cap_table.c - sweeps of caps that were measured before, and searches in them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze_cap_model.c - curves of time and of objectives over caps, kept to what a card can
+/* cap_model.c - curves of time and of objectives over caps, kept to what a card can
  * do, and the cap that is best by them. */
-#include "analyze/cap/analyze_cap_model.h"
+#include "cap/search/cap_model.h"
 
 #include <math.h>
 #include <stdlib.h>

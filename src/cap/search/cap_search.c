@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyze_cap_search.c - which cap to measure next, and the answer.
+ * cap_search.c - which cap to measure next, and the answer.
  *
  * A spread first: the default limit, the lowest cap, and some between them. Then the caps
  * of which most is to be expected, because the curve is low there or not known. At last the
@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/cap/analyze_cap_model.h"
 #include "base/base_error.h"
 #include "base/base_options.h"
+#include "cap/search/cap_model.h"
 #include "wattmeter/cap_search.h"
 
 enum { WINDOWS = 2, SPREAD = 4 };
@@ -70,7 +70,7 @@ static int check_plan(const struct wm_cap_plan *plan, struct wm_error *err)
                        WM_CAP_PROBES_MAX, WM_CAP_WINDOWS_MAX);
     if (plan->cap_count > WM_CAP_MEASURED_MAX)
         return wm_fail(err, WM_EINVAL, "more than %d caps", WM_CAP_MEASURED_MAX);
-    for (size_t i = 0; i < plan->cap_count; i++)
+    for (size_t i = 0; plan->caps && i < plan->cap_count; i++)
         if (!(plan->caps[i] >= plan->minimum && plan->caps[i] <= plan->maximum))
             return wm_fail(err, WM_EINVAL, "cap %g is not between %g and %g", plan->caps[i],
                            plan->minimum, plan->maximum);
@@ -88,8 +88,12 @@ static int copy_caps(struct wm_cap_search *search, struct wm_error *err)
     search->model.caps = calloc(count + 1, sizeof(*search->model.caps));
     if (!search->model.caps)
         return wm_fail_memory(err, NULL);
+    double range = plan->maximum - plan->minimum, between = fmax((double)count - 1, 1);
     for (size_t i = 0; i < count; i++)
-        search->model.caps[i] = plan->caps[i];
+        search->model.caps[i] =
+            plan->caps
+                ? plan->caps[i]
+                : fmin(plan->minimum + round(range * (double)i / between), plan->maximum);
     search->model.caps[count++] = plan->maximum;
     plan->caps = search->model.caps;
     plan->cap_count = wm_cap_sort(search->model.caps, count);
