@@ -16,13 +16,13 @@ struct measure_args {
     bool append, quiet;
     double expected_cores;
     const char *gpus;
+    const char *channels;
     const char *cpu_watts;
     int64_t baseline_ns; /* these four of `run` alone */
     bool baseline_anyway;
     const char *events;
     bool wait_all;
     bool silent, wait_for_drivers; /* of repeated commands */
-    bool gpu_clocks;               /* of `watch` */
     struct cmd_list notes;
     const char *experiment, *name, *description, *model_card, *metrics;
 };

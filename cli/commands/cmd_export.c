@@ -247,6 +247,8 @@ static int run_export(const void *opaque, const struct cmd_streams *io)
         return output_failure("export", &err, io);
     wm_recording_stop_on(traced.recording, interrupt_catch());
     code = write_target(args, &traced, io);
+    if (code == CMD_DONE)
+        output_note_run("export", args->recording.words[0], &args->run, io);
     wm_recording_close(traced.recording);
     return interrupt_end(code);
 }

@@ -389,7 +389,8 @@ static int run_watch(const void *opaque, const struct cmd_streams *io)
     struct subject subject = { .pid = FIRST_PROCESS };
     int signal_number = 0;
 
-    measure.gpu_clocks = true;
+    if (!measure.channels)
+        measure.channels = "clock_graphics";
     int code = find_subject(args, io, &subject);
     if (code != CMD_DONE)
         return code;

@@ -141,7 +141,8 @@ enum wm_gpu_field {
     WM_GPU_CLOCK_MEMORY_MAX = 58,
     WM_GPU_CLOCK_VIDEO_MAX = 59,
     /* Why the clocks are not higher: "none", "gpu_idle",
-     * "sw_power_cap, hw_thermal_slowdown". */
+     * "sw_power_cap, hw_thermal_slowdown". `number` has the bits of enum wm_gpu_throttle.
+     */
     WM_GPU_THROTTLE = 60,
 
     /* WM_GPU_POWER */
@@ -221,6 +222,16 @@ enum wm_gpu_type {
     WM_GPU_YES_NO = 3, /* 1 and 0 */
 };
 
+/* Why the clocks are not higher, for all vendors. */
+enum wm_gpu_throttle {
+    WM_GPU_THROTTLE_IDLE = 1 << 0,
+    WM_GPU_THROTTLE_SETTING = 1 << 1, /* somebody has set the clocks */
+    WM_GPU_THROTTLE_POWER = 1 << 2,   /* the power limit, or a limit of current */
+    WM_GPU_THROTTLE_HEAT = 1 << 3,
+    WM_GPU_THROTTLE_HARDWARE = 1 << 4, /* the board's brake: heat or power */
+    WM_GPU_THROTTLE_OTHER = 1 << 5,
+};
+
 /* The properties of a field. */
 struct wm_gpu_field_info {
     const char *group;   /* in JSON and in Python: "power"; "" at the top */
@@ -232,6 +243,9 @@ struct wm_gpu_field_info {
     enum wm_gpu_type type;
     unsigned asked_with; /* the enum wm_gpu_group */
     bool fixed;          /* does not change while the driver runs: read once */
+    const char *metric;  /* of its channel (source.h): "power_limit"; NULL: not sampled */
+    enum wm_kind kind;   /* of that channel */
+    bool on_demand;      /* sampled only where a run's `channels` name it */
 };
 
 /* The properties of a field; NULL past the last one. Constants. */
@@ -242,7 +256,8 @@ WM_API const struct wm_gpu_field_info *wm_gpu_mig_field_info(enum wm_gpu_mig_fie
 
 struct wm_gpu_value {
     enum wm_reading_state state;
-    double number;    /* of all types but WM_GPU_TEXT; meaningful in WM_READING_OK alone */
+    double number;    /* of all types but WM_GPU_TEXT, and of WM_GPU_THROTTLE; meaningful in
+                         WM_READING_OK alone */
     const char *text; /* of WM_GPU_TEXT; else NULL, and if the state is not ok */
     const char *why;  /* NULL only if the state is ok */
     int code;         /* of a missing value, as in struct wm_error */

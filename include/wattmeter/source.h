@@ -156,9 +156,9 @@ struct wm_source_config {
     const char *sysfs;     /* instead of /sys */
     const char *nvml;      /* path of the NVML library */
     const char *gpus;      /* "all" (NULL too), "none", or a list: "0,2", "GPU-7c1f" */
+    const char *channels;  /* of GPUs, beyond the usual: "all" or "fan,clock_graphics" */
     pid_t pid;             /* root of the process tree; 0 is the calling process */
     const char *cpu_watts; /* "IDLE:MAX" of all CPUs, for "estimate"; NULL: looked up */
-    bool gpu_clocks; /* the clock of each GPU as well, which is one more call a tick */
 };
 
 /* The names of the sources of this build, available on this machine or not; NULL past the

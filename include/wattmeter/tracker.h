@@ -59,6 +59,10 @@ struct wm_tracker_options {
      * "0,GPU-7c1f,card1" and so on. NULL: all. */
     const char *gpus;
 
+    /* What to record of GPUs beyond the usual: "all", or metrics of wm_gpu_field_info()
+     * with commas between them: "fan,clock_graphics". NULL: nothing. */
+    const char *channels;
+
     /* The environment of this process decides what "visible" means, such as the process for
      * wm_tracker_start(). If it is 0 or may not be read: the environment of the calling
      * process, which a command inherits. */
@@ -95,9 +99,6 @@ struct wm_tracker_options {
     /* Events that perf counts for a command and all its processes: "cycles,instructions".
      * The report has a note on unsupported events. NULL: none. */
     const char *events;
-
-    /* Sample the clock of each GPU as well, for one more call of the driver a tick. */
-    bool gpu_clocks;
 };
 
 /* The longest baseline_ns. */

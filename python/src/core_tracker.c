@@ -29,7 +29,7 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     static char *names[] = {
         "interval",   "gpus",     "cores",           "baseline", "cpu_watts",
         "visible_to", "wait_all", "baseline_anyway", "silent",   "wait_for_drivers",
-        NULL
+        "channels",   NULL
     };
     struct wm_tracker_options options = { 0 };
     double interval = 0.1, baseline = 0;
@@ -37,10 +37,10 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     struct wm_tracker *tracker;
     struct wm_error err = { 0 };
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$dzddzipppp:Tracker", names,
-                                     &interval, &options.gpus, &options.expected_cores,
-                                     &baseline, &options.cpu_watts, &options.visible_to,
-                                     &wait_all, &anyway, &silent, &patient))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "|$dzddzippppz:Tracker", names, &interval, &options.gpus,
+            &options.expected_cores, &baseline, &options.cpu_watts, &options.visible_to,
+            &wait_all, &anyway, &silent, &patient, &options.channels))
         return NULL;
     options.silent = silent;
     options.wait_for_drivers = patient;
@@ -704,10 +704,11 @@ PyDoc_STRVAR(
     tracker_doc,
     "Tracker(*, interval=0.1, gpus=None, cores=0.0, baseline=0.0, cpu_watts=None, "
     "visible_to=0, wait_all=False, baseline_anyway=False, silent=False, "
-    "wait_for_drivers=False)\n--\n\n"
+    "wait_for_drivers=False, channels=None)\n--\n\n"
     "A run: what a process tree uses, sampled from start to stop.\n\n"
     "interval: seconds between two samples, 0.001 to 3600.\n"
     "gpus: which GPUs, \"visible\", \"0,GPU-7c1f\" and so on; None: all.\n"
+    "channels: more to record of each GPU, \"all\" or \"fan,clock_graphics\".\n"
     "cores: how many cores are 100 % of the hardware's CPU use; 0: all.\n"
     "baseline: seconds for which the idle machine is measured before a command starts.\n"
     "baseline_anyway: it counts though the machine was busy for more than 5 % of it.\n"

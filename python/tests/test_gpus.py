@@ -99,3 +99,13 @@ def test_wrong_use_of_the_extension(fake_gpus, number):
     action, error = WRONG[number]
     with pytest.raises(error):
         action(_core.Gpus())
+
+
+def test_a_metric_is_recorded_on_demand(fake_gpus):
+    fake_gpus("everything")
+    with wattmeter.track(channels="fan", interval=0.05) as t:
+        pass
+    fan = t.report.gpus["gpu0"]["fan"]
+    assert (round(fan.value, 6), fan.unit) == (0.36, "ratio")
+    with pytest.raises(ValueError, match="'fans' is no channel of a GPU"):
+        wattmeter.track(channels="fans")

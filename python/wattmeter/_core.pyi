@@ -84,6 +84,7 @@ class Tracker:
         *,
         interval: float = 0.1,
         gpus: Optional[str] = None,
+        channels: Optional[str] = None,
         cores: float = 0.0,
         baseline: float = 0.0,
         cpu_watts: Optional[str] = None,

@@ -69,6 +69,7 @@ class track:
     mode        of a file that is there: "new" (Error "EEXIST"), "overwrite", "append"
     interval    seconds between two samples, 0.001 to 3600
     gpus        which GPUs, "visible", "0,GPU-7c1f", [0, 1] and so on; None: all
+    channels    more to record of each GPU: "all", or "fan,clock_graphics" and so on
     pid         another process that runs already
     cores       how many cores are 100 % of the hardware's CPU use; None: all
     cpu_watts   "IDLE:MAX" of the CPUs, where nothing measures them
@@ -90,6 +91,7 @@ class track:
         mode: str = "new",
         interval: float = 0.1,
         gpus: Choice = None,
+        channels: str | None = None,
         pid: int | None = None,
         cores: float | None = None,
         cpu_watts: str | None = None,
@@ -102,6 +104,7 @@ class track:
             "mode": mode,
             "interval": interval,
             "gpus": gpus,
+            "channels": channels,
             "pid": pid,
             "cores": cores,
             "cpu_watts": cpu_watts,
@@ -112,6 +115,7 @@ class track:
         options = {
             "interval": interval,
             "gpus": gpus,
+            "channels": channels,
             "cores": cores or 0.0,
             "cpu_watts": cpu_watts,
             "visible_to": pid or 0,
@@ -289,6 +293,7 @@ def run(
     mode: str = "new",
     interval: float = 0.1,
     gpus: Choice = None,
+    channels: str | None = None,
     cores: float | None = None,
     baseline: float = 0.0,
     baseline_anyway: bool = False,
@@ -321,6 +326,7 @@ def run(
     options = {
         "interval": interval,
         "gpus": gpus,
+        "channels": channels,
         "cores": cores or 0.0,
         "baseline": baseline,
         "baseline_anyway": baseline_anyway,

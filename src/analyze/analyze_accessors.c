@@ -155,6 +155,24 @@ static struct wm_report_figure make_figure(const struct wm_figure_row *row,
     return figure;
 }
 
+/* A figure of a metric that is recorded on demand, by its key or, where that is NULL, by
+ * its place. */
+static int find_more(const struct wm_report_part *part, const struct wm_gpu_usage *gpu,
+                     const char *key, size_t index, struct wm_report_figure *ret_figure)
+{
+    for (size_t i = 0; part->kind == WM_REPORT_GPU && gpu && i < gpu->more_count; i++) {
+        const struct wm_gpu_figure *more = &gpu->more[i];
+        if (key ? strcmp(more->key, key) != 0 : i != index)
+            continue;
+        *ret_figure = (struct wm_report_figure) {
+            .key = more->key, .path = more->path, .unit = more->unit, .origin = gpu->origin
+        };
+        put_value(&more->value, ret_figure);
+        return WM_OK;
+    }
+    return WM_ENOENT;
+}
+
 static const struct wm_report_part whole = { .kind = WM_REPORT_RUN };
 
 int wm_report_figure(const struct wm_report *report, const struct wm_report_part *part,
@@ -166,7 +184,7 @@ int wm_report_figure(const struct wm_report *report, const struct wm_report_part
         part = &whole;
     const void *of = find_part(report, part);
     if (!of || !row || !wm_figure_place(row, part->kind))
-        return WM_ENOENT;
+        return find_more(part, of, key, 0, ret_figure);
     *ret_figure = make_figure(row, part->kind, report, of);
     return WM_OK;
 }
@@ -185,7 +203,7 @@ int wm_report_figure_at(const struct wm_report *report, const struct wm_report_p
         *ret_figure = make_figure(row, part->kind, report, of);
         return WM_OK;
     }
-    return WM_ENOENT;
+    return find_more(part, of, NULL, index, ret_figure);
 }
 
 static const char *text_or_null(const char *text)

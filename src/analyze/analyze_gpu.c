@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "analyze/analyze_build.h"
+#include "base/base_array.h"
 #include "base/text/base_text.h"
 #include "source/source_traits.h"
+#include "wattmeter/gpu.h"
 
 static const char *why_no_gpu(struct wm_report_builder *builder)
 {
@@ -76,6 +78,61 @@ static struct wm_spread spread_of(struct wm_report_builder *builder, size_t all,
     return least;
 }
 
+static void add_more(struct wm_report_builder *builder, struct wm_gpu_usage *usage,
+                     const struct wm_channel *channel, const char *part,
+                     struct wm_value value)
+{
+    if (wm_array_reserve(&usage->more, usage->more_count, &usage->more_room,
+                         sizeof(*usage->more)) < 0) {
+        builder->failed = true;
+        return;
+    }
+    const char *metric = wm_build_text(builder, "%s", channel->metric);
+    usage->more[usage->more_count++] = (struct wm_gpu_figure) {
+        .key = strcmp(part, "max") == 0 ? wm_build_text(builder, "max_%s", metric) : metric,
+        .path = wm_build_text(builder, "channels.%s.%s", metric, part),
+        .metric = metric,
+        .part = part,
+        .unit = wm_build_text(builder, "%s", channel->unit),
+        .value = value,
+    };
+}
+
+static bool is_on_demand(const struct wm_channel *channel)
+{
+    const struct wm_gpu_field_info *info;
+
+    for (size_t i = 0; (info = wm_gpu_field_info((enum wm_gpu_field)i)) != NULL; i++) {
+        if (info->on_demand && strcmp(info->metric, channel->metric) == 0)
+            return strcmp(channel->unit, "bits") != 0; /* which have no mean */
+    }
+    return false;
+}
+
+static void build_more(struct wm_report_builder *builder, struct wm_gpu_usage *usage,
+                       const struct wm_channel *gpu)
+{
+    const struct wm_analysis *analysis = builder->analysis;
+
+    for (size_t i = 0; i < analysis->count; i++) {
+        const struct wm_channel *channel = &analysis->channels[i];
+        const struct wm_counter_stats *counter = &analysis->stats[i].counter;
+        if (channel->device_kind != WM_DEVICE_GPU || !is_on_demand(channel) ||
+            strcmp(channel->device, gpu->device) != 0)
+            continue;
+        if (channel->kind == WM_COUNTER) {
+            add_more(builder, usage, channel, "total",
+                     counter->count > 0
+                         ? wm_value_known(counter->total)
+                         : wm_value_missing(wm_build_why(builder, i, gpu->source)));
+            continue;
+        }
+        struct wm_spread spread = wm_build_spread(builder, i, gpu->source);
+        add_more(builder, usage, channel, "mean", spread.mean);
+        add_more(builder, usage, channel, "max", spread.max);
+    }
+}
+
 static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *usage,
                       const struct wm_gpu_stats *gpu)
 {
@@ -104,6 +161,7 @@ static void build_gpu(struct wm_report_builder *builder, struct wm_gpu_usage *us
     usage->memory_capacity = wm_build_last(builder, gpu->memory_total, source);
     usage->temperature = wm_build_spread(builder, gpu->temperature, source);
     usage->tree_memory_max = tree_memory_on(builder, gpu, source);
+    build_more(builder, usage, channel);
 }
 
 /* How many GPUs a text names, before it says how many more there are. */

@@ -94,6 +94,7 @@ void wm_report_free(struct wm_report *report)
         free(report->gpus[i].uuid);
         free(report->gpus[i].name);
         free(report->gpus[i].label);
+        free(report->gpus[i].more);
     }
     free(report->gpus);
     for (size_t i = 0; i < report->device_count; i++) {

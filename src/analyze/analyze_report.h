@@ -123,6 +123,16 @@ struct wm_energy_sum {
     enum wm_origin origin; /* measured: all of it was */
 };
 
+/* A figure of a metric that is recorded on demand. Its texts are the report's. */
+struct wm_gpu_figure {
+    const char *key;    /* "fan", "max_fan" */
+    const char *path;   /* in JSON: "channels.fan.mean" */
+    const char *metric; /* "fan" */
+    const char *part;   /* "mean" and "max" of a gauge, "total" of a counter */
+    const char *unit;
+    struct wm_value value;
+};
+
 struct wm_gpu_usage {
     bool has_index;
     int index; /* NVML's, not CUDA's */
@@ -139,6 +149,8 @@ struct wm_gpu_usage {
     struct wm_value memory_capacity;
     struct wm_value tree_memory_max; /* B used by the tracked tree */
     struct wm_spread temperature;    /* celsius */
+    struct wm_gpu_figure *more;      /* those of a metric stand together */
+    size_t more_count, more_room;
 };
 
 /* What was used in the time of a region, and how far it may be off. */

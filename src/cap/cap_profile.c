@@ -34,9 +34,7 @@ static const double samples = 100, sample_min_s = 0.005, sample_max_s = 0.05;
  * milliseconds, which may be those of the program that is measured. */
 static const double looks = 50;
 
-/* Parts of drivers' names for such reasons. NVIDIA's "slowdown" is by heat or by a power
- * brake. */
-static const char *const slowed_down[] = { "slowdown", "therm", "temp_", "hot", "ratl" };
+enum { slowed_down = WM_GPU_THROTTLE_HEAT | WM_GPU_THROTTLE_HARDWARE };
 
 /* Drivers do not say how low a clock may be set. Below this share of the highest the power
  * hardly falls any more, and only the time grows. */
@@ -278,10 +276,9 @@ static void look(struct wm_cap_profile *profile)
         if (temperature.state == WM_READING_OK)
             profile->temperature = fmax(profile->temperature, temperature.number);
         wm_gpu_get(profile->gpus, i, WM_GPU_THROTTLE, &reasons);
-        for (size_t k = 0; k < sizeof(slowed_down) / sizeof(slowed_down[0]); k++)
-            if (reasons.state == WM_READING_OK && strstr(reasons.text, slowed_down[k]))
-                snprintf(profile->disturbed, sizeof(profile->disturbed),
-                         "the GPU is slowed down (%s)", reasons.text);
+        if (reasons.state == WM_READING_OK && ((unsigned)reasons.number & slowed_down))
+            snprintf(profile->disturbed, sizeof(profile->disturbed),
+                     "the GPU is slowed down (%s)", reasons.text);
     }
 }
 

@@ -21,7 +21,7 @@ static int exists_already(const struct wm_recorder_ops *ops, const char *path,
                           enum wm_record_mode mode, struct wm_error *err)
 {
     if (mode == WM_RECORD_APPEND)
-        return wm_fail(err, WM_EINVAL,
+        return wm_fail(err, WM_EEXIST,
                        "%s: exists already, and only .sqlite and .aipm can be added to",
                        wm_text_path(path));
     return wm_fail(err, WM_EEXIST, "%s: exists already; mode \"overwrite\" replaces it%s",

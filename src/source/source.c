@@ -107,7 +107,8 @@ bool wm_source_remedy(const char *name, char command[WM_ADVICE_SIZE])
 }
 
 int wm_source_open_begin(const char *name, const struct wm_source_config *config,
-                         struct wm_source **ret_source, struct wm_error *err)
+                         const struct wm_gpu_picks *picks, struct wm_source **ret_source,
+                         struct wm_error *err)
 {
     const struct wm_source_ops *ops = find_ops(name);
     struct wm_source_config full;
@@ -117,13 +118,16 @@ int wm_source_open_begin(const char *name, const struct wm_source_config *config
     int status = wm_source_config_complete(config, &full, err);
     if (status < 0)
         return status;
+    if (ops->traits.has_gpus && full.gpus && strcmp(full.gpus, "none") == 0)
+        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
+
     size_t size = ops->read_part ? 0 : ops->state_size;
     struct wm_source *source = calloc(1, sizeof(*source) + size);
     if (!source)
         return wm_fail_memory(err, name);
     source->ops = ops;
 
-    status = ops->read_part ? wm_guarded_open(ops, &full, &source->guarded, err)
+    status = ops->read_part ? wm_guarded_open(ops, &full, picks, &source->guarded, err)
                             : ops->open(source->state, &full, &source->found, err);
     if (status == WM_OK && source->found.unread_ns > 0) {
         source->kept = calloc(source->found.channel_count + 1, sizeof(*source->kept));
@@ -145,33 +149,6 @@ int wm_source_open_end(struct wm_source *source, int64_t deadline_ns, struct wm_
     if (status == WM_OK)
         source->found = *wm_guarded_found(source->guarded);
     return status;
-}
-
-int wm_source_open_within(const char *name, const struct wm_source_config *config,
-                          int patience_s, struct wm_source **ret_source,
-                          struct wm_error *err)
-{
-    int64_t deadline_ns = wm_clock_monotonic_ns() + patience_s * WM_NS_PER_S;
-    struct wm_source *source = NULL;
-
-    int status = wm_source_open_begin(name, config, &source, err);
-    if (status < 0)
-        return status;
-    status = wm_source_open_end(source, deadline_ns, err);
-    if (status > 0)
-        status = wm_fail(err, WM_EIO, "the driver has not answered for %d s", patience_s);
-    if (status < 0) {
-        wm_source_close(source);
-        return status;
-    }
-    *ret_source = source;
-    return WM_OK;
-}
-
-int wm_source_open(const char *name, const struct wm_source_config *config,
-                   struct wm_source **ret_source, struct wm_error *err)
-{
-    return wm_source_open_within(name, config, WM_SOURCE_OPEN_S, ret_source, err);
 }
 
 void wm_source_close(struct wm_source *source)

@@ -39,11 +39,12 @@ static bool copy_text(const char *text, const char **ret_copy)
 int wm_source_config_copy(const struct wm_source_config *config,
                           struct wm_source_config *ret_copy, struct wm_error *err)
 {
-    struct wm_source_config copy = { .pid = config->pid, .gpu_clocks = config->gpu_clocks };
+    struct wm_source_config copy = { .pid = config->pid };
 
     if (!copy_text(config->procfs, &copy.procfs) ||
         !copy_text(config->sysfs, &copy.sysfs) || !copy_text(config->nvml, &copy.nvml) ||
         !copy_text(config->gpus, &copy.gpus) ||
+        !copy_text(config->channels, &copy.channels) ||
         !copy_text(config->cpu_watts, &copy.cpu_watts)) {
         wm_source_config_release(&copy);
         return wm_fail_memory(err, NULL);
@@ -58,6 +59,7 @@ void wm_source_config_release(struct wm_source_config *copy)
     free((void *)copy->sysfs);
     free((void *)copy->nvml);
     free((void *)copy->gpus);
+    free((void *)copy->channels);
     free((void *)copy->cpu_watts);
     *copy = (struct wm_source_config) { 0 };
 }

@@ -30,6 +30,7 @@ static const char no_memory[] = "there was no memory for the list of its process
 struct driver {
     const struct wm_source_ops *ops;
     struct wm_source_config config; /* a copy */
+    struct wm_gpu_picks picks;      /* likewise */
     int status;                     /* of open() */
     struct wm_error err;
     bool is_open; /* so that its parts are what is called */
@@ -85,13 +86,28 @@ struct wm_guarded {
 static void free_driver(struct driver *driver)
 {
     wm_source_config_release(&driver->config);
+    free(driver->picks.list);
     free(driver->answers);
     free(driver->readings);
     free(driver);
 }
 
+static int copy_picks(struct driver *driver, const struct wm_gpu_picks *picks)
+{
+    size_t size = picks->count * sizeof(*picks->list);
+
+    driver->picks.list = malloc(size);
+    if (!driver->picks.list)
+        return WM_ENOMEM;
+    memcpy(driver->picks.list, picks->list, size);
+    driver->picks.count = picks->count;
+    driver->ops->choose(driver->state, &driver->picks);
+    return WM_OK;
+}
+
 static int new_driver(const struct wm_source_ops *ops,
-                      const struct wm_source_config *config, struct driver **ret_driver,
+                      const struct wm_source_config *config,
+                      const struct wm_gpu_picks *picks, struct driver **ret_driver,
                       struct wm_error *err)
 {
     struct driver *driver = calloc(1, sizeof(*driver) + ops->state_size);
@@ -101,6 +117,10 @@ static int new_driver(const struct wm_source_ops *ops,
         return wm_fail_memory(err, ops->name);
     }
     driver->ops = ops;
+    if (picks && copy_picks(driver, picks) < 0) {
+        free_driver(driver);
+        return wm_fail_memory(err, ops->name);
+    }
     *ret_driver = driver;
     return WM_OK;
 }
@@ -195,7 +215,8 @@ static int prepare(struct wm_guarded *guarded, struct wm_error *err)
 }
 
 int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_config *config,
-                    struct wm_guarded **ret_guarded, struct wm_error *err)
+                    const struct wm_gpu_picks *picks, struct wm_guarded **ret_guarded,
+                    struct wm_error *err)
 {
     int status = ops->look ? ops->look(config, err) : WM_OK;
     if (status < 0)
@@ -203,7 +224,7 @@ int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_conf
     struct wm_guarded *guarded = calloc(1, sizeof(*guarded));
     if (!guarded)
         return wm_fail_memory(err, ops->name);
-    status = new_driver(ops, config, &guarded->driver, err);
+    status = new_driver(ops, config, picks, &guarded->driver, err);
     if (status == WM_OK) {
         status = wm_guard_new(1, call_driver, close_driver, guarded->driver,
                               &guarded->guard, err);

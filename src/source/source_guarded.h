@@ -18,7 +18,8 @@ struct wm_guarded;
 
 /* Begins to open the backend, without waiting for its driver. */
 int wm_guarded_open(const struct wm_source_ops *ops, const struct wm_source_config *config,
-                    struct wm_guarded **ret_guarded, struct wm_error *err);
+                    const struct wm_gpu_picks *picks, struct wm_guarded **ret_guarded,
+                    struct wm_error *err);
 
 /* Waits until CLOCK_MONOTONIC reaches `deadline_ns` for the backend to be open, or to have
  * failed. 1: the driver has not answered by then. The functions below but the next are for

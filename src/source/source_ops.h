@@ -43,6 +43,15 @@ struct wm_gpu_process {
     of(estimate)
 /* clang-format on */
 
+/* GPUs that were chosen: the place of each in its driver's order, and who it was then. */
+struct wm_gpu_picks {
+    struct wm_gpu_pick {
+        size_t place;
+        char identity[96];
+    } * list;
+    size_t count;
+};
+
 /* What open() has found; borrowed from the state, fixed until close(). All zero before. */
 struct wm_source_found {
     const struct wm_channel *channels; /* those of one device stand together */
@@ -73,11 +82,15 @@ struct wm_source_ops {
     size_t state_size;
 
     /* Finds the devices. `config` is complete: no path in it is NULL but
-     * `nvml`, which is NULL where the loader shall search, and `gpus`. It is
+     * `nvml`, which is NULL where the loader shall search, `gpus` and `channels`. It is
      * valid during the call only. When open fails, close() is called on
      * whatever it has built so far, so there is nothing to undo in here. */
     int (*open)(void *state, const struct wm_source_config *config,
                 struct wm_source_found *ret_found, struct wm_error *err);
+
+    /* Tells a source of GPUs which of them to read; else all. Called before open(); the
+     * list lives until close(). */
+    void (*choose)(void *state, const struct wm_gpu_picks *picks);
 
     /* Fails where there is nothing that open() could open, and finds that out
      * without a call of the driver: most machines then do without the thread that
@@ -125,11 +138,13 @@ WM_SOURCES(WM_SOURCE_DECLARED)
 /* Which GPUs it was to read and cannot, and why; NULL: none. */
 const char *wm_source_left_out(const struct wm_source *source);
 
-/* wm_source_open() in two steps. The first does not wait for a driver that may hang. The
- * second returns 1 where the driver has not answered by `deadline_ns`, and can be called
- * again; after a failure of it wm_source_close() is due. */
+/* wm_source_open() in two steps, with the GPUs that were chosen; NULL: all. The first does
+ * not wait for a driver that may hang. The second returns 1 where the driver has not
+ * answered by `deadline_ns`, and can be called again; after a failure of it
+ * wm_source_close() is due. */
 int wm_source_open_begin(const char *name, const struct wm_source_config *config,
-                         struct wm_source **ret_source, struct wm_error *err);
+                         const struct wm_gpu_picks *picks, struct wm_source **ret_source,
+                         struct wm_error *err);
 int wm_source_open_end(struct wm_source *source, int64_t deadline_ns, struct wm_error *err);
 
 /* A reading in two steps, for source_set.c, which reads many sources at once. Whether a

@@ -9,6 +9,7 @@
 #include "source/gpu/select/source_gpu_lists.h"
 #include "source/source_config.h"
 #include "source/source_energy.h"
+#include "source/source_gpu_channel.h"
 #include "source/source_ops.h"
 
 #define ONE(name) +1
@@ -46,12 +47,14 @@ static const char *lasting_name(const char *name)
 int wm_source_set_new(const struct wm_source_config *config, pid_t viewer,
                       struct wm_source_set **ret_set, struct wm_error *err)
 {
+    int status = wm_gpu_channels_check(config->channels, err);
+    if (status < 0)
+        return status;
     struct wm_source_set *set = calloc(1, sizeof(*set));
-
     if (!set)
         return wm_fail_memory(err, "sources");
     set->viewer = viewer;
-    int status = wm_source_config_copy(config, &set->config, err);
+    status = wm_source_config_copy(config, &set->config, err);
     if (status < 0) {
         free(set);
         return status;
@@ -73,17 +76,11 @@ void wm_source_set_close(struct wm_source_set *set)
     free(set);
 }
 
-/* Whether each source can be given the words as they are. */
-static bool is_plain(const char *words)
-{
-    return !words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0;
-}
-
 int wm_source_set_choose(struct wm_source_set *set, struct wm_error *err)
 {
-    if (set->choice || is_plain(set->config.gpus))
+    if (set->choice || wm_gpu_lists_are_plain(set->config.gpus))
         return WM_OK;
-    return wm_gpu_lists_new(set->config.gpus, set->viewer, &set->choice, err);
+    return wm_gpu_lists_new(&set->config, set->viewer, &set->choice, err);
 }
 
 static bool has(const struct wm_source_set *set, const char *name)
@@ -112,32 +109,28 @@ static void append(struct wm_source_set *set, const struct wm_source_member *mem
 static int begin_open(struct wm_source_set *set, const char *name,
                       struct pending *ret_pending, struct wm_error *err)
 {
-    struct wm_source_config config = set->config;
+    const struct wm_gpu_picks *picks = NULL;
 
     if (has(set, name))
         return wm_fail(err, WM_EEXIST, "%s: this source has been added already", name);
     int status = wm_source_set_choose(set, err);
     if (status == WM_OK && set->choice)
-        status = wm_gpu_lists_of(set->choice, name, &config.gpus, err);
+        status = wm_gpu_lists_of(set->choice, name, &picks, err);
     if (status < 0)
         return status;
 
     ret_pending->asked_ns = wm_clock_monotonic_ns();
-    status = wm_source_open_begin(name, &config, &ret_pending->member.source, err);
+    status =
+        wm_source_open_begin(name, &set->config, picks, &ret_pending->member.source, err);
     if (status == WM_OK)
         ret_pending->member.name = lasting_name(name);
     return status;
 }
 
-static void end_open(const struct wm_source_set *set, struct pending *pending,
-                     int64_t deadline_ns)
+static void end_open(struct pending *pending, int64_t deadline_ns)
 {
     pending->status =
         wm_source_open_end(pending->member.source, deadline_ns, &pending->err);
-
-    /* The words were right: it has ceased to answer since. */
-    if (pending->status == WM_EINVAL && set->choice)
-        pending->status = pending->err.status = WM_EIO;
 }
 
 /* Adds the source to the set where it is open, and closes it where it is not. */
@@ -173,7 +166,7 @@ int wm_source_set_open_until(struct wm_source_set *set, const char *name,
     int status = begin_open(set, name, &pending, err);
     if (status < 0)
         return status;
-    end_open(set, &pending, deadline_ns);
+    end_open(&pending, deadline_ns);
     if (pending.status <= 0)
         return take(set, &pending, err);
     set->pending[set->pending_count++] = pending;
@@ -192,7 +185,7 @@ bool wm_source_set_await(struct wm_source_set *set, int64_t deadline_ns)
     for (size_t i = 0; i < set->pending_count; i++) {
         struct pending *pending = &set->pending[i];
         if (pending->status > 0)
-            end_open(set, pending, deadline_ns);
+            end_open(pending, deadline_ns);
         have_answered &= pending->status <= 0;
     }
     return have_answered;
@@ -414,4 +407,49 @@ int64_t wm_source_set_cpu_ns(const struct wm_source_set *set)
     for (size_t i = 0; i < set->count; i++)
         total_ns += wm_source_cpu_ns(set->members[i].source);
     return total_ns;
+}
+
+/* Words about GPUs are about those of the whole machine, whatever the source. */
+static int choose_and_begin(const char *name, const struct wm_source_config *config,
+                            struct wm_source **ret_source, struct wm_error *err)
+{
+    const struct wm_gpu_picks *picks = NULL;
+    struct wm_gpu_lists *choice = NULL;
+    int status = WM_OK;
+
+    if (config && !wm_gpu_lists_are_plain(config->gpus) && wm_source_traits(name)->has_gpus)
+        status = wm_gpu_lists_new(config, 0, &choice, err);
+    if (status == WM_OK && choice)
+        status = wm_gpu_lists_of(choice, name, &picks, err);
+    if (status == WM_OK)
+        status = wm_source_open_begin(name, config, picks, ret_source, err);
+    wm_gpu_lists_free(choice);
+    return status;
+}
+
+int wm_source_open_within(const char *name, const struct wm_source_config *config,
+                          int patience_s, struct wm_source **ret_source,
+                          struct wm_error *err)
+{
+    int64_t deadline_ns = wm_clock_monotonic_ns() + patience_s * WM_NS_PER_S;
+    struct wm_source *source = NULL;
+
+    int status = choose_and_begin(name, config, &source, err);
+    if (status < 0)
+        return status;
+    status = wm_source_open_end(source, deadline_ns, err);
+    if (status > 0)
+        status = wm_fail(err, WM_EIO, "the driver has not answered for %d s", patience_s);
+    if (status < 0) {
+        wm_source_close(source);
+        return status;
+    }
+    *ret_source = source;
+    return WM_OK;
+}
+
+int wm_source_open(const char *name, const struct wm_source_config *config,
+                   struct wm_source **ret_source, struct wm_error *err)
+{
+    return wm_source_open_within(name, config, WM_SOURCE_OPEN_S, ret_source, err);
 }

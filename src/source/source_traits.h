@@ -11,9 +11,7 @@ struct wm_source_traits {
     /* What it has the energy of CPUs and memory from; WM_SENSOR_UNKNOWN: it has none. A
      * model is opened where nothing measures, or where it is asked for. */
     enum wm_sensor_kind cpu_sensor;
-    bool has_gpus;         /* where it finds none, that is why a report lacks them */
-    bool takes_gpu_places; /* a list of its GPUs may say "0=GPU-7c1f": it need ask no other
-                            */
+    bool has_gpus;           /* where it finds none, that is why a report lacks them */
     bool is_of_every_target; /* the tracker reads it in any case */
 };
 

@@ -40,8 +40,8 @@ int wm_tracker_new(const struct wm_tracker_options *given, struct wm_tracker **r
     if (status < 0)
         return status;
     const struct wm_source_config config = { .gpus = options->gpus,
-                                             .cpu_watts = options->cpu_watts,
-                                             .gpu_clocks = options->gpu_clocks };
+                                             .channels = options->channels,
+                                             .cpu_watts = options->cpu_watts };
 
     int64_t interval_ns = options->interval_ns ? options->interval_ns : DEFAULT_INTERVAL_NS;
     if (interval_ns < WM_INTERVAL_MIN_NS || interval_ns > WM_INTERVAL_MAX_NS)

@@ -16,6 +16,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;
 static struct fake_scenario *scenario;
 static _Atomic double started; /* the scenario's second of the last nvmlInit */
+static const char *trace_path; /* or NULL */
 
 const struct fake_scenario *fake_scenario(void)
 {
@@ -56,10 +57,22 @@ static void burn_ms(double ms)
         ;
 }
 
+/* A line for each call, and for each part of one. */
+static void trace(const char *call, int gpu)
+{
+    FILE *out = trace_path ? fopen(trace_path, "ae") : NULL;
+
+    if (!out)
+        return;
+    fprintf(out, "%s %d\n", call, gpu);
+    fclose(out);
+}
+
 static int apply_faults(const char *call, int gpu)
 {
     double time = now_s();
 
+    trace(call, gpu);
     for (size_t i = 0; i < scenario->fault_count; i++) {
         const struct fake_fault *fault = &scenario->faults[i];
 
@@ -106,6 +119,7 @@ static int load(void)
 {
     const char *path = getenv("FAKE_NVML_SCENARIO");
 
+    trace_path = getenv("FAKE_NVML_TRACE");
     scenario = fake_scenario_load(path);
     if (!scenario)
         return NVML_ERROR_UNKNOWN;

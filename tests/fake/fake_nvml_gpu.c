@@ -51,6 +51,7 @@ static const struct key {
     KEY(temperature_memory, CURVE, 52, -273),
     KEY(temperature_slowdown, NUMBER, 89, -273),
     KEY(temperature_shutdown, NUMBER, 94, -273),
+    KEY(temperature_memory_max, NUMBER, 105, -273),
     KEY(fans, NUMBER, 1, 0),
     KEY(fan, CURVE, 0.3, 0),
     KEY(fan_rpm, CURVE, 1500, 0),

@@ -87,7 +87,7 @@ struct nvmlDevice_st {
 
     struct curve utilization, memory_utilization, encoder, decoder;
     struct curve temperature, temperature_memory;
-    double temperature_slowdown, temperature_shutdown;
+    double temperature_slowdown, temperature_shutdown, temperature_memory_max;
     double fans;
     struct curve fan; /* of its highest speed */
     struct curve fan_rpm;

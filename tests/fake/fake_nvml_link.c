@@ -71,6 +71,8 @@ NVML_CALL(int, nvmlDeviceGetPcieThroughput, nvml_device gpu, unsigned counter,
 {
     double time = 0;
     int status = enter(__func__, gpu, &time);
+    if (status == NVML_SUCCESS)
+        status = enter_part(__func__, counter, gpu);
     if (status == NVML_SUCCESS && counter > NVML_PCIE_RECEIVED)
         status = NVML_ERROR_INVALID_ARGUMENT;
     if (status != NVML_SUCCESS)

@@ -158,6 +158,8 @@ NVML_CALL(int, nvmlDeviceGetTemperatureThreshold, nvml_device gpu, unsigned thre
         return put_number(gpu->temperature_shutdown, celsius);
     case NVML_TEMPERATURE_SLOWDOWN:
         return put_number(gpu->temperature_slowdown, celsius);
+    case NVML_TEMPERATURE_MEMORY_MAX:
+        return put_number(gpu->temperature_memory_max, celsius);
     default:
         return NVML_ERROR_NOT_SUPPORTED;
     }
@@ -199,6 +201,8 @@ NVML_CALL(int, nvmlDeviceGetClockInfo, nvml_device gpu, unsigned clock, unsigned
 {
     double time = 0;
     int status = enter(__func__, gpu, &time);
+    if (status == NVML_SUCCESS)
+        status = enter_part(__func__, clock, gpu);
     if (status != NVML_SUCCESS)
         return status;
     switch (clock) {
@@ -274,6 +278,8 @@ NVML_CALL(int, nvmlDeviceGetTotalEccErrors, nvml_device gpu, unsigned error,
 {
     double time = 0;
     int status = enter(__func__, gpu, &time);
+    if (status == NVML_SUCCESS)
+        status = enter_part(__func__, 2 * error + counter, gpu);
     if (status == NVML_SUCCESS &&
         (error > NVML_ERRORS_UNCORRECTED || counter > NVML_ECC_AGGREGATE))
         status = NVML_ERROR_INVALID_ARGUMENT;

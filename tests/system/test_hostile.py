@@ -192,7 +192,7 @@ REFUSALS = [
     ("an unknown command", ["rum", "--", "touch", "{mark}"], 2, "rum"),
     ("a recording of no known kind", ["run", "--record", "{folder}/x.doc", "--", "touch", "{mark}"], 2, "x.doc"),
     ("a recording in no folder", ["run", "--record", "{folder}/no/x.csv", "--", "touch", "{mark}"], 1, "{folder}/no"),
-    ("a recording that is there", ["run", "--record", "{there}", "--", "touch", "{mark}"], 1, '"overwrite" replaces it'),
+    ("a recording that is there", ["run", "--record", "{there}", "--", "touch", "{mark}"], 1, "--overwrite replaces it"),
     ("a report in no folder", ["run", "-o", "{folder}/no/r", "--", "touch", "{mark}"], 1, "{folder}/no"),
     ("a report that is there", ["run", "-o", "{there}", "--", "touch", "{mark}"], 1, "--overwrite"),
     ("both ways with an old file", ["run", "--record", "{folder}/n.sqlite", "--overwrite", "--append", "--", "touch", "{mark}"], 2, "--append"),

@@ -559,7 +559,8 @@ def with_metrics(folder, metric="accuracy"):
 def _(folder):
     path = with_metrics(folder)
     for option, word, arguments in [("--channels", "gpu7", ["--channels", "power, gpu7"]),
-                                    ("--layout", "coffee", ["--layout", "power , coffee"])]:
+                                    ("--layout", "coffee", ["--layout", "power , coffee"]),
+                                    ("--layout", "", ["--layout", "power,''/memory"])]:
         done = plot(path, "-o", folder / "out.svg", *arguments)
         first, *lines = done.stderr.splitlines()
         assert done.returncode == 2 and not (folder / "out.svg").exists(), done

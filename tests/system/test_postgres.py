@@ -563,16 +563,20 @@ def _(folder):
         assert json.loads((folder / str(number) / "report.json").read_text()) in reports
 
 
-@case("a database that is something else is left alone; a newer format is refused")
+@case("a database that is something else is left alone; a newer format and a draft are refused")
 def _(folder):
     url, name = database()
     server().sql("CREATE SCHEMA wattmeter; CREATE TABLE wattmeter.run (x int)", name)
     newer, newer_name = database()
     record(folder, newer, "true")
     server().sql("UPDATE wattmeter.recording_format SET version = 99", newer_name)
+    draft, draft_name = database()
+    record(folder, draft, "true")
+    server().sql("ALTER TABLE wattmeter.channel DROP COLUMN sensor", draft_name)
     empty, _ = database()
     latin, _ = database("ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
-    for bad, text in ((url, "something else"), (newer, "newer"), (latin, "UTF8")):
+    for bad, text in ((url, "something else"), (newer, "newer"), (draft, "before version 0.1.0"),
+                      (latin, "UTF8")):
         for command in (["run", "--record", bad, "--", "touch", folder / "mark"], ["report", bad]):
             done = wattmeter(*command, env=environment(folder))
             assert done.returncode == 1 and text in done.stderr and len(done.stderr.splitlines()) == 1, done

@@ -20,7 +20,8 @@ from pathlib import Path
 import tap
 
 # With how many C files and changes each has.
-PAGES = {"add-a-source.md": (1, 2), "add-a-recorder.md": (1, 2), "add-a-command.md": (1, 2), "add-a-figure.md": (0, 2)}
+PAGES = {"add-a-source.md": (1, 2), "add-a-recorder.md": (1, 2), "add-a-command.md": (1, 2), "add-a-figure.md": (0, 2),
+         "internals/add-a-gpu-metric.md": (0, 4)}
 FILE = re.compile(r"^#+ [^\n]*`([\w/]+\.c)`\n(?:(?!^#).)*?^```c\n(/\* SPDX.*?)^```$", re.MULTILINE | re.DOTALL)
 CHANGE = re.compile(r"^```diff\n\+\+\+ (\S+)\n (.*?)\n((?:\+.*\n)+)```$", re.MULTILINE)
 # What the product is made of; the rest of the tree would only take time.
@@ -133,6 +134,27 @@ def _(_folder):
     power = report["energy"]["core_power"]
     shown = compared["overall"]["figures"] if "figures" in compared["overall"] else compared["overall"]
     assert ("core_power" in shown) == (power is not None)
+
+
+@tap.case("the GPU metric of its page is in info, a recording, text and JSON, for two vendors")
+def _(folder):
+    shutil.copytree(tap.SOURCE / "tests/data/sys-drm/amd-discrete", folder / "sys", symlinks=True)
+    memory = next((folder / "sys/devices").rglob("temp3_label"))
+    assert memory.read_text().strip() == "mem"
+    memory.with_name("temp3_crit").write_text("108000\n")
+    amd = {"WATTMETER_SYSFS": folder / "sys"}
+    nvidia = {"WATTMETER_NVML": tap.BUILD / "tests/fake/libnvidia-ml.so.1", "WATTMETER_SYSFS": "/nonexistent"}
+    for number, (environment, celsius) in enumerate([(nvidia, 105), (amd, 108)]):
+        gpu = json.loads(run(wattmeter, "info", "--json", **environment).stdout)["gpus"][0]
+        assert gpu["utilization"]["temperature_memory_max_celsius"] == celsius, gpu["utilization"]
+        recording = folder / f"run{number}.csv"
+        run(wattmeter, "run", "-q", "-i", "50ms", "--channels", "memory_temperature_max", "--record", recording, "--",
+            "sleep", "0.3", **environment)
+        assert "_memory_temperature_max_celsius" in recording.read_text()
+        text = run(wattmeter, "report", "-v", recording).stdout
+        assert re.search(rf"memory_temperature_max {celsius} °C", text), text
+        shown = json.loads(run(wattmeter, "report", "--json", recording).stdout)["gpus"][0]["channels"]
+        assert shown["memory_temperature_max"] == {"unit": "celsius", "mean": celsius, "max": celsius}, shown
 
 
 if __name__ == "__main__":

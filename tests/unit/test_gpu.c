@@ -431,11 +431,12 @@ static void test_choice_by_number(void **state)
         alpha.gpu_hangs = 1 + 1;
         beta.gpus = 1;
 
+        const struct wm_source_config config = { .gpus = rows[i].words };
         struct wm_gpus *gpus = NULL;
         int64_t begin_ns = wm_clock_monotonic_ns();
-        assert_int_equal(wm_gpus_open_to_select(backends, ARRAY_LEN(backends),
-                                                rows[i].words, &gpus, NULL),
-                         WM_OK);
+        assert_int_equal(
+            wm_gpus_open_to_select(backends, ARRAY_LEN(backends), &config, &gpus, NULL),
+            WM_OK);
         double took = (double)(wm_clock_monotonic_ns() - begin_ns) / 1e9;
         assert_int_equal(took > 1, rows[i].hangs);
         assert_int_equal(alpha.refreshed, rows[i].asked);

@@ -30,7 +30,8 @@ static void test_machines(void **state)
             seen[expected->field] = true;
             if (answer->state != WM_READING_OK)
                 fail_msg("%s: %s", key(expected->field), answer->why);
-            if (expected->text ? strcmp(answer->text, expected->text) != 0
+            if (expected->text ? strcmp(answer->text, expected->text) != 0 ||
+                                     answer->number != expected->number
                                : !is_near(answer->number, expected->number))
                 fail_msg("%s: %.17g '%s'", key(expected->field), answer->number,
                          answer->text);
@@ -220,7 +221,7 @@ static void test_values(void **state)
             .size = sizeof(metrics_news) },
           WM_GPU_THROTTLE,
           WM_READING_OK,
-          0,
+          WM_GPU_THROTTLE_POWER | WM_GPU_THROTTLE_OTHER,
           "spl, bit 63" },
         { "gpu_metrics of tomorrow",
           0,

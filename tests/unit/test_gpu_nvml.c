@@ -220,7 +220,8 @@ static const struct {
     { WM_GPU_CLOCK_SM_MAX, 1965e6, NULL },
     { WM_GPU_CLOCK_MEMORY_MAX, 2634e6, NULL },
     { WM_GPU_CLOCK_VIDEO_MAX, 1545e6, NULL },
-    { WM_GPU_THROTTLE, 0, "sw_power_cap, hw_thermal_slowdown" },
+    { WM_GPU_THROTTLE, WM_GPU_THROTTLE_POWER | WM_GPU_THROTTLE_HEAT,
+      "sw_power_cap, hw_thermal_slowdown" },
     { WM_GPU_POWER_MANAGEMENT, 0, "Supported" },
     { WM_GPU_POWER_DRAW, 340, NULL },
     { WM_GPU_POWER_INSTANT, 340, NULL },
@@ -253,9 +254,10 @@ static void expect_everything(const struct inventory *inventory, unsigned groups
 
         if (!(wm_gpu_field_info(field)->asked_with & groups) || (but && but[field]))
             continue;
-        if (everything[i].text)
+        if (everything[i].text) {
             expect_text(inventory, 0, field, everything[i].text);
-        else
+            assert_true(get(inventory, 0, field).number == everything[i].number);
+        } else
             expect_number(inventory, 0, field, everything[i].number);
     }
 }
@@ -985,9 +987,9 @@ static void own_ask(struct own *own, void (*tell)(struct gpu_nvml_gpu *gpu))
     bool all;
 
     gpu->library = &own->library;
-    gpu->api = &own->library.api;
+    gpu->values.api = &own->library.api;
     gpu->procfs = "/proc";
-    gpu->device = &devices[0];
+    gpu->values.device = &devices[0];
     gpu->sheet = own->inventory.sheets[0];
     gpu->groups = gpu->fixed = QUICK;
     wm_gpu_sheet_ask(gpu->sheet, QUICK);

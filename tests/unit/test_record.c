@@ -130,7 +130,7 @@ static void test_refused(void **state)
           "mine.csv: exists already; mode \"overwrite\" replaces it" },
         { "a database is there", "mine.sqlite", WM_RECORD_NEW, WM_EEXIST,
           "mode \"overwrite\" replaces it, mode \"append\" adds to it" },
-        { "adding to CSV", "mine.csv", WM_RECORD_APPEND, WM_EINVAL,
+        { "adding to CSV", "mine.csv", WM_RECORD_APPEND, WM_EEXIST,
           "mine.csv: exists already, and only .sqlite and .aipm can be added to" },
         { "adding to what is no database", "mine.sqlite", WM_RECORD_APPEND, WM_EFORMAT,
           "not a database" },

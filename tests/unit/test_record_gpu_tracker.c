@@ -209,7 +209,7 @@ static void test_modes(void **state)
         test_write_file(*state, names[i], "mine");
         assert_int_equal(wm_recorder_check(target, WM_RECORD_NEW, &err), WM_EEXIST);
         assert_int_equal(record(target, WM_RECORD_NEW, 3, false, &err), WM_EEXIST);
-        assert_int_equal(record(target, WM_RECORD_APPEND, 3, false, &err), WM_EINVAL);
+        assert_int_equal(record(target, WM_RECORD_APPEND, 3, false, &err), WM_EEXIST);
         assert_file(path_of(target), "mine");
         assert_int_equal(record(target, WM_RECORD_OVERWRITE, 3, false, &err), WM_OK);
         assert_int_equal(unlink(path_of(target)), 0);

@@ -1104,7 +1104,7 @@ static void test_choice(void **state)
         { "", WM_EINVAL, "names no GPU" },
         { "0,", WM_EINVAL, "names no GPU" },
         { ",0", WM_EINVAL, "names no GPU" },
-        { "0,card1", WM_EINVAL, "'card1' is no GPU" },
+        { "0,card1", WM_OK, "card0 card1" },
         { "99999999999999999999", WM_EINVAL, "is not the number" },
         { "0000000000111111111122222222223333333333444444444455555555556666666666"
           "7777777777888888888899999999990000000000111111111122222222223333333333",
@@ -1290,16 +1290,16 @@ static void test_too_many(void **state)
     wm_source_close(source);
 }
 
-static void test_allocation(void **state)
+static void check_allocation(const char *channels)
 {
     const struct wm_source_config config = {
+        .channels = channels,
         .sysfs = test_source_path("tests/data/sys-drm/amd-discrete"),
         .procfs = test_source_path("tests/data/proc-drm/amd-discrete"),
     };
     struct wm_source *source = NULL;
     size_t files = test_count_open_files();
     long step;
-    (void)state;
 
     for (step = 0; step < 50; step++) {
         struct wm_error err = { 0 };
@@ -1324,6 +1324,13 @@ static void test_allocation(void **state)
     assert_true(test_count_open_files() > files);
     wm_source_close(source);
     assert_int_equal(test_count_open_files(), files);
+}
+
+static void test_allocation(void **state)
+{
+    (void)state;
+    check_allocation(NULL);
+    check_allocation("all");
 }
 
 UNIT(source_drm)

@@ -22,9 +22,9 @@ static const struct {
     const char *source, *uuid;
 } machine[] = { { "nvml", "GPU-a" },
                 { "nvml", "GPU-b" },
-                { "drm", "0000:03:00.0" },
                 { "nvml", NULL },
-                { "nvml", NULL } };
+                { "nvml", NULL },
+                { "drm", "0000:03:00.0" } };
 
 /* What the selection answers, and what it was asked. */
 static struct {
@@ -39,14 +39,14 @@ static struct {
 static struct wm_gpus only;
 
 int wm_gpus_open_to_select(const struct wm_gpu_ops *const *table, size_t count,
-                           const char *words, struct wm_gpus **ret_gpus,
+                           const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                            struct wm_error *err)
 {
     void *probe = malloc(1); /* so that it can fail */
 
     assert_null(table);
     assert_int_equal(count, 0);
-    assert_non_null(words);
+    assert_non_null(config->gpus);
     if (!probe)
         return wm_fail(err, WM_ENOMEM, "no memory");
     free(probe);
@@ -112,20 +112,26 @@ int wm_gpu_select(const struct wm_gpus *gpus, const char *words,
 static void check_list(const struct wm_gpu_lists *gpus, const char *source,
                        const char *expected)
 {
-    const char *list = "untouched";
+    const struct wm_gpu_picks *picks = NULL;
     struct wm_error err = { 0 };
+    char list[200] = "";
 
-    int status = wm_gpu_lists_of(gpus, source, &list, &err);
+    int status = wm_gpu_lists_of(gpus, source, &picks, &err);
     if (expected && expected[0] == '!') {
         assert_true(status < 0);
         assert_string_equal(err.text, expected + 1);
         return;
     }
     assert_int_equal(status, WM_OK);
+    for (size_t i = 0; picks && i < picks->count; i++) {
+        size_t length = strlen(list);
+        snprintf(list + length, sizeof(list) - length, "%s%zu=%s", i > 0 ? "," : "",
+                 picks->list[i].place, picks->list[i].identity);
+    }
     if (expected)
         assert_string_equal(list, expected);
     else
-        assert_null(list);
+        assert_null(picks);
 }
 
 static void test_lists(void **state)
@@ -139,7 +145,7 @@ static void test_lists(void **state)
         const char *missing;
         const char *remark;
     } rows[] = {
-        { "all", WM_OK, { 0, 1, 2 }, 3, "0=GPU-a,1=GPU-b", "0000:03:00.0", NULL, NULL },
+        { "all", WM_OK, { 0, 1, 4 }, 3, "0=GPU-a,1=GPU-b", "0=0000:03:00.0", NULL, NULL },
         { "one",
           WM_OK,
           { 1 },
@@ -150,10 +156,10 @@ static void test_lists(void **state)
           NULL },
         { "the other",
           WM_OK,
-          { 2 },
+          { 4 },
           1,
           "!none of its GPUs is among those chosen: words",
-          "0000:03:00.0",
+          "0=0000:03:00.0",
           NULL,
           NULL },
         { "none",
@@ -175,21 +181,21 @@ static void test_lists(void **state)
           NULL },
         { "one of two answers",
           WM_OK,
-          { 0, 3 },
+          { 0, 2 },
           2,
           "0=GPU-a",
           "!none of its GPUs is among those chosen: words",
           NULL,
-          "GPU 3 is not measured, as it does not answer: is lost" },
+          "GPU 2 is not measured, as it does not answer: is lost" },
         { "those of one source do not answer",
           WM_OK,
           { 2, 3, 4 },
           3,
-          "!GPU 4 does not answer: is lost",
-          "0000:03:00.0",
+          "!GPU 3 does not answer: is lost",
+          "0=0000:03:00.0",
           NULL,
-          "GPU 3 is not measured, as it does not answer: is lost; "
-          "GPU 4 is not measured, as it does not answer: is lost" },
+          "GPU 2 is not measured, as it does not answer: is lost; "
+          "GPU 3 is not measured, as it does not answer: is lost" },
         { "lost", WM_EIO, { 0 }, 0, "!so it is", "!so it is", NULL, NULL },
         { "denied", WM_EACCES, { 0 }, 0, "!so it is", "!so it is", NULL, NULL },
     };
@@ -204,7 +210,9 @@ static void test_lists(void **state)
         memcpy(answer.chosen, rows[i].chosen, sizeof(answer.chosen));
         answer.count = rows[i].count;
         answer.missing = rows[i].missing;
-        assert_int_equal(wm_gpu_lists_new("words", 0, &gpus, NULL), WM_OK);
+        assert_int_equal(wm_gpu_lists_new(&(struct wm_source_config) { .gpus = "words" }, 0,
+                                          &gpus, NULL),
+                         WM_OK);
         check_list(gpus, "nvml", rows[i].nvml);
         check_list(gpus, "drm", rows[i].drm);
         check_list(gpus, "host", NULL);
@@ -225,7 +233,9 @@ static void test_wrong(void **state)
     (void)state;
     memset(&answer, 0, sizeof(answer));
     answer.status = WM_EINVAL;
-    assert_int_equal(wm_gpu_lists_new("words", 0, &gpus, &err), WM_EINVAL);
+    assert_int_equal(
+        wm_gpu_lists_new(&(struct wm_source_config) { .gpus = "words" }, 0, &gpus, &err),
+        WM_EINVAL);
     assert_string_equal(err.text, "so it is");
     assert_null(gpus);
 }
@@ -268,8 +278,10 @@ static void test_viewer(void **state)
         print_message("  %s\n", rows[i].name);
         write_environ(*state, rows[i].text, rows[i].length);
         memset(&answer, 0, sizeof(answer));
-        assert_int_equal(wm_gpu_lists_new(rows[i].words, rows[i].viewer, &gpus, NULL),
-                         WM_OK);
+        assert_int_equal(
+            wm_gpu_lists_new(&(struct wm_source_config) { .gpus = rows[i].words },
+                             rows[i].viewer, &gpus, NULL),
+            WM_OK);
         assert_string_equal(answer.variable, rows[i].variable);
         const char *remark = wm_gpu_lists_remark(gpus);
         if (rows[i].remark)
@@ -291,14 +303,15 @@ static void test_out_of_memory(void **state)
     memset(&answer, 0, sizeof(answer));
     answer.chosen[1] = 1;
     answer.chosen[2] = 2;
-    answer.chosen[3] = 3;
+    answer.chosen[3] = 4;
     answer.count = 4;
     answer.remark = "to be kept";
     for (long nth = 0; status == WM_ENOMEM; nth++) {
         struct wm_error err = { 0 };
 
         test_fail_allocation(nth);
-        status = wm_gpu_lists_new("visible", 4711, &gpus, &err);
+        status = wm_gpu_lists_new(&(struct wm_source_config) { .gpus = "visible" }, 4711,
+                                  &gpus, &err);
         test_fail_allocation(-1);
         assert_int_equal(err.status, status);
         assert_in_range(nth, 0, 100);
@@ -307,7 +320,7 @@ static void test_out_of_memory(void **state)
     check_list(gpus, "nvml", "0=GPU-a,1=GPU-b");
     assert_string_equal(
         wm_gpu_lists_remark(gpus),
-        "to be kept; GPU 3 is not measured, as it does not answer: is lost");
+        "to be kept; GPU 2 is not measured, as it does not answer: is lost");
     wm_gpu_lists_free(gpus);
     assert_int_equal(unsetenv("WATTMETER_PROCFS"), 0);
 }

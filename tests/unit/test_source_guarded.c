@@ -153,7 +153,7 @@ static int begin_open(struct wm_guarded **ret_guarded, struct wm_error *err)
     char gpus[] = "all";
     const struct wm_source_config config = { .procfs = "/proc", .gpus = gpus };
 
-    int status = wm_guarded_open(&ops, &config, ret_guarded, err);
+    int status = wm_guarded_open(&ops, &config, NULL, ret_guarded, err);
     memset(gpus, 'x', sizeof(gpus) - 1);
     return status;
 }

@@ -128,25 +128,25 @@ static void add_work(struct search *search, const struct wm_tick *tick, double s
     }
 }
 
-/* Fills the cells that end between two ticks, on the line from one sum to the other. False:
- * there are too many. */
-static bool fill_cells(struct search *search, const struct cell *old,
-                       const struct cell *sum, double from_s, double to_s)
+/* Fills the cells that end between two ticks, on the line from one sum to the other. 1, or
+ * 0 where there are too many. */
+static int fill_cells(struct search *search, const struct cell *old, const struct cell *sum,
+                      double from_s, double to_s)
 {
     double end_s;
 
     while ((end_s = (double)search->work_count * search->step_s) <= to_s) {
         double part = to_s > from_s ? (end_s - from_s) / (to_s - from_s) : 1;
-        struct cell *cell;
-        if (search->work_count == CELLS_MAX ||
-            wm_array_reserve(&search->work, search->work_count, &search->work_room,
+        if (search->work_count == CELLS_MAX)
+            return 0;
+        if (wm_array_reserve(&search->work, search->work_count, &search->work_room,
                              sizeof(*search->work)) < 0)
-            return false;
-        cell = &search->work[search->work_count++];
+            return WM_ENOMEM;
+        struct cell *cell = &search->work[search->work_count++];
         for (int way = 0; way < WAYS; way++)
             cell->sums[way] = old->sums[way] + part * (sum->sums[way] - old->sums[way]);
     }
-    return true;
+    return 1;
 }
 
 /* 1, or 0 where the run is too long. */
@@ -164,14 +164,30 @@ static int read_work(struct search *search, struct wm_recording *recording,
             search->start_ns = tick.when_ns;
         double to_s = wm_stats_seconds(search->start_ns, tick.when_ns);
         add_work(search, &tick, to_s - search->run_s, &sum);
-        if (!fill_cells(search, &old, &sum, search->run_s, to_s))
-            return 0;
+        int filled = fill_cells(search, &old, &sum, search->run_s, to_s);
+        if (filled <= 0)
+            return filled < 0 ? wm_fail_memory(err, "meter") : 0;
         search->run_s = to_s;
     }
     return status < 0 ? status : 1;
 }
 
-/* The readings around the run, all columns together. */
+/* All columns together; false where none is known. */
+static bool sum_columns(const struct wm_tick *tick, double *ret_watts)
+{
+    bool is_known = false;
+
+    *ret_watts = 0;
+    for (size_t i = 0; i < tick->count; i++) {
+        if (!wm_stats_usable(&tick->readings[i]))
+            continue;
+        *ret_watts += tick->readings[i].value;
+        is_known = true;
+    }
+    return is_known;
+}
+
+/* The readings around the run. 1, or 0 where there are too many. */
 static int read_rows(struct search *search, struct wm_recording *meter, int64_t shift_ns,
                      struct wm_error *err)
 {
@@ -181,20 +197,21 @@ static int read_rows(struct search *search, struct wm_recording *meter, int64_t 
 
     while ((status = wm_recording_next(meter, &tick, err)) > 0) {
         double seconds = (double)(tick.when_ns + shift_ns - search->start_ns) / 1e9;
-        struct row *row;
-        if (seconds < -around_s || seconds > search->run_s + around_s)
+        double watts;
+        if (seconds < -around_s || seconds > search->run_s + around_s ||
+            !sum_columns(&tick, &watts))
             continue;
         if (seconds - from_s > (1 - STEP_WINDOWS) * search->window_s) {
-            if (search->row_count == ROWS_MAX ||
-                wm_array_reserve(&search->rows, search->row_count, &search->row_room,
-                                 sizeof(*search->rows)) < 0)
+            if (search->row_count == ROWS_MAX)
                 return 0;
+            if (wm_array_reserve(&search->rows, search->row_count, &search->row_room,
+                                 sizeof(*search->rows)) < 0)
+                return wm_fail_memory(err, "meter");
             search->rows[search->row_count++] = (struct row) { 0 };
             from_s = seconds;
         }
-        row = &search->rows[search->row_count - 1];
-        for (size_t i = 0; i < tick.count; i++)
-            row->watts += wm_stats_usable(&tick.readings[i]) ? tick.readings[i].value : 0;
+        struct row *row = &search->rows[search->row_count - 1];
+        row->watts += watts;
         row->seconds += seconds;
         row->count++;
     }

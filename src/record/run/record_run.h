@@ -208,8 +208,7 @@ int wm_result_to_json(const struct wm_result *result, char **ret_text,
                       struct wm_error *err);
 
 /* `ret_...` is written on success only and needs its release. What is missing
- * or null in the text comes back as unknown, or zero, so older recordings stay
- * readable. */
+ * or null in the text comes back as unknown, or zero. */
 int wm_run_from_json(const char *text, struct wm_run *ret_run, struct wm_error *err);
 int wm_result_from_json(const char *text, struct wm_result *ret_result,
                         struct wm_error *err);

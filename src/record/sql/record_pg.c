@@ -604,19 +604,22 @@ void wm_pg_close(struct wm_pg *pg)
     free(pg);
 }
 
-/* WM_EFORMAT unless it is one that we know. */
+/* WM_EFORMAT unless it is one that we know. Drafts, which no released version wrote, lack
+ * some columns. */
 static int check_version(const struct wm_db *db, struct wm_error *err)
 {
     int64_t version = 0;
 
-    int status =
-        wm_db_number(db, &version, err, "SELECT max(version) FROM recording_format");
+    int status = wm_db_number(db, &version, err,
+                              "SELECT max(version) FROM recording_format WHERE 2 ="
+                              " (SELECT count(*) FROM pg_catalog.pg_attribute WHERE"
+                              " NOT attisdropped AND ((attrelid = to_regclass('channel')"
+                              " AND attname = 'sensor') OR (attname = 'cpu_ns'"
+                              " AND attrelid = to_regclass('region_call'))))");
     if (status < 0 || (version >= 1 && version <= WM_RECORDING_FORMAT))
         return status;
     if (version < 1)
-        return wm_fail(err, WM_EFORMAT,
-                       "%s: its schema " WM_PG_SCHEMA " says nothing of its format",
-                       db->shown);
+        return wm_fail(err, WM_EFORMAT, "%s: recorded before version 0.1.0", db->shown);
     return wm_fail(err, WM_EFORMAT,
                    "%s: made by a newer wattmeter (format %lld, this one knows up to %d)",
                    db->shown, (long long)version, WM_RECORDING_FORMAT);

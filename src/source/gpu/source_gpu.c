@@ -188,24 +188,26 @@ int wm_gpus_open_groups(const struct wm_source_config *config, unsigned groups,
 }
 
 int wm_gpus_open_to_select(const struct wm_gpu_ops *const *backends, size_t count,
-                           const char *words, struct wm_gpus **ret_gpus,
+                           const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                            struct wm_error *err)
 {
-    struct wm_source_config full;
     int64_t begin_ns = wm_clock_monotonic_ns();
-    struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
+    struct wm_source_config full;
 
+    int status = wm_source_config_complete(config, &full, err);
+    if (status < 0)
+        return status;
+    struct wm_gpus *gpus = calloc(1, sizeof(*gpus));
     if (!gpus)
         return wm_fail_memory(err, "GPUs");
     if (!backends) {
         backends = table;
         count = TABLE_COUNT;
     }
-    wm_source_config_complete(NULL, &full, NULL);
-    int status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
+    status = find_gpus(gpus, backends, count, &full, begin_ns + OPEN_NS, err);
     if (status == WM_OK)
-        status =
-            ask_gpus(gpus, words, wm_gpu_select_groups(words), begin_ns + PATIENCE_NS, err);
+        status = ask_gpus(gpus, full.gpus, wm_gpu_select_groups(full.gpus),
+                          begin_ns + PATIENCE_NS, err);
     if (status < 0) {
         wm_gpus_close(gpus);
         return status;

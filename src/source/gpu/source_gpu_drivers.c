@@ -142,7 +142,7 @@ static void ask_gpu(struct driver *driver, size_t gpu)
     unsigned groups = wm_gpu_sheet_begin(sheet, &all);
     if (groups == 0)
         return;
-    if (all)
+    if (all && (groups & WM_GPU_GENERAL))
         introduce(driver, gpu);
 
     /* Who it is comes first, so that it has been reported should the rest hang. */

@@ -22,6 +22,7 @@ struct wm_gpu_sheet;
 
 void wm_gpu_set_number(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, double value);
 void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const char *text);
+void wm_gpu_set_throttle(struct wm_gpu_sheet *sheet, const char *text, unsigned reasons);
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why);
 
@@ -116,12 +117,12 @@ int wm_gpus_refresh_until(struct wm_gpus *gpus, unsigned groups, int64_t deadlin
 int wm_gpus_set(struct wm_gpus *gpus, size_t gpu, enum wm_gpu_field field, double value,
                 int64_t deadline_ns, struct wm_error *err);
 
-/* An inventory to choose from by `words`, and good for nothing else: asks what
+/* An inventory to choose from by config->gpus, and good for nothing else: asks what
  * wm_gpu_select() needs, and where the words are numbers only of those GPUs, so that
  * another one that hangs is not waited for. Nothing is chosen yet, all are listed.
  * `table` NULL: that of this build. */
 int wm_gpus_open_to_select(const struct wm_gpu_ops *const *table, size_t count,
-                           const char *words, struct wm_gpus **ret_gpus,
+                           const struct wm_source_config *config, struct wm_gpus **ret_gpus,
                            struct wm_error *err);
 
 #endif

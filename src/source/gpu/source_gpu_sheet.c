@@ -161,6 +161,11 @@ void wm_gpu_set_text(struct wm_gpu_sheet *sheet, enum wm_gpu_field field, const 
         put(sheet, field, WM_READING_UNSUPPORTED, 0, "the driver reports an empty text");
 }
 
+void wm_gpu_set_throttle(struct wm_gpu_sheet *sheet, const char *text, unsigned reasons)
+{
+    put(sheet, WM_GPU_THROTTLE, WM_READING_OK, reasons, text);
+}
+
 void wm_gpu_set_missing(struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
                         enum wm_reading_state state, const char *why)
 {
@@ -446,10 +451,10 @@ void wm_gpu_sheet_get(const struct wm_gpu_sheet *sheet, enum wm_gpu_field field,
         *ret_value = wm_gpu_missing(WM_READING_NONE, not_asked);
     else if (slot->state != WM_READING_OK)
         *ret_value = failed(slot->state, slot->text, slot->code);
-    else if (wm_gpu_field_info(field)->type == WM_GPU_TEXT)
-        *ret_value = wm_gpu_words(slot->text);
     else
         *ret_value = wm_gpu_number(slot->number);
+    if (slot->state == WM_READING_OK && wm_gpu_field_info(field)->type == WM_GPU_TEXT)
+        ret_value->text = slot->text;
 }
 
 bool wm_gpu_sheet_is_listed_anew(const struct wm_gpu_sheet *sheet)

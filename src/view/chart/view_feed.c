@@ -26,6 +26,7 @@ static const struct rule rules[] = {
     { "memory_used", "memory", true },
     { "memory_total", "memory", false },
     { "temperature", "temperature", true },
+    { "clock_graphics", "clocks", true },
 };
 
 static bool is_same(const char *a, const char *b)
@@ -44,7 +45,9 @@ const char *wm_chart_device(const struct wm_channel *channel, const struct wm_ru
 {
     if (channel->device_kind == WM_DEVICE_HOST)
         return "machine";
-    return channel->device_kind == WM_DEVICE_TREE ? wm_chart_target(run) : channel->label;
+    bool is_tree = /* the others are its parts */
+        channel->device_kind == WM_DEVICE_TREE && is_same(channel->label, "tree");
+    return is_tree ? wm_chart_target(run) : channel->label;
 }
 
 const char *wm_chart_heading(const char *panel)
@@ -81,7 +84,8 @@ static const char *panel_of(const struct wm_channel *channel)
         if (is_one)
             return rules[i].panel;
     }
-    return is_same(channel->unit, "Hz") ? "clocks" : NULL;
+    bool is_of_gpu = channel->device_kind == WM_DEVICE_GPU; /* one clock of its four */
+    return is_same(channel->unit, "Hz") && !is_of_gpu ? "clocks" : NULL;
 }
 
 void wm_chart_feed_init(struct wm_chart_feed *feed, const struct wm_channel *channel,

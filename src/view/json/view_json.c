@@ -61,6 +61,23 @@ static void put_usage(const struct wm_json_node *root)
     wm_json_text(&cpu_time, "method", report->cpu_method);
 }
 
+/* What was recorded on demand, under the name of its channel. */
+static void put_more(const struct wm_json_node *gpu, const struct wm_gpu_usage *usage)
+{
+    for (size_t i = 0; i < usage->more_count; i++) {
+        const struct wm_gpu_figure *more = &usage->more[i];
+        struct wm_json_node channels = wm_json_find(gpu, "channels");
+        if (!channels.json)
+            channels = wm_json_object(gpu, "channels");
+        struct wm_json_node channel = wm_json_find(&channels, more->metric);
+        if (!channel.json) {
+            channel = wm_json_object(&channels, more->metric);
+            wm_json_text(&channel, "unit", more->unit);
+        }
+        wm_json_value(&channel, more->part, &more->value);
+    }
+}
+
 static void put_gpus(const struct wm_json_node *root)
 {
     const struct wm_report *report = root->view->report;
@@ -71,6 +88,7 @@ static void put_gpus(const struct wm_json_node *root)
         struct wm_json_node gpu = wm_json_append(&gpus, i);
         wm_json_gpu_identity(&gpu, usage);
         wm_json_figures(&gpu, WM_REPORT_GPU, usage, "");
+        put_more(&gpu, usage);
     }
 }
 

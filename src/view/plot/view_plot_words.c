@@ -52,7 +52,7 @@ bool wm_plot_next_word(const char **at, char *word, size_t size, char *ret_befor
     *at += length;
     *at += is_quoted && **at;
     *ret_before = *before;
-    return length > 0;
+    return length > 0 || is_quoted;
 }
 
 static bool is_in_layout(const struct wm_plot_data *data,

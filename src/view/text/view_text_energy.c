@@ -3,6 +3,7 @@
 #include "view/text/view_text_line.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "record/record_channel.h"
 
@@ -48,6 +49,54 @@ struct wm_value wm_line_gpu_watts(const struct wm_gpu_usage *gpu)
                : gpu->power.mean;
 }
 
+static struct wm_quantity more_text(const struct wm_gpu_figure *more)
+{
+    double value = more->value.number;
+    struct wm_quantity text;
+
+    if (strcmp(more->unit, "ratio") == 0)
+        return wm_view_percent(value);
+    if (strcmp(more->unit, "B") == 0)
+        return wm_view_bytes(value, NULL);
+    if (strcmp(more->unit, "count") == 0)
+        return wm_view_number(value, 1);
+    if (strcmp(more->unit, "rpm") != 0)
+        return wm_view_prefixed(value,
+                                strcmp(more->unit, "celsius") == 0 ? "°C" : more->unit);
+    snprintf(text.text, sizeof(text.text), "%.0f rpm", value);
+    return text;
+}
+
+/* Behind so many characters a metric begins another line. */
+enum { LINE_FULL = 50 };
+
+/* What was recorded on demand: "fan 36 %, peak 40 %". */
+static void print_more(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
+{
+    struct wm_detail detail = { "" };
+    struct wm_quantity mean = { "" };
+
+    for (size_t i = 0; i < gpu->more_count; i++) {
+        const struct wm_gpu_figure *more = &gpu->more[i];
+        const struct wm_quantity text = more_text(more);
+        if (!more->value.known)
+            continue;
+        if (strcmp(more->part, "max") == 0) { /* behind the mean */
+            if (strcmp(text.text, mean.text) != 0)
+                wm_line_add(&detail, "", ", peak %s", text.text);
+            continue;
+        }
+        if (strlen(detail.text) > LINE_FULL) {
+            wm_line_more(view, detail.text);
+            detail.text[0] = '\0';
+        }
+        wm_line_add(&detail, "; ", "%s %s", more->metric, text.text);
+        mean = text;
+    }
+    if (detail.text[0])
+        wm_line_more(view, detail.text);
+}
+
 static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage *gpu)
 {
     struct wm_detail detail = { "" };
@@ -76,6 +125,7 @@ static void print_gpu(const struct wm_text_view *view, const struct wm_gpu_usage
     else
         wm_line_add(&detail, "; ", "energy n/a (%s)", gpu->figure.energy.why);
     wm_line_more(view, detail.text);
+    print_more(view, gpu);
 }
 
 void wm_line_gpus(const struct wm_text_view *view)

@@ -18,7 +18,8 @@
 #include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_clients.h"
 #include "source/gpu/drm/source_drm_text.h"
-#include "source/gpu/select/source_gpu_choice.h"
+#include "source/gpu/drm/source_gpu_drm_look.h"
+#include "source/source_gpu_channel.h"
 
 static const char source_name[] = "drm";
 
@@ -38,33 +39,43 @@ static const char source_name[] = "drm";
 #define AVERAGE_S 0.5
 #define LONGEST_NS WM_NS_PER_S
 
-static const struct {
-    const char *name;
-    const char *unit;
-    enum wm_kind kind;
-} metrics[WM_DRM_METRICS] = {
-    [WM_DRM_ENERGY] = { "energy", "J", WM_COUNTER },
-    [WM_DRM_POWER] = { "power", "W", WM_GAUGE },
-    [WM_DRM_UTILIZATION] = { "utilization", "ratio", WM_GAUGE },
-    [WM_DRM_MEMORY_USED] = { "memory_used", "B", WM_GAUGE },
-    [WM_DRM_MEMORY_TOTAL] = { "memory_total", "B", WM_GAUGE },
-    [WM_DRM_TEMPERATURE] = { "temperature", "celsius", WM_GAUGE },
-    [WM_DRM_MEMORY_TEMPERATURE] = { "memory_temperature", "celsius", WM_GAUGE },
-    [WM_DRM_CLOCK] = { "clock_graphics", "Hz", WM_GAUGE },
+/* The channels of the metrics. The driver's power may be an average. */
+static const enum wm_gpu_field fields[WM_DRM_METRICS] = {
+    [WM_DRM_ENERGY] = WM_GPU_ENERGY,
+    [WM_DRM_POWER] = WM_GPU_POWER_INSTANT,
+    [WM_DRM_UTILIZATION] = WM_GPU_UTILIZATION_GPU,
+    [WM_DRM_MEMORY_USED] = WM_GPU_MEMORY_USED,
+    [WM_DRM_MEMORY_TOTAL] = WM_GPU_MEMORY_TOTAL,
+    [WM_DRM_TEMPERATURE] = WM_GPU_TEMPERATURE,
+    [WM_DRM_MEMORY_TEMPERATURE] = WM_GPU_TEMPERATURE_MEMORY,
 };
 
 /* What stands behind a channel, and how its last reading went. */
 struct slot {
     size_t card;
-    enum wm_drm_metric metric;
+    enum wm_drm_metric metric; /* WM_DRM_METRICS: one that is sampled on demand */
+    enum wm_gpu_field field;   /* which then */
     enum wm_reading_state state;
     struct wm_error err; /* where the state is not ok */
 };
 
 struct drm {
+    struct wm_gpu_picks picks; /* borrowed; without a list: all GPUs */
     struct wm_drm_cards cards;
     struct wm_drm_gpu *gpus; /* by the place of their card */
     struct wm_drm_clients clients;
+
+    /* What is sampled on demand: as `info` finds it out. */
+    bool wanted[WM_GPU_FIELDS];
+    size_t wanted_count;
+    unsigned groups; /* of those */
+    struct look {
+        struct wm_drm_board board;
+        struct wm_drm_look look;
+        struct wm_error whys[WM_GPU_FIELDS];
+        struct wm_drm_way ways[WM_GPU_FIELDS];
+        bool only[WM_GPU_FIELDS];
+    } * looks; /* by the place of their card; NULL: nothing is */
 
     struct slot *slots; /* one per channel */
     struct wm_channel *channels;
@@ -73,25 +84,30 @@ struct drm {
     char detail[512];
 };
 
+static bool is_picked(const struct drm *drm, const struct wm_drm_card *card)
+{
+    for (size_t i = 0; i < drm->picks.count; i++) {
+        if (strcmp(drm->picks.list[i].identity, card->identity) == 0)
+            return true;
+    }
+    return !drm->picks.list;
+}
+
 /* Finds the clients of all cards, of which those that the configuration asks for are
  * wanted. */
 static int find_clients(struct drm *drm, const struct wm_source_config *config,
                         struct wm_error *err)
 {
-    struct wm_gpu_id ids[WM_DRM_CARDS] = { { "" } };
-    bool chosen[WM_DRM_CARDS] = { false };
-    size_t count = drm->cards.count;
+    size_t count = drm->cards.count, found = 0;
 
     for (size_t i = 0; i < count; i++) {
         drm->gpus[i].card = &drm->cards.cards[i];
-        snprintf(ids[i].text, sizeof(ids[i].text), "%s", drm->gpus[i].card->identity);
+        drm->gpus[i].wanted = is_picked(drm, drm->gpus[i].card);
+        found += drm->gpus[i].wanted;
     }
-    int status = wm_gpu_choice(config->gpus, ids, count, chosen, err);
-    if (status < 0)
-        return status;
-    for (size_t i = 0; i < count; i++)
-        drm->gpus[i].wanted = chosen[i];
-    status = wm_drm_clients_init(&drm->clients, config->procfs, drm->gpus, count, err);
+    if (drm->picks.list && found < drm->picks.count)
+        return wm_fail(err, WM_EIO, "a GPU that was chosen is not there any more");
+    int status = wm_drm_clients_init(&drm->clients, config->procfs, drm->gpus, count, err);
     if (status == WM_OK)
         wm_drm_clients_search(&drm->clients, SEARCH_NS);
     return status;
@@ -182,6 +198,17 @@ static struct wm_sensor sensor_of(const struct drm *drm, const struct wm_drm_car
     return sensor;
 }
 
+static struct wm_channel channel_of(const struct wm_drm_card *card, enum wm_gpu_field field)
+{
+    struct wm_channel channel = wm_gpu_channel_of(field);
+
+    channel.source = source_name;
+    channel.device = card->identity;
+    channel.label = card->label;
+    channel.model = card->model;
+    return channel;
+}
+
 static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric)
 {
     const struct wm_drm_card *card = &drm->cards.cards[place];
@@ -194,23 +221,63 @@ static void add_channel(struct drm *drm, size_t place, enum wm_drm_metric metric
         slot->err = card->metrics_err;
     else if (card->ways[metric].by == WM_DRM_NOT_AT_ALL)
         wm_fail(&slot->err, WM_ENODEV, "%s reports no %s of this GPU", card->driver,
-                metrics[metric].name);
-    drm->channels[drm->channel_count++] = (struct wm_channel) {
-        .source = source_name,
-        .device = card->identity,
-        .label = card->label,
-        .model = card->model,
-        .metric = metrics[metric].name,
-        .unit = metrics[metric].unit,
-        .device_kind = kind_of(card, metric),
-        .kind = metrics[metric].kind,
-        .origin = origin_of(card, metric),
-        .period_ns = period_of(card, metric),
-        .sensor = sensor_of(drm, card, metric),
-    };
+                wm_gpu_field_info(fields[metric])->metric);
+    struct wm_channel *channel = &drm->channels[drm->channel_count++];
+    *channel = channel_of(card, fields[metric]);
+    channel->device_kind = kind_of(card, metric);
+    channel->origin = origin_of(card, metric);
+    channel->period_ns = period_of(card, metric);
+    channel->sensor = sensor_of(drm, card, metric);
 }
 
-static void add_card(struct drm *drm, size_t place, bool with_clock)
+static bool is_usual(enum wm_gpu_field field)
+{
+    size_t i = 0;
+
+    while (i < WM_DRM_METRICS && fields[i] != field)
+        i++;
+    return i < WM_DRM_METRICS;
+}
+
+static void take_look(struct wm_drm_look *look)
+{
+    memset(look->told, 0, sizeof(look->told));
+    wm_drm_look_at_files(look);
+    wm_drm_look_at_condition(look);
+}
+
+/* What this GPU does not have gets no channel. */
+static void add_on_demand(struct drm *drm, size_t place)
+{
+    struct wm_drm_card *card = &drm->cards.cards[place];
+    struct look *mine = &drm->looks[place];
+    struct wm_drm_look *look = &mine->look;
+
+    mine->board.card = card;
+    memcpy(mine->only, drm->wanted, sizeof(mine->only));
+    *look = (struct wm_drm_look) {
+        .board = &mine->board,
+        .groups = drm->groups,
+        .only = mine->only,
+        .whys = mine->whys,
+        .ways = mine->ways,
+    };
+    wm_drm_find_link(card);
+    wm_drm_card_turn(card);
+    take_look(look);
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        mine->only[field] =
+            look->told[field] && look->states[field] != WM_READING_UNSUPPORTED;
+        if (!mine->only[field])
+            continue;
+        drm->slots[drm->channel_count] =
+            (struct slot) { .card = place, .metric = WM_DRM_METRICS, .field = field };
+        struct wm_channel *channel = &drm->channels[drm->channel_count++];
+        *channel = channel_of(card, field);
+    }
+}
+
+static void add_card(struct drm *drm, size_t place)
 {
     const struct wm_drm_card *card = &drm->cards.cards[place];
 
@@ -219,10 +286,10 @@ static void add_card(struct drm *drm, size_t place, bool with_clock)
         if (metric == WM_DRM_MEMORY_TEMPERATURE &&
             card->ways[metric].by == WM_DRM_NOT_AT_ALL)
             continue;
-        if (metric == WM_DRM_CLOCK && !with_clock)
-            continue;
         add_channel(drm, place, metric);
     }
+    if (drm->looks)
+        add_on_demand(drm, place);
     wm_text_list(drm->detail, sizeof(drm->detail), "; ", "%s: %s%s%s%s", card->label,
                  card->driver, card->slot[0] ? " at " : "", card->slot,
                  card->integrated ? ", integrated, so that its power is that of the CPU too"
@@ -232,9 +299,35 @@ static void add_card(struct drm *drm, size_t place, bool with_clock)
 
 static int drm_look(const struct wm_source_config *config, struct wm_error *err)
 {
-    if (wm_gpu_choice_is_none(config->gpus))
-        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
     return wm_drm_cards_look(config->sysfs, err);
+}
+
+static int make_room(struct drm *drm, const char *words, struct wm_error *err)
+{
+    size_t count = drm->cards.count, channels;
+
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        drm->wanted[field] = wm_gpu_channels_name(words, field) && !is_usual(field);
+        drm->wanted_count += drm->wanted[field];
+        drm->groups |= drm->wanted[field] ? wm_gpu_field_info(field)->asked_with : 0;
+    }
+    channels = count * (WM_DRM_METRICS + drm->wanted_count);
+    drm->gpus = calloc(count, sizeof(*drm->gpus));
+    drm->slots = calloc(channels, sizeof(*drm->slots));
+    drm->channels = calloc(channels, sizeof(*drm->channels));
+    if (drm->wanted_count > 0)
+        drm->looks = calloc(count, sizeof(*drm->looks));
+    if (!drm->gpus || !drm->slots || !drm->channels ||
+        (drm->wanted_count > 0 && !drm->looks))
+        return wm_fail_memory(err, "drm");
+    return WM_OK;
+}
+
+static void drm_choose(void *state, const struct wm_gpu_picks *picks)
+{
+    struct drm *drm = state;
+
+    drm->picks = *picks;
 }
 
 static int drm_open(void *state, const struct wm_source_config *config,
@@ -245,16 +338,12 @@ static int drm_open(void *state, const struct wm_source_config *config,
     int status = wm_drm_cards_open(&drm->cards, config->sysfs, err);
     if (status < 0)
         return status;
-    size_t count = drm->cards.count;
-    drm->gpus = calloc(count, sizeof(*drm->gpus));
-    drm->slots = calloc(count * WM_DRM_METRICS, sizeof(*drm->slots));
-    drm->channels = calloc(count * WM_DRM_METRICS, sizeof(*drm->channels));
-    if (!drm->gpus || !drm->slots || !drm->channels)
-        return wm_fail_memory(err, "drm");
-    status = find_clients(drm, config, err);
-    for (size_t i = 0; status == WM_OK && i < count; i++) {
+    status = make_room(drm, config->channels, err);
+    if (status == WM_OK)
+        status = find_clients(drm, config, err);
+    for (size_t i = 0; status == WM_OK && i < drm->cards.count; i++) {
         if (drm->gpus[i].wanted)
-            add_card(drm, i, config->gpu_clocks);
+            add_card(drm, i);
     }
     *ret_found = (struct wm_source_found) { .channels = drm->channels,
                                             .channel_count = drm->channel_count,
@@ -286,11 +375,29 @@ static enum wm_reading_state read_sum(const struct drm *drm, size_t place,
     return WM_READING_OK;
 }
 
+static enum wm_reading_state read_on_demand(const struct drm *drm, struct slot *slot,
+                                            double *ret_value)
+{
+    const struct wm_drm_look *look = &drm->looks[slot->card].look;
+
+    if (!look->told[slot->field]) {
+        wm_fail(&slot->err, WM_EIO, "%s does not report it any more",
+                look->board->card->label);
+        return WM_READING_FAILED;
+    }
+    *ret_value = look->numbers[slot->field];
+    if (look->states[slot->field] != WM_READING_OK)
+        slot->err = look->whys[slot->field];
+    return look->states[slot->field];
+}
+
 static enum wm_reading_state read_slot(struct drm *drm, struct slot *slot,
                                        double *ret_value)
 {
     struct wm_drm_card *card = &drm->cards.cards[slot->card];
 
+    if (slot->metric == WM_DRM_METRICS)
+        return read_on_demand(drm, slot, ret_value);
     if (has_no_energy(card, slot->metric))
         return WM_READING_UNSUPPORTED; /* why is there since open */
     switch (card->ways[slot->metric].by) {
@@ -309,7 +416,7 @@ static void drm_read_part(void *state, size_t part, bool is_end,
                           struct wm_reading *readings)
 {
     struct drm *drm = state;
-    size_t before = WM_DRM_CARDS;
+    size_t before = WM_DRM_CARDS, looked_at = WM_DRM_CARDS;
     int64_t asked_ns = 0, when_ns = 0;
     (void)part;
     (void)is_end;
@@ -323,6 +430,10 @@ static void drm_read_part(void *state, size_t part, bool is_end,
             wm_drm_card_turn(&drm->cards.cards[slot->card]);
             when_ns = asked_ns = wm_clock_monotonic_ns();
             before = slot->card;
+        }
+        if (slot->metric == WM_DRM_METRICS && looked_at != slot->card) {
+            take_look(&drm->looks[slot->card].look);
+            looked_at = slot->card;
         }
         slot->state = read_slot(drm, slot, &value);
         if (slot->metric == WM_DRM_ENERGY || slot->metric == WM_DRM_POWER)
@@ -365,6 +476,11 @@ static void drm_close(void *state)
 
     wm_drm_clients_release(&drm->clients);
     wm_drm_cards_close(&drm->cards);
+    for (size_t i = 0; drm->looks && i < drm->cards.count; i++) {
+        for (size_t field = 0; field < WM_GPU_FIELDS; field++)
+            wm_drm_close_way(&drm->looks[i].ways[field]);
+    }
+    free(drm->looks);
     free(drm->channels);
     free(drm->slots);
     free(drm->gpus);
@@ -399,6 +515,7 @@ const struct wm_source_ops wm_source_drm = {
     .files = files,
     .advise = drm_advise,
     .state_size = sizeof(struct drm),
+    .choose = drm_choose,
     .look = drm_look,
     .open = drm_open,
     .read_part = drm_read_part,

@@ -14,7 +14,6 @@
 #include "base/base_error.h"
 #include "source/gpu/drm/source_drm_gpu_metrics.h"
 #include "source/gpu/drm/source_drm_names.h"
-#include "wattmeter/gpu.h"
 #include "wattmeter/source.h"
 
 /* A file below a card's folder. */
@@ -144,6 +143,7 @@ enum wm_reading_state wm_drm_read_way(const struct wm_drm_card *card,
                                       struct wm_error *ret_err);
 
 struct wm_drm_file wm_drm_by_path(const char *name);
+void wm_drm_close_way(struct wm_drm_way *way);
 
 /* Writes the file that WM_GPU_POWER_LIMIT is read from. */
 int wm_drm_card_set_limit(const struct wm_drm_card *card, double watts,

@@ -65,7 +65,7 @@ static const struct wm_drm_range ranges[] = {
     [LIMIT_MICROWATT] = { 1e-6, 0, MICROWATT_MAX, "no power limit is set" },
 };
 
-/* The fields that the source measures, from files with numbers. */
+/* The fields that the source measures. */
 static const enum wm_gpu_field measured[WM_DRM_METRICS] = {
     [WM_DRM_ENERGY] = WM_GPU_ENERGY,
     [WM_DRM_POWER] = WM_GPU_POWER_DRAW,
@@ -74,7 +74,6 @@ static const enum wm_gpu_field measured[WM_DRM_METRICS] = {
     [WM_DRM_MEMORY_TOTAL] = WM_GPU_MEMORY_TOTAL,
     [WM_DRM_TEMPERATURE] = WM_GPU_TEMPERATURE,
     [WM_DRM_MEMORY_TEMPERATURE] = WM_GPU_TEMPERATURE_MEMORY,
-    [WM_DRM_CLOCK] = WM_GPU_CLOCK_GRAPHICS,
 };
 
 /* To be asked wakes a GPU that has been put to sleep, at some watts that nobody would have
@@ -320,7 +319,7 @@ static void open_files(struct wm_drm_card *card)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (size_t metric = 0; metric < WM_DRM_METRICS; metric++) {
             if (measured[metric] == rows[i].field && is_for(&rows[i], card) &&
-                ranges[rows[i].kind].unit > 0 && card->ways[metric].by == WM_DRM_NOT_AT_ALL)
+                card->ways[metric].by == WM_DRM_NOT_AT_ALL)
                 open_way(card, &rows[i], &card->ways[metric]);
         }
     }
@@ -378,12 +377,16 @@ void wm_drm_card_open_ways(struct wm_drm_card *card)
     }
 }
 
+void wm_drm_close_way(struct wm_drm_way *way)
+{
+    for (size_t i = 0; i < way->file_count; i++)
+        close_file(&way->files[i]);
+}
+
 void wm_drm_card_close_ways(struct wm_drm_card *card)
 {
-    for (size_t i = 0; i < WM_DRM_METRICS; i++) {
-        for (size_t k = 0; k < card->ways[i].file_count; k++)
-            close_file(&card->ways[i].files[k]);
-    }
+    for (size_t i = 0; i < WM_DRM_METRICS; i++)
+        wm_drm_close_way(&card->ways[i]);
     close_file(&card->metrics_file);
     close_file(&card->sleep_file);
 }
@@ -447,6 +450,19 @@ static enum wm_reading_state read_text(const struct wm_drm_card *card,
     return status < 0 ? wm_drm_card_refuse(card, name, text, err) : WM_READING_OK;
 }
 
+/* By a file that is opened at the first look. */
+static enum wm_reading_state read_kept(struct wm_drm_look *look, const struct row *row,
+                                       double *ret_value, struct wm_error *err)
+{
+    struct wm_drm_way *way = &look->ways[row->field];
+
+    if (way->by == WM_DRM_NOT_AT_ALL)
+        open_way(look->board->card, row, way);
+    return way->by == WM_DRM_BY_FILES
+               ? wm_drm_read_way(look->board->card, way, ret_value, err)
+               : WM_READING_NONE;
+}
+
 static void tell(struct wm_drm_look *look, const struct row *row)
 {
     struct wm_drm_way way = { .range = &ranges[row->kind],
@@ -459,7 +475,9 @@ static void tell(struct wm_drm_look *look, const struct row *row)
     struct wm_error err;
     double value = 0;
 
-    if (find_path(card, row, name, sizeof(way.files[0].name)))
+    if (look->ways && row->kind >= SOME_BYTES)
+        state = read_kept(look, row, &value, &err);
+    else if (find_path(card, row, name, sizeof(way.files[0].name)))
         state = row->kind >= SOME_BYTES ? wm_drm_read_way(card, &way, &value, &err)
                                         : read_text(card, row, name, line, &value, &err);
 
@@ -497,10 +515,8 @@ void wm_drm_look_at_files(struct wm_drm_look *look)
     bool is_measured[WM_GPU_FIELDS] = { false };
 
     for (size_t i = 0; i < WM_DRM_METRICS; i++) {
-        /* Some cards have their clock in a text alone, which is read as any other. */
-        is_measured[measured[i]] =
-            i != WM_DRM_CLOCK || look->board->card->ways[i].by != WM_DRM_NOT_AT_ALL;
-        if (is_measured[measured[i]] && wm_drm_look_wants(look, measured[i]))
+        is_measured[measured[i]] = true;
+        if (wm_drm_look_wants(look, measured[i]))
             tell_measured(look, (enum wm_drm_metric)i);
     }
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -26,7 +26,6 @@ enum wm_drm_metric {
     WM_DRM_MEMORY_TOTAL,
     WM_DRM_TEMPERATURE, /* of the edge, else of the hottest spot */
     WM_DRM_MEMORY_TEMPERATURE,
-    WM_DRM_CLOCK,
     WM_DRM_METRICS,
 };
 

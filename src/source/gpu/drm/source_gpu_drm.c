@@ -59,7 +59,7 @@ static bool is_bridge_of(int dir, const char *folder, uint64_t vendor)
 
 /* Many boards carry a switch, behind which the GPU has a link that is always at its
  * fastest. The board's link to the machine is that of the switch, two up. */
-static void find_link(struct wm_drm_card *card)
+void wm_drm_find_link(struct wm_drm_card *card)
 {
     uint64_t vendor, class;
 
@@ -76,7 +76,7 @@ static int prepare(struct drm *drm, size_t place, struct wm_error *err)
     size_t count = drm->cards.count;
 
     board->card = &drm->cards.cards[place];
-    find_link(board->card);
+    wm_drm_find_link(board->card);
     board->gpus = calloc(count, sizeof(*board->gpus));
     if (!board->gpus)
         return wm_fail_memory(err, "drm");

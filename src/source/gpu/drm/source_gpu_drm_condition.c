@@ -129,6 +129,14 @@ static bool is_amdgpu(const struct wm_drm_look *look)
     return wm_drm_card_has_driver(look->board->card, "amdgpu");
 }
 
+/* Bits 0 to 31 are of power and current, 32 to 55 of temperatures. */
+static unsigned reasons_of(uint64_t bits)
+{
+    return (bits & 0xFFFFFFFF ? WM_GPU_THROTTLE_POWER : 0U) |
+           (bits >> 32 & 0xFFFFFF ? WM_GPU_THROTTLE_HEAT : 0U) |
+           (bits >> 56 ? WM_GPU_THROTTLE_OTHER : 0U);
+}
+
 static void tell_throttle_by_bits(struct wm_drm_look *look)
 {
     const struct wm_gpu_metrics *metrics = &look->board->card->metrics;
@@ -155,7 +163,7 @@ static void tell_throttle_by_bits(struct wm_drm_look *look)
         wm_text_list(list, sizeof(list), ", ", "%s",
                      throttlers[bit] ? throttlers[bit] : spare);
     }
-    wm_drm_look_text(look, WM_GPU_THROTTLE, list[0] ? list : "none");
+    wm_drm_look_throttle(look, list[0] ? list : "none", reasons_of(metrics->throttle));
 }
 
 /* Intel's drivers have one file for each reason. */
@@ -166,12 +174,32 @@ static const struct {
     { "xe", "device/tile0/gt0/freq0/throttle", "reason_" },
 };
 
+/* What is in their names: power limits, currents, temperatures. */
+static unsigned reason_of(const char *name)
+{
+    static const struct {
+        const char *part;
+        enum wm_gpu_throttle reason;
+    } parts[] = {
+        { "therm", WM_GPU_THROTTLE_HEAT }, { "hot", WM_GPU_THROTTLE_HEAT },
+        { "ratl", WM_GPU_THROTTLE_HEAT },  { "pl", WM_GPU_THROTTLE_POWER },
+        { "tdc", WM_GPU_THROTTLE_POWER },  { "iccmax", WM_GPU_THROTTLE_POWER },
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (strstr(name, parts[i].part))
+            return parts[i].reason;
+    }
+    return WM_GPU_THROTTLE_OTHER;
+}
+
 static void tell_throttle_by_files(struct wm_drm_look *look, const char *folder,
                                    const char *start)
 {
     struct names names;
     struct wm_error err;
     char path[128], list[512] = "";
+    unsigned found = 0;
     double set;
 
     list_names(look, folder, start, "", &names);
@@ -186,12 +214,14 @@ static void tell_throttle_by_files(struct wm_drm_look *look, const char *folder,
             wm_drm_look_failed(look, WM_GPU_THROTTLE, state, folder, &err);
             return;
         }
-        if (set > 0)
-            wm_text_list(list, sizeof(list), ", ", "%s", reason);
+        if (set <= 0)
+            continue;
+        wm_text_list(list, sizeof(list), ", ", "%s", reason);
+        found |= reason_of(reason);
     }
     look->absent[WM_GPU_THROTTLE] = folder;
     if (names.count > 0)
-        wm_drm_look_text(look, WM_GPU_THROTTLE, list[0] ? list : "none");
+        wm_drm_look_throttle(look, list[0] ? list : "none", found);
 }
 
 static void tell_throttle(struct wm_drm_look *look)
@@ -292,17 +322,18 @@ void wm_drm_look_at_condition(struct wm_drm_look *look)
 {
     if (look->groups & WM_GPU_MEMORY)
         tell_free_memory(look);
-    if (look->groups & WM_GPU_UTILIZATION)
+    if (wm_drm_look_wants(look, WM_GPU_FAN))
         tell_fan(look);
-    if (look->groups & WM_GPU_CLOCKS)
+    if (wm_drm_look_wants(look, WM_GPU_THROTTLE))
         tell_throttle(look);
     if (look->groups & WM_GPU_POWER)
         tell_power(look);
-    if ((look->groups & WM_GPU_ECC) && is_amdgpu(look)) {
+    if (is_amdgpu(look) && wm_drm_look_wants(look, WM_GPU_ECC_MODE))
         tell_error_correction(look);
+    if (is_amdgpu(look) && wm_drm_look_wants(look, WM_GPU_ECC_CORRECTED))
         tell_errors(look, WM_GPU_ECC_CORRECTED, "ce");
+    if (is_amdgpu(look) && wm_drm_look_wants(look, WM_GPU_ECC_UNCORRECTED))
         tell_errors(look, WM_GPU_ECC_UNCORRECTED, "ue");
-    }
     if ((look->groups & WM_GPU_THROUGHPUT) && is_amdgpu(look)) {
         static const char why[] = "amdgpu counts packets for a whole second when asked, "
                                   "which is too slow";

@@ -8,40 +8,63 @@
 
 bool wm_drm_look_wants(const struct wm_drm_look *look, enum wm_gpu_field field)
 {
-    return !look->told[field] && (wm_gpu_field_info(field)->asked_with & look->groups);
+    return !look->told[field] && (wm_gpu_field_info(field)->asked_with & look->groups) &&
+           (!look->only || look->only[field]);
+}
+
+static void note(struct wm_drm_look *look, enum wm_gpu_field field,
+                 enum wm_reading_state state)
+{
+    look->told[field] = true;
+    look->states[field] = state;
 }
 
 void wm_drm_look_number(struct wm_drm_look *look, enum wm_gpu_field field, double value)
 {
     if (!wm_drm_look_wants(look, field))
         return;
-    look->told[field] = true;
+    note(look, field, WM_READING_OK);
     look->is_number[field] = true;
     look->numbers[field] = value;
-    wm_gpu_set_number(look->sheet, field, value);
+    if (look->sheet)
+        wm_gpu_set_number(look->sheet, field, value);
 }
 
 void wm_drm_look_text(struct wm_drm_look *look, enum wm_gpu_field field, const char *text)
 {
     if (!wm_drm_look_wants(look, field))
         return;
-    look->told[field] = true;
-    wm_gpu_set_text(look->sheet, field, text);
+    note(look, field, WM_READING_OK);
+    if (look->sheet)
+        wm_gpu_set_text(look->sheet, field, text);
+}
+
+void wm_drm_look_throttle(struct wm_drm_look *look, const char *text, unsigned reasons)
+{
+    if (!wm_drm_look_wants(look, WM_GPU_THROTTLE))
+        return;
+    note(look, WM_GPU_THROTTLE, WM_READING_OK);
+    look->numbers[WM_GPU_THROTTLE] = reasons;
+    if (look->sheet)
+        wm_gpu_set_throttle(look->sheet, text, reasons);
 }
 
 void wm_drm_look_missing(struct wm_drm_look *look, enum wm_gpu_field field,
                          enum wm_reading_state state, const char *format, ...)
 {
-    char why[sizeof(((struct wm_error *)NULL)->text)];
+    struct wm_error why = { .status = WM_EIO };
     va_list args;
 
     if (!wm_drm_look_wants(look, field))
         return;
     va_start(args, format);
-    vsnprintf(why, sizeof(why), format, args);
+    vsnprintf(why.text, sizeof(why.text), format, args);
     va_end(args);
-    look->told[field] = true;
-    wm_gpu_set_missing(look->sheet, field, state, why);
+    note(look, field, state);
+    if (look->sheet)
+        wm_gpu_set_missing(look->sheet, field, state, why.text);
+    else
+        look->whys[field] = why;
 }
 
 void wm_drm_look_failed(struct wm_drm_look *look, enum wm_gpu_field field,

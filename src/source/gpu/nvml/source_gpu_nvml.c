@@ -2,7 +2,7 @@
 /*
  * source_gpu_nvml.c - what NVIDIA GPUs say of themselves through NVML, the library behind
  * nvidia-smi. Here: which GPUs there are, and how one is reached that was not, or
- * was lost. What they are asked is in source_gpu_nvml_numbers.c, source_gpu_nvml_texts.c,
+ * was lost. What they are asked is in source_nvml_values.c, source_gpu_nvml_texts.c,
  * source_gpu_nvml_mig.c and source_gpu_nvml_processes.c.
  */
 #include "source/gpu/nvml/source_gpu_nvml.h"
@@ -44,13 +44,13 @@ static void tell_missing(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int 
     wm_gpu_set_code(gpu->sheet, field, nvml_code(status));
 }
 
-void gpu_nvml_tell(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
-                   double value)
+void gpu_nvml_tell(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field,
+                   const struct nvml_answer *value)
 {
-    if (status == NVML_SUCCESS)
-        wm_gpu_set_number(gpu->sheet, field, value);
+    if (value->status == NVML_SUCCESS)
+        wm_gpu_set_number(gpu->sheet, field, value->number);
     else
-        tell_missing(gpu, field, status);
+        tell_missing(gpu, field, value->status);
 }
 
 void gpu_nvml_tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
@@ -62,31 +62,19 @@ void gpu_nvml_tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int s
         tell_missing(gpu, field, status);
 }
 
-struct wm_gpu_value gpu_nvml_number(struct gpu_nvml_gpu *gpu, int status, double value)
+struct wm_gpu_value gpu_nvml_number(struct gpu_nvml_gpu *gpu,
+                                    const struct nvml_answer *value)
 {
-    gpu_nvml_note(gpu, status);
-    return status == NVML_SUCCESS
-               ? wm_gpu_number(value)
-               : wm_gpu_missing(nvml_state(status), nvml_text(gpu->library, status));
+    gpu_nvml_note(gpu, value->status);
+    return value->status == NVML_SUCCESS
+               ? wm_gpu_number(value->number)
+               : wm_gpu_missing(nvml_state(value->status),
+                                nvml_text(gpu->library, value->status));
 }
 
 struct wm_gpu_value gpu_nvml_instance(int instance)
 {
     return instance >= 0 ? wm_gpu_number(instance) : wm_gpu_words(NULL);
-}
-
-/* By its identity where that is known, for the order may have changed while the
- * GPU was away. */
-static int find_device(struct gpu_nvml_gpu *gpu)
-{
-    const struct nvml_api *api = gpu->api;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (gpu->uuid[0] && api->device_by_uuid)
-        status = api->device_by_uuid(gpu->uuid, &gpu->device);
-    if (nvml_lacks_call(status))
-        status = api->device_at(gpu->index, &gpu->device);
-    return status;
 }
 
 /* Once a GPU that was asleep is awake. */
@@ -115,16 +103,14 @@ static int reach(struct inventory *inventory, struct gpu_nvml_gpu *gpu)
     if (gpu->is_reached)
         return NVML_SUCCESS;
 
-    int status = find_device(gpu);
+    const struct nvml_api *api = gpu->values.api;
+    int status = gpu->id[0] ? nvml_find(api, gpu->id, &gpu->values.device)
+                            : api->device_at(gpu->index, &gpu->values.device);
     if (status != NVML_SUCCESS)
         return status;
     gpu->is_reached = true;
     nvml_processes_restart(&gpu->processes);
-    gpu->power = (struct nvml_power) { 0 };
-    if (!gpu->uuid[0] &&
-        gpu->api->uuid(gpu->device, gpu->uuid, sizeof(gpu->uuid)) != NVML_SUCCESS)
-        gpu->uuid[0] = '\0';
-    nvml_clean_text(gpu->uuid, sizeof(gpu->uuid));
+    gpu->values.power = (struct nvml_power) { 0 };
     return NVML_SUCCESS;
 }
 
@@ -165,7 +151,7 @@ static int inventory_open(void *state, const struct wm_source_config *config,
         struct gpu_nvml_gpu *gpu = &inventory->gpus[inventory->count++];
 
         gpu->library = &inventory->library;
-        gpu->api = &inventory->library.api;
+        gpu->values.api = &inventory->library.api;
         gpu->procfs = inventory->procfs;
         gpu->index = i;
         if (nvml_processes_init(&gpu->processes) != NVML_SUCCESS)
@@ -240,6 +226,16 @@ static void tell_asleep(struct gpu_nvml_gpu *gpu, const char *address)
         wm_gpu_set_text(gpu->sheet, WM_GPU_PCI_BUS_ID, address);
 }
 
+void gpu_nvml_tell_numbers(struct gpu_nvml_gpu *gpu)
+{
+    nvml_values_begin(&gpu->values);
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        if (nvml_has_query(field) && gpu_nvml_wants(gpu, field) &&
+            wm_gpu_field_info(field)->type != WM_GPU_TEXT)
+            gpu_nvml_tell(gpu, field, nvml_ask(&gpu->values, field));
+    }
+}
+
 static void tell_all(struct gpu_nvml_gpu *gpu)
 {
     gpu_nvml_tell_identity(gpu);
@@ -302,8 +298,9 @@ static int fail_setting(const struct gpu_nvml_gpu *gpu, int status, struct wm_er
 static int set_clock(const struct gpu_nvml_gpu *gpu, double hertz)
 {
     if (isnan(hertz))
-        return NVML_ASK(gpu->api, unlock_clocks, gpu->device);
-    return NVML_ASK(gpu->api, lock_clocks, gpu->device, 0, (unsigned)lround(hertz / 1e6));
+        return NVML_ASK(gpu->values.api, unlock_clocks, gpu->values.device);
+    return NVML_ASK(gpu->values.api, lock_clocks, gpu->values.device, 0,
+                    (unsigned)lround(hertz / 1e6));
 }
 
 static int inventory_set(void *state, size_t index, enum wm_gpu_field field, double value,
@@ -314,7 +311,7 @@ static int inventory_set(void *state, size_t index, enum wm_gpu_field field, dou
     int status = reach(inventory, gpu); /* which wakes it */
 
     if (status == NVML_SUCCESS && field == WM_GPU_POWER_LIMIT)
-        status = NVML_ASK(gpu->api, set_power_limit_mw, gpu->device,
+        status = NVML_ASK(gpu->values.api, set_power_limit_mw, gpu->values.device,
                           (unsigned)lround(value * 1e3));
     else if (status == NVML_SUCCESS)
         status = set_clock(gpu, value);

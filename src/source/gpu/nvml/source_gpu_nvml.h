@@ -9,20 +9,19 @@
 #include <stdint.h>
 
 #include "source/gpu/nvml/source_nvml_library.h"
-#include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
+#include "source/gpu/nvml/source_nvml_values.h"
 #include "source/gpu/source_gpu_ops.h"
 
 struct gpu_nvml_gpu {
     const struct nvml_library *library;
-    const struct nvml_api *api; /* the library's */
-    const char *procfs;         /* where processes need no name from the driver */
+    const char *procfs; /* where processes need no name from the driver */
 
     unsigned index;
-    bool is_reached; /* `device` was good when it was last used */
-    nvml_device device;
-    char uuid[NVML_UUID_SIZE]; /* "" until it is known */
-    unsigned known;            /* groups whose fixed fields have been reported */
+    bool is_reached; /* its device was good when it was last used */
+    struct nvml_values values;
+    char id[NVML_UUID_SIZE]; /* nvml_identity(); "" until it is known */
+    unsigned known;          /* groups whose fixed fields have been reported */
 
     /* Of the refresh that goes on. */
     struct wm_gpu_sheet *sheet;
@@ -32,7 +31,6 @@ struct gpu_nvml_gpu {
     int mig_status; /* of asking for the next two */
     unsigned mig_mode, mig_mode_pending;
     struct nvml_parts parts;
-    struct nvml_power power;
 
     struct nvml_processes processes;
 };
@@ -40,10 +38,10 @@ struct gpu_nvml_gpu {
 /* Whether that field is to be told now. */
 bool gpu_nvml_wants(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field);
 
-/* Writes down what a call gave: the value where `status` is NVML_SUCCESS, else
+/* Writes down what a call gave: the value where its status is NVML_SUCCESS, else
  * why there is none. Notes when the GPU is lost. */
-void gpu_nvml_tell(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
-                   double value);
+void gpu_nvml_tell(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field,
+                   const struct nvml_answer *value);
 
 /* The same for a text. */
 void gpu_nvml_tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int status,
@@ -53,7 +51,8 @@ void gpu_nvml_tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, int s
 void gpu_nvml_note(struct gpu_nvml_gpu *gpu, int status);
 
 /* The same for a value of a row. */
-struct wm_gpu_value gpu_nvml_number(struct gpu_nvml_gpu *gpu, int status, double value);
+struct wm_gpu_value gpu_nvml_number(struct gpu_nvml_gpu *gpu,
+                                    const struct nvml_answer *value);
 struct wm_gpu_value gpu_nvml_instance(int instance);
 
 /* A text of a GPU or of a part of one, empty where the status is not NVML_SUCCESS. */
@@ -64,20 +63,13 @@ int gpu_nvml_ask_text(int (*call)(nvml_device device, char *text, unsigned size)
  * UUID of it. One that only fails to say it now has none, as it may have a UUID. */
 int nvml_identity(const struct nvml_api *api, nvml_device device, char *text, size_t size);
 
-/* One number of a GPU or of a part of one in our unit, by the call that this driver has;
- * NVML's status. `field` has a line in the table of source_gpu_nvml_numbers.c. */
-int nvml_number(const struct nvml_api *api, nvml_device device, enum wm_gpu_field field,
-                double *ret_value);
-
-/* Its memory. The older form counts what the driver keeps for itself as used and does not
- * tell it apart: `ret_reserved` is the status of that. */
-int nvml_memory(const struct nvml_api *api, nvml_device device,
-                struct nvml_memory_v2 *ret_memory, int *ret_reserved);
+/* The GPU of that identity: its number may be another by now. */
+int nvml_find(const struct nvml_api *api, const char *id, nvml_device *ret_device);
 
 /* Each asks for what `asking` wants of its subject. The identity goes first: who a GPU
  * is that hangs in a later call is known then. */
 void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu);
-void gpu_nvml_tell_numbers(struct gpu_nvml_gpu *gpu);
+void gpu_nvml_tell_numbers(struct gpu_nvml_gpu *gpu); /* begins a round of them */
 void gpu_nvml_tell_texts(struct gpu_nvml_gpu *gpu);
 
 /* What can be told of a GPU that cannot be reached; the first without NVML. */

@@ -20,11 +20,11 @@ static int ask_instance(int (*call)(nvml_device mig, unsigned *id), nvml_device 
 /* Between the numbers of parts there may be numbers of none. */
 static void find_parts(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = gpu->api;
+    const struct nvml_api *api = gpu->values.api;
     unsigned most = 0;
 
     if (!api->mig_count_max || !api->mig_at ||
-        api->mig_count_max(gpu->device, &most) != NVML_SUCCESS)
+        api->mig_count_max(gpu->values.device, &most) != NVML_SUCCESS)
         return;
     if (most > NVML_PARTS_MAX)
         most = NVML_PARTS_MAX;
@@ -32,7 +32,7 @@ static void find_parts(struct gpu_nvml_gpu *gpu)
     for (unsigned i = 0; i < most; i++) {
         nvml_device handle = NULL;
 
-        if (api->mig_at(gpu->device, i, &handle) != NVML_SUCCESS)
+        if (api->mig_at(gpu->values.device, i, &handle) != NVML_SUCCESS)
             continue;
         gpu->parts.items[gpu->parts.count++] = (struct nvml_part) {
             .handle = handle,
@@ -45,8 +45,8 @@ static void find_parts(struct gpu_nvml_gpu *gpu)
 void gpu_nvml_find_migs(struct gpu_nvml_gpu *gpu)
 {
     gpu->parts.count = 0;
-    gpu->mig_status =
-        NVML_ASK(gpu->api, mig_mode, gpu->device, &gpu->mig_mode, &gpu->mig_mode_pending);
+    gpu->mig_status = NVML_ASK(gpu->values.api, mig_mode, gpu->values.device,
+                               &gpu->mig_mode, &gpu->mig_mode_pending);
     if (gpu_nvml_is_partitioned(gpu))
         find_parts(gpu);
 }
@@ -55,15 +55,10 @@ static int tell_mig(struct gpu_nvml_gpu *gpu, size_t index)
 {
     const struct nvml_part *mig = &gpu->parts.items[index];
     char uuid[NVML_UUID_SIZE] = "", name[NVML_NAME_SIZE] = "";
-    struct nvml_memory_v2 memory;
-    double multiprocessors = 0;
-    int reserved;
-    int status = nvml_memory(gpu->api, mig->handle, &memory, &reserved);
-    int attributes_status =
-        nvml_number(gpu->api, mig->handle, WM_GPU_MULTIPROCESSORS, &multiprocessors);
+    struct nvml_values values = { .api = gpu->values.api, .device = mig->handle };
 
-    gpu_nvml_ask_text(gpu->api->uuid, mig->handle, uuid, sizeof(uuid));
-    gpu_nvml_ask_text(gpu->api->name, mig->handle, name, sizeof(name));
+    gpu_nvml_ask_text(gpu->values.api->uuid, mig->handle, uuid, sizeof(uuid));
+    gpu_nvml_ask_text(gpu->values.api->name, mig->handle, name, sizeof(name));
     const struct wm_gpu_value row[WM_GPU_MIG_FIELDS] = {
         [WM_GPU_MIG_INDEX] = wm_gpu_number((double)index),
         [WM_GPU_MIG_UUID] = wm_gpu_words(uuid),
@@ -71,9 +66,11 @@ static int tell_mig(struct gpu_nvml_gpu *gpu, size_t index)
         [WM_GPU_MIG_GPU_INSTANCE] = gpu_nvml_instance(mig->gpu_instance),
         [WM_GPU_MIG_COMPUTE_INSTANCE] = gpu_nvml_instance(mig->compute_instance),
         [WM_GPU_MIG_MULTIPROCESSORS] =
-            gpu_nvml_number(gpu, attributes_status, multiprocessors),
-        [WM_GPU_MIG_MEMORY_TOTAL] = gpu_nvml_number(gpu, status, (double)memory.total),
-        [WM_GPU_MIG_MEMORY_USED] = gpu_nvml_number(gpu, status, (double)memory.used),
+            gpu_nvml_number(gpu, nvml_ask(&values, WM_GPU_MULTIPROCESSORS)),
+        [WM_GPU_MIG_MEMORY_TOTAL] =
+            gpu_nvml_number(gpu, nvml_ask(&values, WM_GPU_MEMORY_TOTAL)),
+        [WM_GPU_MIG_MEMORY_USED] =
+            gpu_nvml_number(gpu, nvml_ask(&values, WM_GPU_MEMORY_USED)),
     };
     return wm_gpu_add_row(gpu->sheet, WM_GPU_MIG_LIST, row);
 }

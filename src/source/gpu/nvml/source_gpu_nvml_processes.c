@@ -27,10 +27,10 @@ static const char *type_of(unsigned lists)
 
 static struct wm_gpu_value share_of(struct gpu_nvml_gpu *gpu, unsigned percent)
 {
-    double ratio;
-    int status = nvml_process_share(&gpu->processes, percent, &ratio);
+    struct nvml_answer ratio;
 
-    return gpu_nvml_number(gpu, status, ratio);
+    ratio.status = nvml_process_share(&gpu->processes, percent, &ratio.number);
+    return gpu_nvml_number(gpu, &ratio);
 }
 
 static struct wm_gpu_value memory_of(const struct nvml_process *process)
@@ -58,8 +58,8 @@ static const char *ask_name(struct gpu_nvml_gpu *gpu, unsigned pid, char *text)
     char path[PATH_MAX];
 
     snprintf(path, sizeof(path), "%s/%u/stat", gpu->procfs, pid);
-    if (!gpu->api->process_name || access(path, R_OK) == 0 ||
-        gpu->api->process_name(pid, text, NAME_SIZE) != NVML_SUCCESS)
+    if (!gpu->values.api->process_name || access(path, R_OK) == 0 ||
+        gpu->values.api->process_name(pid, text, NAME_SIZE) != NVML_SUCCESS)
         return NULL;
 
     /* The path of a program, and its arguments in some drivers. */
@@ -96,7 +96,7 @@ void gpu_nvml_tell_processes(struct gpu_nvml_gpu *gpu)
     struct nvml_processes *processes = &gpu->processes;
     int added = WM_OK;
 
-    int status = nvml_processes_read(processes, gpu->api, gpu->device,
+    int status = nvml_processes_read(processes, gpu->values.api, gpu->values.device,
                                      gpu_nvml_is_partitioned(gpu) ? &gpu->parts : NULL,
                                      wm_clock_monotonic_ns(), false);
     gpu_nvml_note(gpu, status);

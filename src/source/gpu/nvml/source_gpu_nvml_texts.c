@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text/base_text.h"
+#include "source/gpu/source_gpu_pci.h"
 
 /* Room for each text that NVML gives, and for those made here. */
 enum { TEXT_SIZE = 256 };
@@ -29,7 +30,7 @@ static void tell_text(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field,
 
     if (!gpu_nvml_wants(gpu, field))
         return;
-    int status = gpu_nvml_ask_text(call, gpu->device, text, sizeof(text));
+    int status = gpu_nvml_ask_text(call, gpu->values.device, text, sizeof(text));
     gpu_nvml_tell_text(gpu, field, status, text);
 }
 
@@ -95,19 +96,20 @@ static const struct word {
 
 static void tell_asked_word(struct gpu_nvml_gpu *gpu, const struct word *word)
 {
-    double value = 0;
-    int status = nvml_number(gpu->api, gpu->device, word->field, &value);
+    const struct nvml_answer *value = nvml_ask(&gpu->values, word->field);
 
-    tell_word(gpu, word->field, status, (unsigned)value, word->words);
+    tell_word(gpu, word->field, value->status, (unsigned)value->number, word->words);
 }
 
 static void tell_name(struct gpu_nvml_gpu *gpu)
 {
     char name[TEXT_SIZE];
-    int status = gpu_nvml_ask_text(gpu->api->name, gpu->device, name, sizeof(name));
+    int status =
+        gpu_nvml_ask_text(gpu->values.api->name, gpu->values.device, name, sizeof(name));
 
     gpu_nvml_tell_text(gpu, WM_GPU_NAME, status, name);
-    gpu_nvml_tell(gpu, WM_GPU_SIMULATED, status, strstr(name, "SIMULATED") != NULL);
+    const struct nvml_answer simulated = { status, strstr(name, "SIMULATED") != NULL };
+    gpu_nvml_tell(gpu, WM_GPU_SIMULATED, &simulated);
 }
 
 static void tell_compute_capability(struct gpu_nvml_gpu *gpu)
@@ -115,7 +117,8 @@ static void tell_compute_capability(struct gpu_nvml_gpu *gpu)
     char text[TEXT_SIZE];
     int major = 0, minor = 0;
 
-    int status = NVML_ASK(gpu->api, compute_capability, gpu->device, &major, &minor);
+    int status =
+        NVML_ASK(gpu->values.api, compute_capability, gpu->values.device, &major, &minor);
     if (status == NVML_SUCCESS && (major < 1 || major > 99 || minor < 0 || minor > 99))
         status = NVML_IMPOSSIBLE_VALUE;
     snprintf(text, sizeof(text), "%d.%d", major, minor);
@@ -135,22 +138,23 @@ static void tell_ecc_mode(struct gpu_nvml_gpu *gpu)
 {
     unsigned current = 0, pending = 0;
 
-    int status = NVML_ASK(gpu->api, ecc_mode, gpu->device, &current, &pending);
+    int status =
+        NVML_ASK(gpu->values.api, ecc_mode, gpu->values.device, &current, &pending);
     tell_word(gpu, WM_GPU_ECC_MODE, status, current, &enabled);
     tell_word(gpu, WM_GPU_ECC_MODE_PENDING, status, pending, &enabled);
 }
 
 static void tell_performance(struct gpu_nvml_gpu *gpu)
 {
+    const struct nvml_answer *state = nvml_ask(&gpu->values, WM_GPU_PERFORMANCE);
+    int status = state->status;
     char text[TEXT_SIZE];
-    double state = 0;
-    int status = nvml_number(gpu->api, gpu->device, WM_GPU_PERFORMANCE, &state);
 
-    if (status == NVML_SUCCESS && state == NVML_PSTATE_UNKNOWN)
+    if (status == NVML_SUCCESS && state->number == NVML_PSTATE_UNKNOWN)
         status = NVML_ERROR_NOT_SUPPORTED;
-    if (status == NVML_SUCCESS && state > NVML_PSTATE_LAST)
+    if (status == NVML_SUCCESS && state->number > NVML_PSTATE_LAST)
         status = NVML_IMPOSSIBLE_VALUE;
-    snprintf(text, sizeof(text), "P%.0f", state);
+    snprintf(text, sizeof(text), "P%.0f", state->number);
     gpu_nvml_tell_text(gpu, WM_GPU_PERFORMANCE, status, text);
 }
 
@@ -198,7 +202,7 @@ static void tell_hexadecimal(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field, 
 static void tell_pci(struct gpu_nvml_gpu *gpu)
 {
     struct nvml_pci pci;
-    int status = ask_pci(gpu->api, gpu->device, &pci);
+    int status = ask_pci(gpu->values.api, gpu->values.device, &pci);
 
     gpu_nvml_tell_text(gpu, WM_GPU_PCI_BUS_ID, status, short_bus_id(pci.bus_id));
     tell_hexadecimal(gpu, WM_GPU_PCI_BUS, status, 2, pci.bus);
@@ -242,28 +246,40 @@ static void write_reasons(unsigned long long reasons, char *text)
 
 static void tell_throttle(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = gpu->api;
+    const struct nvml_answer *reasons = nvml_ask(&gpu->values, WM_GPU_THROTTLE);
     char text[TEXT_SIZE];
-    unsigned long long reasons = 0;
 
-    int status = NVML_ASK(api, clock_event_reasons, gpu->device, &reasons);
-    if (nvml_lacks_call(status))
-        status = NVML_ASK(api, clock_throttle_reasons, gpu->device, &reasons);
-    if (status == NVML_SUCCESS && reasons == NVML_NOT_AVAILABLE)
-        status = NVML_IMPOSSIBLE_VALUE;
-    write_reasons(reasons, text);
-    gpu_nvml_tell_text(gpu, WM_GPU_THROTTLE, status, text);
+    write_reasons(gpu->values.reasons, text);
+    if (reasons->status == NVML_SUCCESS)
+        wm_gpu_set_throttle(gpu->sheet, text, (unsigned)reasons->number);
+    else
+        gpu_nvml_tell(gpu, WM_GPU_THROTTLE, reasons);
+}
+
+/* The scope of the power that NVML's fields report. */
+static void tell_power_scope(struct gpu_nvml_gpu *gpu)
+{
+    const struct nvml_power_value *values = gpu->values.power.values;
+    const struct nvml_answer *average = nvml_ask(&gpu->values, WM_GPU_POWER_AVERAGE);
+    bool is_of_gpu = values[NVML_POWER_INSTANT].way == NVML_POWER_BY_GPU_FIELD ||
+                     values[NVML_POWER_AVERAGE].way == NVML_POWER_BY_GPU_FIELD;
+
+    gpu_nvml_tell_text(gpu, WM_GPU_POWER_SCOPE,
+                       average->status == NVML_SUCCESS
+                           ? NVML_SUCCESS
+                           : values[NVML_POWER_INSTANT].field_status,
+                       is_of_gpu ? "gpu" : "module");
 }
 
 /* The call goes away in drivers to come; a GPU with a limit manages its power. */
 static void tell_power_management(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = gpu->api;
+    const struct nvml_api *api = gpu->values.api;
     unsigned value = NVML_DISABLED;
 
-    int status = NVML_ASK(api, power_management, gpu->device, &value);
+    int status = NVML_ASK(api, power_management, gpu->values.device, &value);
     if (nvml_lacks_call(status)) {
-        status = NVML_ASK(api, power_limit_mw, gpu->device, &value);
+        status = NVML_ASK(api, power_limit_mw, gpu->values.device, &value);
         value = NVML_ENABLED;
     }
     if (status == NVML_SUCCESS && value > NVML_ENABLED)
@@ -286,6 +302,7 @@ static const struct {
     { WM_GPU_PERFORMANCE, tell_performance },
     { WM_GPU_PCI_BUS_ID, tell_pci },
     { WM_GPU_THROTTLE, tell_throttle },
+    { WM_GPU_POWER_SCOPE, tell_power_scope },
     { WM_GPU_POWER_MANAGEMENT, tell_power_management },
     { WM_GPU_ECC_MODE, tell_ecc_mode },
 };
@@ -306,22 +323,62 @@ int nvml_identity(const struct nvml_api *api, nvml_device device, char *text, si
     return status;
 }
 
+static bool has_id(const struct nvml_api *api, nvml_device handle, const char *id)
+{
+    char text[NVML_UUID_SIZE] = "";
+
+    return nvml_identity(api, handle, text, sizeof(text)) == NVML_SUCCESS &&
+           strcmp(text, id) == 0;
+}
+
+int nvml_find(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
+{
+    unsigned count = 0;
+
+    bool is_address = wm_pci_rank(id) != UINT64_MAX;
+    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
+
+    if (is_address)
+        status = NVML_ASK(api, device_by_address, id, ret_handle);
+    else
+        status = NVML_ASK(api, device_by_uuid, id, ret_handle);
+    if (!nvml_lacks_call(status))
+        return status;
+
+    /* Its number may be another by now. */
+    status = api->device_count(&count);
+    if (status != NVML_SUCCESS)
+        return status;
+    for (unsigned i = 0; i < count && i < NVML_GPUS_MAX; i++) {
+        nvml_device handle = NULL;
+        if (api->device_at(i, &handle) == NVML_SUCCESS && has_id(api, handle, id)) {
+            *ret_handle = handle;
+            return NVML_SUCCESS;
+        }
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
 static void tell_uuid(struct gpu_nvml_gpu *gpu)
 {
-    char text[NVML_UUID_SIZE];
-    int status = nvml_identity(gpu->api, gpu->device, text, sizeof(text));
+    int status = NVML_SUCCESS;
 
-    gpu_nvml_tell_text(gpu, WM_GPU_UUID, status, text);
+    if (!gpu->id[0])
+        status =
+            nvml_identity(gpu->values.api, gpu->values.device, gpu->id, sizeof(gpu->id));
+    gpu_nvml_tell_text(gpu, WM_GPU_UUID, status, gpu->id);
+    if (status != NVML_SUCCESS)
+        gpu->id[0] = '\0';
 }
 
 void gpu_nvml_tell_identity(struct gpu_nvml_gpu *gpu)
 {
     if (gpu_nvml_wants(gpu, WM_GPU_NAME))
         tell_name(gpu);
-    tell_text(gpu, WM_GPU_SERIAL, gpu->api->serial);
+    tell_text(gpu, WM_GPU_SERIAL, gpu->values.api->serial);
     if (gpu_nvml_wants(gpu, WM_GPU_UUID))
         tell_uuid(gpu);
-    tell_text(gpu, WM_GPU_BIOS, gpu->api->vbios_version);
+    tell_text(gpu, WM_GPU_BIOS, gpu->values.api->vbios_version);
 }
 
 void gpu_nvml_tell_texts(struct gpu_nvml_gpu *gpu)
@@ -349,7 +406,7 @@ static void tell_version(struct gpu_nvml_gpu *gpu, enum wm_gpu_field field,
 /* 12040 is 12.4. The older call reports a version that it knows where there is no CUDA. */
 static void tell_cuda_version(struct gpu_nvml_gpu *gpu)
 {
-    const struct nvml_api *api = gpu->api;
+    const struct nvml_api *api = gpu->values.api;
     char text[TEXT_SIZE];
     int version = 0;
 
@@ -380,7 +437,7 @@ void gpu_nvml_tell_machine(struct gpu_nvml_gpu *gpu)
     gpu_nvml_tell_vendor(gpu);
     if (!(gpu->fixed & WM_GPU_GENERAL))
         return;
-    tell_version(gpu, WM_GPU_DRIVER_VERSION, gpu->api->driver_version);
-    tell_version(gpu, WM_GPU_NVML_VERSION, gpu->api->nvml_version);
+    tell_version(gpu, WM_GPU_DRIVER_VERSION, gpu->values.api->driver_version);
+    tell_version(gpu, WM_GPU_NVML_VERSION, gpu->values.api->nvml_version);
     tell_cuda_version(gpu);
 }

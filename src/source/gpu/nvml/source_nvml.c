@@ -27,33 +27,31 @@
 #include "source/gpu/nvml/source_nvml_pace.h"
 #include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
-#include "source/gpu/select/source_gpu_choice.h"
-#include "source/gpu/source_gpu_pci.h"
+#include "source/source_gpu_channel.h"
 
 /* How often GPUs are counted, and a lost one is searched for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S
 
+/* The driver measures PCIe traffic for 20 ms a direction before it answers: one GPU is
+ * asked for it in each of these times. */
+#define TRAFFIC_PERIOD_NS (WM_NS_PER_S / 2)
+
 struct gpu {
-    nvml_device handle;
+    struct nvml_values values;
     size_t place; /* in the driver's order */
     const char *id;
     char label[16];
-    bool has_details;
+    bool has_details; /* else it hung when it was asked for its name and power */
     bool is_module;
-    double most_watts;
-    /* 0: not known */ /* else it hung when it was asked for its name and power */
+    double most_watts; /* 0: not known */
     const char *name;  /* empty where it has none */
 
     int gone; /* what NVML said when it was lost; NVML_SUCCESS: it is not */
     int64_t searched_ns;
 
     struct nvml_pace energy_pace;
-    struct wm_reading energy; /* the last, which stands until the next */
-
-    /* Answers of a tick's calls that serve two metrics. */
-    struct nvml_power power;
-    int memory_status;
-    struct nvml_memory_v2 memory;
+    struct wm_reading *last; /* of each field; it stands until the next */
+    int64_t traffic_due_ns;  /* when it is asked for its traffic; 0: not known yet */
 
     struct nvml_processes processes;
     int process_status; /* NVML_SUCCESS: those are all */
@@ -65,86 +63,19 @@ struct gpu {
     int64_t sampled_ns; /* when the last samples were asked for */
 };
 
-static int take_power(const struct gpu *gpu, enum nvml_power_meaning meaning,
-                      double *ret_watts)
-{
-    const struct nvml_power_value *value = &gpu->power.values[meaning];
-
-    if (value->status == NVML_SUCCESS)
-        *ret_watts = value->watts;
-    return value->status;
-}
-
-static int query_energy(const struct nvml_api *api, struct gpu *gpu, double *ret_joules)
-{
-    int64_t now_ns = wm_clock_monotonic_ns();
-    int64_t begun_ns = nvml_pace_begin(&gpu->energy_pace);
-
-    int status = nvml_number(api, gpu->handle, WM_GPU_ENERGY, ret_joules);
-    nvml_pace_end(&gpu->energy_pace, now_ns, begun_ns);
-    return status;
-}
-
-/* The average and the total are asked after what their call reports as well, and cost
- * none. */
-static int query(const struct nvml_api *api, struct gpu *gpu, enum wm_gpu_field field,
-                 double *ret_value)
-{
-    int reserved;
-
-    switch (field) {
-    case WM_GPU_ENERGY:
-        return query_energy(api, gpu, ret_value);
-    case WM_GPU_POWER_INSTANT:
-        nvml_power_read(&gpu->power, api, gpu->handle);
-        return take_power(gpu, NVML_POWER_INSTANT, ret_value);
-    case WM_GPU_POWER_AVERAGE:
-        return take_power(gpu, NVML_POWER_AVERAGE, ret_value);
-    case WM_GPU_MEMORY_USED:
-        gpu->memory_status = nvml_memory(api, gpu->handle, &gpu->memory, &reserved);
-        if (gpu->memory_status == NVML_SUCCESS)
-            *ret_value = (double)gpu->memory.used;
-        return gpu->memory_status;
-    case WM_GPU_MEMORY_TOTAL:
-        if (gpu->memory_status == NVML_SUCCESS)
-            *ret_value = (double)gpu->memory.total;
-        return gpu->memory_status;
-    default:
-        return nvml_number(api, gpu->handle, field, ret_value);
-    }
-}
-
-/* Where the board's own is not known, as that of a simulated one: the longest that any
- * is known to have. */
-#define SENSOR_PERIOD_NS (100 * WM_NS_PER_MS)
-
-/* NVML's documentation says "between 1 second and 1/6 second". */
-#define UTILIZATION_PERIOD_NS (WM_NS_PER_S / 6)
-
-/* A new metric is a line here, and one in the table of source_gpu_nvml_numbers.c where
- * `info` does not have it. Energy first: of all values a counter loses most by being
+/* What is always sampled. Energy first: of all values a counter loses most by being
  * late. */
-static const struct metric {
-    const char *name;
-    enum wm_gpu_field field; /* with the unit */
-    enum wm_kind kind;
-    int64_t period_ns;
-} metrics[] = {
-    { "energy", WM_GPU_ENERGY, WM_COUNTER, SENSOR_PERIOD_NS },
-    { "power", WM_GPU_POWER_INSTANT, WM_GAUGE, SENSOR_PERIOD_NS },
-    { "power_average", WM_GPU_POWER_AVERAGE, WM_GAUGE, SENSOR_PERIOD_NS },
-    { "utilization", WM_GPU_UTILIZATION_GPU, WM_GAUGE, UTILIZATION_PERIOD_NS },
-    { "memory_used", WM_GPU_MEMORY_USED, WM_GAUGE, 0 },
-    { "memory_total", WM_GPU_MEMORY_TOTAL, WM_GAUGE, 0 },
-    { "temperature", WM_GPU_TEMPERATURE, WM_GAUGE, 0 },
-    { "clock_graphics", WM_GPU_CLOCK_GRAPHICS, WM_GAUGE, 0 }, /* the last, if asked for */
+static const enum wm_gpu_field usual[] = {
+    WM_GPU_ENERGY,      WM_GPU_POWER_INSTANT, WM_GPU_POWER_AVERAGE, WM_GPU_UTILIZATION_GPU,
+    WM_GPU_MEMORY_USED, WM_GPU_MEMORY_TOTAL,  WM_GPU_TEMPERATURE,
 };
 
-enum { METRIC_COUNT = sizeof(metrics) / sizeof(metrics[0]) };
+enum { USUAL_COUNT = sizeof(usual) / sizeof(usual[0]) };
 
 struct nvml {
-    char *name;          /* of the library; NULL: the loader's */
-    struct nvml_bus bus; /* as the kernel has the GPUs */
+    char *name;                /* of the library; NULL: the loader's */
+    struct nvml_bus bus;       /* as the kernel has the GPUs */
+    struct wm_gpu_picks picks; /* borrowed; without a list: all GPUs */
 
     struct nvml_boards *boards; /* all GPUs, chosen or not; NULL: NVML is not started */
     size_t board_count;
@@ -155,8 +86,10 @@ struct nvml {
     bool *chosen;          /* of the boards */
     struct gpu *gpus;      /* the chosen ones that have an identity */
     size_t gpu_count;
-    size_t metric_count;
-    struct wm_channel *channels; /* metric_count per GPU, GPU by GPU */
+    enum wm_gpu_field fields[WM_GPU_FIELDS]; /* that are sampled */
+    size_t field_count;
+    struct wm_channel *channels; /* field_count per GPU, GPU by GPU */
+    struct wm_reading *last;     /* likewise */
     int *statuses;               /* NVML's answer to each channel's last query */
     char detail[1024], left_out[1024];
 
@@ -186,9 +119,8 @@ static int identity_status(const struct nvml *nvml, size_t index)
     return board ? board->status : NVML_NO_ANSWER;
 }
 
-/* A GPU that has not answered has no identity, as one that would not; one that is asleep
- * has its address. */
-static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
+/* Who the GPUs are, as far as they have answered; one that is asleep has its address. */
+static void note_identities(struct nvml *nvml)
 {
     for (size_t i = 0; i < nvml->board_count; i++) {
         const struct nvml_board *board = board_of(nvml, i, NVML_IDENTITY);
@@ -198,22 +130,25 @@ static int choose(struct nvml *nvml, const char *words, struct wm_error *err)
             snprintf(nvml->ids[i].text, sizeof(nvml->ids[i].text), "%s",
                      nvml->bus.slots[i].address);
     }
-    return wm_gpu_choice(words, nvml->ids, nvml->board_count, nvml->chosen, err);
 }
 
-/* The context of is_choice_made(). */
-struct selection {
-    struct nvml *nvml;
-    const char *words;
-};
-
-/* "All" are never all there as long as one has not answered. */
-static bool is_choice_made(void *context)
+/* All that say who they are, or those that were picked. */
+static int choose(struct nvml *nvml, struct wm_error *err)
 {
-    const struct selection *selection = context;
-
-    return selection->words && strcmp(selection->words, "all") != 0 &&
-           choose(selection->nvml, selection->words, NULL) == WM_OK;
+    for (size_t i = 0; i < nvml->board_count && !nvml->picks.list; i++)
+        nvml->chosen[i] = nvml->ids[i].text[0] != '\0';
+    for (size_t i = 0; i < nvml->picks.count; i++) {
+        const struct wm_gpu_pick *pick = &nvml->picks.list[i];
+        const char *id = pick->place < nvml->board_count ? nvml->ids[pick->place].text : "";
+        if (!id[0])
+            return wm_fail(err, WM_EIO, "GPU %zu is there, but does not answer",
+                           pick->place);
+        if (strcmp(id, pick->identity) != 0)
+            return wm_fail(err, WM_EIO, "GPU %zu is no longer %s, which was chosen",
+                           pick->place, pick->identity);
+        nvml->chosen[pick->place] = true;
+    }
+    return WM_OK;
 }
 
 /* GPUs that all refuse this user are not broken. */
@@ -232,9 +167,8 @@ static int explain_no_gpu(const struct nvml *nvml, int status, struct wm_error *
 }
 
 /* One broken board must not hide its neighbours. */
-static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *err)
+static int choose_gpus(struct nvml *nvml, struct wm_error *err)
 {
-    struct selection selection = { nvml, words };
     int status = WM_OK;
 
     nvml->asleep = calloc(nvml->board_count, sizeof(*nvml->asleep));
@@ -243,19 +177,22 @@ static int choose_gpus(struct nvml *nvml, const char *words, struct wm_error *er
     nvml->chosen = calloc(nvml->board_count, sizeof(*nvml->chosen));
     if (!nvml->asleep || !nvml->ids || !nvml->asked || !nvml->chosen)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
-    if (!wm_gpu_choice_places(words, nvml->board_count, nvml->asked))
-        memset(nvml->asked, true, nvml->board_count * sizeof(*nvml->asked));
+    memset(nvml->asked, !nvml->picks.list, nvml->board_count * sizeof(*nvml->asked));
+    for (size_t i = 0; i < nvml->picks.count; i++) {
+        if (nvml->picks.list[i].place < nvml->board_count)
+            nvml->asked[nvml->picks.list[i].place] = true;
+    }
     for (size_t i = 0; i < nvml->board_count; i++) {
         nvml->asleep[i] = !nvml->boards || is_asleep(nvml, i);
         nvml->asked[i] &= !nvml->asleep[i];
     }
     if (nvml->boards)
-        status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, is_choice_made,
-                                 &selection, err);
+        status = nvml_boards_ask(nvml->boards, NVML_IDENTITY, nvml->asked, err);
+    note_identities(nvml);
     if (status == WM_OK)
-        status = choose(nvml, words, err);
+        status = choose(nvml, err);
     if (status == WM_OK && nvml->boards)
-        status = nvml_boards_ask(nvml->boards, NVML_DETAILS, nvml->chosen, NULL, NULL, err);
+        status = nvml_boards_ask(nvml->boards, NVML_DETAILS, nvml->chosen, err);
     return status;
 }
 
@@ -263,7 +200,7 @@ static enum wm_contains contains_of(const struct gpu *gpu, enum wm_gpu_field fie
 {
     if (!gpu->has_details || field == WM_GPU_ENERGY)
         return gpu->is_module ? WM_CONTAINS_MODULE : WM_CONTAINS_DEVICE;
-    return nvml_power_contains(&gpu->power,
+    return nvml_power_contains(&gpu->values.power,
                                field == WM_GPU_POWER_AVERAGE ? NVML_POWER_AVERAGE
                                                              : NVML_POWER_INSTANT,
                                gpu->is_module);
@@ -274,10 +211,12 @@ static enum wm_contains contains_of(const struct gpu *gpu, enum wm_gpu_field fie
 static void set_sensor(const struct gpu *gpu, enum wm_gpu_field field,
                        struct wm_channel *channel)
 {
+    bool is_metered = field == WM_GPU_ENERGY || field == WM_GPU_POWER_INSTANT ||
+                      field == WM_GPU_POWER_AVERAGE;
     bool is_usage = field == WM_GPU_POWER_INSTANT && gpu->has_details &&
-                    gpu->power.values[NVML_POWER_INSTANT].way == NVML_POWER_BY_USAGE;
+                    gpu->values.power.values[NVML_POWER_INSTANT].way == NVML_POWER_BY_USAGE;
 
-    if (wm_gpu_field_info(field)->asked_with != WM_GPU_POWER)
+    if (!is_metered)
         return;
     channel->sensor.kind = WM_SENSOR_BUILT_IN;
     channel->sensor.contains = contains_of(gpu, field);
@@ -296,45 +235,52 @@ static int add_gpu(struct nvml *nvml, unsigned index)
     struct gpu *gpu = &nvml->gpus[nvml->gpu_count++];
 
     gpu->place = index;
-    gpu->handle = board ? board->handle : NULL;
+    gpu->values.device = board ? board->handle : NULL;
     gpu->gone = board ? NVML_SUCCESS : NVML_ASLEEP;
     gpu->id = nvml->ids[index].text;
     snprintf(gpu->label, sizeof(gpu->label), "gpu%u", index);
     gpu->has_details = details != NULL;
     gpu->name = details ? details->name : "";
     if (details)
-        gpu->power = details->power; /* what is supported; readings begin later */
+        gpu->values.power = details->power; /* what is supported; readings begin later */
     gpu->is_module = details && details->is_module;
     gpu->most_watts = details ? details->most_watts : 0;
 
-    for (size_t m = 0; m < nvml->metric_count; m++) {
-        struct wm_channel *channel =
-            &nvml->channels[(nvml->gpu_count - 1) * nvml->metric_count + m];
-        *channel = (struct wm_channel) {
-            .source = wm_source_nvml.name,
-            .device = gpu->id,
-            .label = gpu->label,
-            .model = gpu->name[0] ? gpu->name : NULL,
-            .metric = metrics[m].name,
-            .unit = wm_gpu_field_info(metrics[m].field)->unit,
-            .device_kind = WM_DEVICE_GPU,
-            .kind = metrics[m].kind,
-            .origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED,
-            .period_ns = metrics[m].period_ns,
-        };
-        set_sensor(gpu, metrics[m].field, channel);
+    size_t first = (nvml->gpu_count - 1) * nvml->field_count;
+    gpu->last = &nvml->last[first];
+    for (size_t i = 0; i < nvml->field_count; i++) {
+        struct wm_channel *channel = &nvml->channels[first + i];
+        *channel = wm_gpu_channel_of(nvml->fields[i]);
+        channel->source = wm_source_nvml.name;
+        channel->device = gpu->id;
+        channel->label = gpu->label;
+        channel->model = gpu->name[0] ? gpu->name : NULL;
+        channel->origin = strstr(gpu->name, "SIMULATED") ? WM_SIMULATED : WM_MEASURED;
+        channel->period_ns = nvml_period_ns(nvml->fields[i]);
+        set_sensor(gpu, nvml->fields[i], channel);
     }
     return nvml_processes_init(&gpu->processes);
 }
 
+static void choose_fields(struct nvml *nvml, const char *words)
+{
+    for (; nvml->field_count < USUAL_COUNT; nvml->field_count++)
+        nvml->fields[nvml->field_count] = usual[nvml->field_count];
+    for (enum wm_gpu_field field = 0; field < WM_GPU_FIELDS; field++) {
+        if (nvml_has_query(field) && wm_gpu_channels_name(words, field))
+            nvml->fields[nvml->field_count++] = field;
+    }
+}
+
 static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
 {
-    size_t count = nvml->board_count * nvml->metric_count;
+    size_t most = nvml->board_count * nvml->field_count;
 
     nvml->gpus = calloc(nvml->board_count, sizeof(*nvml->gpus));
-    nvml->channels = calloc(count, sizeof(*nvml->channels));
-    nvml->statuses = calloc(count, sizeof(*nvml->statuses));
-    if (!nvml->gpus || !nvml->channels || !nvml->statuses)
+    nvml->channels = calloc(most, sizeof(*nvml->channels));
+    nvml->last = calloc(most, sizeof(*nvml->last));
+    nvml->statuses = calloc(most, sizeof(*nvml->statuses));
+    if (!nvml->gpus || !nvml->channels || !nvml->last || !nvml->statuses)
         return wm_fail(err, WM_ENOMEM, "out of memory for %zu GPUs", nvml->board_count);
 
     for (unsigned i = 0; i < nvml->board_count; i++) {
@@ -353,7 +299,7 @@ static int add_chosen_gpus(struct nvml *nvml, struct wm_error *err)
 /* NULL where nobody knows. */
 static const char *power_text(const struct gpu *gpu)
 {
-    return gpu->has_details ? nvml_power_text(&gpu->power) : NULL;
+    return gpu->has_details ? nvml_power_text(&gpu->values.power) : NULL;
 }
 
 /* Names the GPUs only where they differ, as those of one machine seldom do. */
@@ -417,9 +363,14 @@ static int start(struct nvml *nvml, struct wm_error *err)
 
 static int nvml_look(const struct wm_source_config *config, struct wm_error *err)
 {
-    if (wm_gpu_choice_is_none(config->gpus))
-        return wm_fail(err, WM_ENODEV, "GPUs were switched off with --gpu none");
     return nvml_library_look(config->nvml, err);
+}
+
+static void nvml_choose(void *state, const struct wm_gpu_picks *picks)
+{
+    struct nvml *nvml = state;
+
+    nvml->picks = *picks;
 }
 
 static int nvml_open(void *state, const struct wm_source_config *config,
@@ -427,7 +378,6 @@ static int nvml_open(void *state, const struct wm_source_config *config,
 {
     struct nvml *nvml = state;
 
-    nvml->metric_count = config->gpu_clocks ? METRIC_COUNT : METRIC_COUNT - 1;
     atomic_flag_clear(&nvml->starting);
     int status = nvml_bus_open(config->sysfs, &nvml->bus);
     if (status == WM_OK && config->nvml && !(nvml->name = strdup(config->nvml)))
@@ -443,7 +393,8 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     }
     atomic_store(&nvml->device_count, nvml->board_count);
 
-    status = choose_gpus(nvml, config->gpus, err);
+    status = choose_gpus(nvml, err);
+    choose_fields(nvml, config->channels);
     if (status == WM_OK)
         status = add_chosen_gpus(nvml, err);
     if (status < 0)
@@ -451,7 +402,7 @@ static int nvml_open(void *state, const struct wm_source_config *config,
     describe(nvml);
     *ret_found =
         (struct wm_source_found) { .channels = nvml->channels,
-                                   .channel_count = nvml->gpu_count * nvml->metric_count,
+                                   .channel_count = nvml->gpu_count * nvml->field_count,
                                    .part_count = nvml->gpu_count,
                                    .detail = nvml->detail,
                                    .left_out = nvml->left_out[0] ? nvml->left_out : NULL };
@@ -505,42 +456,6 @@ static int start_again(struct nvml *nvml)
     return status;
 }
 
-static bool has_id(const struct nvml_api *api, nvml_device handle, const char *id)
-{
-    char text[sizeof(((struct wm_gpu_id *)NULL)->text)] = "";
-
-    return nvml_identity(api, handle, text, sizeof(text)) == NVML_SUCCESS &&
-           strcmp(text, id) == 0;
-}
-
-static int find_handle(const struct nvml_api *api, const char *id, nvml_device *ret_handle)
-{
-    unsigned count = 0;
-
-    bool is_address = wm_pci_rank(id) != UINT64_MAX;
-    int status = NVML_ERROR_FUNCTION_NOT_FOUND;
-
-    if (is_address)
-        status = NVML_ASK(api, device_by_address, id, ret_handle);
-    else
-        status = NVML_ASK(api, device_by_uuid, id, ret_handle);
-    if (!nvml_lacks_call(status))
-        return status;
-
-    /* Its number may be another by now. */
-    status = api->device_count(&count);
-    if (status != NVML_SUCCESS)
-        return status;
-    for (unsigned i = 0; i < count && i < NVML_GPUS_MAX; i++) {
-        nvml_device handle = NULL;
-        if (api->device_at(i, &handle) == NVML_SUCCESS && has_id(api, handle, id)) {
-            *ret_handle = handle;
-            return NVML_SUCCESS;
-        }
-    }
-    return NVML_ERROR_NOT_FOUND;
-}
-
 static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
     nvml_device handle = NULL;
@@ -551,31 +466,65 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 
     int status = NVML_ERROR_UNINITIALIZED;
     if (nvml->library)
-        status = find_handle(&nvml->library->api, gpu->id, &handle);
+        status = nvml_find(&nvml->library->api, gpu->id, &handle);
     if (status == NVML_ERROR_UNINITIALIZED) {
         status = start_again(nvml);
         if (status != NVML_SUCCESS)
             gpu->gone = status; /* says more than "uninitialized" */
         else
-            status = find_handle(&nvml->library->api, gpu->id, &handle);
+            status = nvml_find(&nvml->library->api, gpu->id, &handle);
     }
     if (status != NVML_SUCCESS)
         return;
 
     /* It may be another driver, which supports what the last one did not. */
-    gpu->handle = handle;
+    gpu->values.device = handle;
     gpu->gone = NVML_SUCCESS;
-    gpu->power = (struct nvml_power) { 0 };
+    gpu->values.power = (struct nvml_power) { 0 };
     gpu->energy_pace.due_ns = 0;
     nvml_processes_restart(&gpu->processes);
 }
 
-/* Whether the last reading of an expensive field stands, as the next one is not due. */
-static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_ns,
-                   bool is_end)
+/* A round of one GPU. */
+struct round {
+    int64_t now_ns;
+    bool is_end, asks_traffic;
+};
+
+/* Whether the GPU is to be asked for its traffic. Each has its turns by the clock: one that
+ * hangs keeps no other from them. */
+static bool takes_turn(const struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
 {
-    return field == WM_GPU_ENERGY && gpu->gone == NVML_SUCCESS &&
-           !nvml_pace_is_due(&gpu->energy_pace, now_ns, is_end);
+    if (gpu->traffic_due_ns == 0)
+        gpu->traffic_due_ns = now_ns + (gpu - nvml->gpus) * TRAFFIC_PERIOD_NS;
+    if (now_ns < gpu->traffic_due_ns)
+        return false;
+    gpu->traffic_due_ns = now_ns + (int64_t)nvml->gpu_count * TRAFFIC_PERIOD_NS;
+    return true;
+}
+
+/* Whether the last reading of an expensive field stands, as the next one is not due. */
+static bool stands(const struct gpu *gpu, enum wm_gpu_field field,
+                   const struct round *round, int64_t now_ns)
+{
+    if (gpu->gone != NVML_SUCCESS)
+        return false;
+    if (field == WM_GPU_ENERGY)
+        return !nvml_pace_is_due(&gpu->energy_pace, now_ns, round->is_end);
+    return wm_gpu_field_info(field)->asked_with == WM_GPU_THROUGHPUT &&
+           !round->asks_traffic;
+}
+
+static struct nvml_answer query(struct gpu *gpu, enum wm_gpu_field field)
+{
+    if (field != WM_GPU_ENERGY)
+        return nvml_ask_sampled(&gpu->values, field);
+
+    int64_t now_ns = wm_clock_monotonic_ns();
+    int64_t begun_ns = nvml_pace_begin(&gpu->energy_pace);
+    struct nvml_answer joules = nvml_ask_sampled(&gpu->values, field);
+    nvml_pace_end(&gpu->energy_pace, now_ns, begun_ns);
+    return joules;
 }
 
 /* Joules need the time of the counter and of power; the others have that of power, as a
@@ -584,40 +533,36 @@ static bool stands(const struct gpu *gpu, enum wm_gpu_field field, int64_t now_n
  * A lost GPU is not asked on, as each call may take its time to fail. When the
  * first call of all fails doubtfully, the GPU is looked for once, and the others
  * decide should the call go on to fail. */
-static void read_metrics(const struct nvml_library *library, struct gpu *gpu, size_t count,
-                         int64_t asked_ns, bool is_end, int *statuses,
-                         struct wm_reading *readings)
+static void read_fields(const struct nvml *nvml, struct gpu *gpu, const struct round *round,
+                        int *statuses)
 {
     int doubt = NVML_SUCCESS;
     bool has_answered = false;
-    int64_t when_ns = asked_ns;
+    int64_t asked_ns = round->now_ns, when_ns = asked_ns;
 
-    for (size_t m = 0; m < count; m++) {
-        int status = gpu->gone;
-        double value = 0;
+    nvml_values_begin(&gpu->values);
+    for (size_t i = 0; i < nvml->field_count; i++) {
+        enum wm_gpu_field field = nvml->fields[i];
+        struct nvml_answer value = { .status = gpu->gone };
 
-        if (stands(gpu, metrics[m].field, when_ns, is_end)) {
-            readings[m] = gpu->energy;
+        if (stands(gpu, field, round, when_ns))
             continue;
-        }
-        if (status == NVML_SUCCESS) {
-            status = query(&library->api, gpu, metrics[m].field, &value);
-            if (metrics[m].field == WM_GPU_ENERGY ||
-                metrics[m].field == WM_GPU_POWER_INSTANT)
+        if (value.status == NVML_SUCCESS) {
+            value = query(gpu, field);
+            if (field == WM_GPU_ENERGY || field == WM_GPU_POWER_INSTANT)
                 when_ns = wm_clock_middle_ns(&asked_ns);
-            has_answered = has_answered || status == NVML_SUCCESS;
-            if (is_doubtful(status))
-                doubt = status;
-            if (is_lost(status) ||
-                (is_doubtful(status) && !has_answered && status != statuses[m]))
-                gpu->gone = status;
+            has_answered = has_answered || value.status == NVML_SUCCESS;
+            if (is_doubtful(value.status))
+                doubt = value.status;
+            if (is_lost(value.status) ||
+                (is_doubtful(value.status) && !has_answered && value.status != statuses[i]))
+                gpu->gone = value.status;
         }
-        statuses[m] = status;
-        readings[m] = (struct wm_reading) { when_ns, value, nvml_state(status) };
-        if (metrics[m].field == WM_GPU_ENERGY)
-            gpu->energy = readings[m];
-        if (metrics[m].field == WM_GPU_UTILIZATION_GPU)
-            gpu->use = status == NVML_SUCCESS ? value : NAN;
+        statuses[i] = value.status;
+        gpu->last[i] =
+            (struct wm_reading) { when_ns, value.number, nvml_state(value.status) };
+        if (field == WM_GPU_UTILIZATION_GPU)
+            gpu->use = value.status == NVML_SUCCESS ? value.number : NAN;
     }
     if (!has_answered && doubt != NVML_SUCCESS)
         gpu->gone = doubt;
@@ -643,8 +588,8 @@ static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now
     int status = gpu->gone;
 
     if (status == NVML_SUCCESS)
-        status = nvml_processes_read(&gpu->processes, &nvml->library->api, gpu->handle,
-                                     NULL, now_ns, is_end);
+        status = nvml_processes_read(&gpu->processes, &nvml->library->api,
+                                     gpu->values.device, NULL, now_ns, is_end);
     else
         gpu->processes.count = 0;
     gpu->processes.version += status != gpu->process_status || gpu->gone != NVML_SUCCESS;
@@ -666,8 +611,10 @@ static void nvml_read_part(void *state, size_t part, bool is_end,
         now_ns = wm_clock_monotonic_ns();
     }
 
-    read_metrics(nvml->library, gpu, nvml->metric_count, now_ns, is_end,
-                 &nvml->statuses[part * nvml->metric_count], readings);
+    gpu->values.api = nvml->library ? &nvml->library->api : NULL;
+    const struct round round = { now_ns, is_end, takes_turn(nvml, gpu, now_ns) };
+    read_fields(nvml, gpu, &round, &nvml->statuses[part * nvml->field_count]);
+    memcpy(readings, gpu->last, nvml->field_count * sizeof(*readings));
     read_processes(nvml, gpu, now_ns, is_end);
     if (part == 0 && gpu->gone != NVML_ASLEEP && nvml->library)
         count_again(nvml, now_ns);
@@ -762,6 +709,7 @@ static void nvml_close(void *state)
     free(nvml->asleep);
     free(nvml->statuses);
     free(nvml->channels);
+    free(nvml->last);
     free(nvml->gpus);
     free(nvml->chosen);
     free(nvml->asked);
@@ -777,10 +725,11 @@ static const struct wm_source_file files[] = {
 const struct wm_source_ops wm_source_nvml = {
     .name = "nvml",
     .summary = "NVIDIA GPUs: energy, power, utilization, memory, temperature, processes",
-    .traits = { .has_gpus = true, .takes_gpu_places = true },
+    .traits = { .has_gpus = true },
     .files = files,
     .advise = wm_nvml_advise,
     .state_size = sizeof(struct nvml),
+    .choose = nvml_choose,
     .look = nvml_look,
     .open = nvml_open,
     .read_part = nvml_read_part,

@@ -63,6 +63,7 @@ enum nvml_temperature_sensor { NVML_TEMPERATURE_GPU = 0 };
 enum nvml_temperature_threshold {
     NVML_TEMPERATURE_SHUTDOWN = 0,
     NVML_TEMPERATURE_SLOWDOWN = 1,
+    NVML_TEMPERATURE_MEMORY_MAX = 2,
 };
 
 enum nvml_clock {

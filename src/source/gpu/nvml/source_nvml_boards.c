@@ -107,12 +107,11 @@ static void identify(const struct nvml_api *api, unsigned index, struct nvml_boa
 /* Not the limit that is set, which somebody may raise in the middle of a run. */
 static double most_watts(const struct nvml_api *api, nvml_device device)
 {
-    double watts = 0;
+    struct nvml_values values = { .api = api, .device = device };
+    const struct nvml_answer *most = nvml_ask(&values, WM_GPU_POWER_LIMIT_MAX);
+    bool is_known = most->status == NVML_SUCCESS && most->number < IMPOSSIBLE_WATTS;
 
-    if (nvml_number(api, device, WM_GPU_POWER_LIMIT_MAX, &watts) != NVML_SUCCESS ||
-        !(watts > 0 && watts < IMPOSSIBLE_WATTS))
-        return 0;
-    return watts;
+    return is_known ? most->number : 0;
 }
 
 static void describe(const struct nvml_api *api, struct nvml_board *board)
@@ -200,8 +199,7 @@ static void release_guard(struct nvml_boards *boards)
 }
 
 int nvml_boards_ask(struct nvml_boards *boards, enum nvml_question question,
-                    const bool *which, bool (*enough)(void *context), void *context,
-                    struct wm_error *err)
+                    const bool *which, struct wm_error *err)
 {
     int64_t patience_ns = question == NVML_IDENTITY ? IDENTITY_NS : DETAILS_NS;
     int64_t now_ns = wm_clock_monotonic_ns(), heard_ns = now_ns;
@@ -225,8 +223,6 @@ int nvml_boards_ask(struct nvml_boards *boards, enum nvml_question question,
         now_ns = wm_clock_monotonic_ns();
         if (collected > 0)
             heard_ns = now_ns;
-        else if (enough && now_ns - heard_ns > WM_GUARD_HANG_NS && enough(context))
-            break;
     }
     release_guard(boards);
     return status < 0 ? status : WM_OK;

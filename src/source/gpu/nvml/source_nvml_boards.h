@@ -6,7 +6,7 @@
  *     struct nvml_boards *boards;
  *     int status = nvml_boards_open(NULL, &boards, err);
  *     if (status == WM_OK)
- *         status = nvml_boards_ask(boards, NVML_IDENTITY, NULL, NULL, NULL, err);
+ *         status = nvml_boards_ask(boards, NVML_IDENTITY, NULL, err);
  *     board = nvml_board(boards, index, NVML_IDENTITY);
  */
 #ifndef WM_SOURCE_NVML_BOARDS_H
@@ -50,11 +50,9 @@ const struct nvml_library *nvml_boards_library(const struct nvml_boards *boards)
 size_t nvml_boards_count(const struct nvml_boards *boards);
 
 /* Asks all GPUs, or those in which[0..count), and waits as long as one answers now and
- * then. When none has for a while `enough`, which may be NULL, is asked whether those
- * that hang matter. Fails only where no thread could be made. */
+ * then. Fails only where no thread could be made. */
 int nvml_boards_ask(struct nvml_boards *boards, enum nvml_question question,
-                    const bool *which, bool (*enough)(void *context), void *context,
-                    struct wm_error *err);
+                    const bool *which, struct wm_error *err);
 
 /* What a GPU has answered; NULL where it has not. */
 const struct nvml_board *nvml_board(const struct nvml_boards *boards, size_t index,

@@ -80,7 +80,7 @@ static bool is_number(struct word word)
 struct choice {
     const struct wm_gpu_id *gpus;
     size_t count;
-    wm_gpu_find *find; /* NULL: by what an identity begins with */
+    wm_gpu_find *find;
     const void *context;
 };
 
@@ -94,45 +94,15 @@ static size_t find_identity(const struct choice *choice, struct word word)
     return WM_GPU_FITS_NONE;
 }
 
-/* The place that "0" and "0=GPU-7c1f" begin with, and where it ends in the word. */
-static size_t scan_place(struct word word, size_t count, size_t *ret_length)
+/* The place that a word is the number of. */
+static size_t scan_place(struct word word, size_t count)
 {
-    const char *end;
     uint64_t place;
 
-    if (word.length == 0 || !wm_text_u64(word.text, &end, &place) || place >= count)
-        return WM_GPU_FITS_NONE;
-    *ret_length = (size_t)(end - word.text);
-    if (*ret_length < word.length && *end != '=')
+    if (word.length == 0 || !is_number(word) || !wm_text_u64(word.text, NULL, &place) ||
+        place >= count)
         return WM_GPU_FITS_NONE;
     return (size_t)place;
-}
-
-/* "0=GPU-7c1f". One that has not said who it is may be the one that is meant. */
-static size_t find_place(const struct choice *choice, struct word word)
-{
-    size_t digits;
-    size_t place = scan_place(word, choice->count, &digits);
-
-    if (place == WM_GPU_FITS_NONE || digits == word.length)
-        return WM_GPU_FITS_NONE;
-    const char *id = choice->gpus[place].text, *meant = word.text + digits + 1;
-    size_t length = word.length - digits - 1;
-    bool is_it = strncmp(id, meant, length) == 0 && id[length] == '\0';
-    return is_it || !id[0] ? place : WM_GPU_FITS_NONE;
-}
-
-static size_t find_beginning(const struct choice *choice, struct word word)
-{
-    size_t found = find_place(choice, word);
-
-    if (found != WM_GPU_FITS_NONE)
-        return found;
-    for (size_t i = 0; i < choice->count; i++) {
-        if (strncmp(choice->gpus[i].text, word.text, word.length) == 0)
-            found = found == WM_GPU_FITS_NONE ? i : WM_GPU_FITS_SEVERAL;
-    }
-    return found;
 }
 
 /* An identity may consist of digits, and may be the beginning of another one. */
@@ -150,8 +120,7 @@ static size_t find_word(const struct choice *choice, struct word word,
                    ? (size_t)number
                    : WM_GPU_FITS_NONE;
     }
-    place = choice->find ? choice->find(choice->context, word.text, word.length)
-                         : find_beginning(choice, word);
+    place = choice->find(choice->context, word.text, word.length);
     *ret_problem =
         place == WM_GPU_FITS_SEVERAL ? "fits several GPUs" : "is no GPU of this machine";
     return place;
@@ -169,14 +138,9 @@ static int choose(const struct choice *choice, struct word word, bool *chosen,
     return WM_OK;
 }
 
-bool wm_gpu_choice_is_none(const char *words)
-{
-    return words && strcmp(words, "none") == 0;
-}
-
-int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t count,
-                     wm_gpu_find *find, const void *context, bool *chosen,
-                     struct wm_error *err)
+int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                  wm_gpu_find *find, const void *context, bool *chosen,
+                  struct wm_error *err)
 {
     const struct choice choice = { gpus, count, find, context };
     bool all = !words || strcmp(words, "all") == 0;
@@ -196,32 +160,16 @@ int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t cou
 
 bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places)
 {
-    bool all_begin_so = words != NULL;
+    bool are_places = words != NULL;
 
     for (size_t i = 0; i < count; i++)
         ret_places[i] = false;
-    for (const char *rest = words; rest && all_begin_so;) {
-        size_t digits, place = scan_place(next_word(&rest), count, &digits);
+    for (const char *rest = words; rest && are_places;) {
+        size_t place = scan_place(next_word(&rest), count);
 
-        all_begin_so = place != WM_GPU_FITS_NONE;
-        if (all_begin_so)
+        are_places = place != WM_GPU_FITS_NONE;
+        if (are_places)
             ret_places[place] = true;
     }
-    return all_begin_so;
-}
-
-int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
-                  bool *chosen, struct wm_error *err)
-{
-    bool all = !words || strcmp(words, "all") == 0;
-
-    int status = wm_gpu_choice_by(words, gpus, count, NULL, NULL, chosen, err);
-    for (size_t i = 0; status == WM_OK && i < count; i++) {
-        if (gpus[i].text[0] || !chosen[i])
-            continue;
-        chosen[i] = false;
-        if (!all)
-            status = wm_fail(err, WM_EIO, "GPU %zu is there, but does not answer", i);
-    }
-    return status;
+    return are_places;
 }

@@ -15,20 +15,8 @@ struct wm_gpu_id {
     char text[96];
 };
 
-/* Whether `words` switches the GPUs off. */
-bool wm_gpu_choice_is_none(const char *words);
-
-/* Sets chosen[0..count) by `words`: NULL or "all", which is every GPU that has
- * an identity, or a comma list of places in the driver's order, identities and
- * beginnings of them that fit one GPU only. Naming a GPU twice is no mistake.
- * WM_EINVAL says which word is wrong and what there is; WM_EIO: the GPU that
- * was asked for is one without identity. "0=GPU-7c1f..." is the GPU in that place if it
- * has that identity. */
-int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
-                  bool *chosen, struct wm_error *err);
-
-/* Whether each of `words` begins with a place, so that no other GPU needs to be asked
- * who it is; then ret_places[0..count) are those. */
+/* Whether each of `words` is a place, so that no other GPU needs to be asked who it is;
+ * then ret_places[0..count) are those. */
 bool wm_gpu_choice_places(const char *words, size_t count, bool *ret_places);
 
 /* What else a GPU may be called: the place of the one that `word`, which is neither
@@ -39,10 +27,11 @@ typedef size_t wm_gpu_find(const void *context, const char *word, size_t length)
 #define WM_GPU_FITS_NONE SIZE_MAX
 #define WM_GPU_FITS_SEVERAL (SIZE_MAX - 1)
 
-/* The same with `find` in the place of beginnings of identities, and whether the GPUs
- * have an identity or not: then WM_EINVAL is the only failure. */
-int wm_gpu_choice_by(const char *words, const struct wm_gpu_id *gpus, size_t count,
-                     wm_gpu_find *find, const void *context, bool *chosen,
-                     struct wm_error *err);
+/* Sets chosen[0..count) by `words`: NULL or "all", or a comma list of places, identities
+ * and what `find` knows, whether the GPUs have an identity or not. Naming a GPU twice is no
+ * mistake. WM_EINVAL says which word is wrong and what there is. */
+int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
+                  wm_gpu_find *find, const void *context, bool *chosen,
+                  struct wm_error *err);
 
 #endif

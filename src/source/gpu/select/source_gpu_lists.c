@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_gpu_lists.c - words about GPUs become a list for each source. */
+/* source_gpu_lists.c - words about GPUs become places for each source. */
 #include "source/gpu/select/source_gpu_lists.h"
 
 #include <stdbool.h>
@@ -7,21 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
 #include "base/base_file.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "source/gpu/source_gpu_ops.h"
-#include "source/source_traits.h"
 
 /* A source of GPUs, and the chosen ones among them. */
 struct part {
     const char *source; /* the constant of its backend */
-    char *list;         /* "0=GPU-7c1f...,1=GPU-93ab..."; NULL: none of them */
-    size_t length;
-    struct wm_error why; /* there is no list; else its status is WM_OK */
+    size_t first;       /* of all GPUs its first */
+    struct wm_gpu_picks picks;
+    size_t room;
+    struct wm_error why; /* nothing is picked; else its status is WM_OK */
 };
 
 struct wm_gpu_lists {
-    char *words;
+    const char *words; /* while it is made */
     struct part *parts;
     size_t part_count;
     size_t present;
@@ -69,29 +70,22 @@ static int read_environment(pid_t pid, struct environment *ret_environment,
     return WM_OK;
 }
 
-/* NVIDIA's GPUs come first, so that their places are the driver's. To look for an
- * identity alone it would have to ask all of them. */
-static int append(struct part *part, size_t place, const char *identity)
+static int append(struct part *part, size_t index, const char *identity)
 {
-    char text[24] = "";
+    struct wm_gpu_picks *picks = &part->picks;
 
-    if (wm_source_traits(part->source)->takes_gpu_places)
-        snprintf(text, sizeof(text), "%zu=", place);
-    size_t room = part->length + strlen(",") + strlen(text) + strlen(identity) + 1;
-    char *grown = realloc(part->list, room);
-
-    if (!grown)
+    if (wm_array_reserve(&picks->list, picks->count, &part->room, sizeof(*picks->list)) < 0)
         return WM_ENOMEM;
-    part->length += (size_t)snprintf(grown + part->length, room - part->length, "%s%s%s",
-                                     part->list ? "," : "", text, identity);
-    part->list = grown;
+    struct wm_gpu_pick *pick = &picks->list[picks->count++];
+    pick->place = index - part->first;
+    snprintf(pick->identity, sizeof(pick->identity), "%s", identity);
     return WM_OK;
 }
 
 static int make_parts(struct wm_gpu_lists *choice, const struct wm_gpus *gpus)
 {
     const struct wm_gpu_looked *looked;
-    size_t count = 0;
+    size_t count = 0, first = 0;
 
     while (wm_gpus_looked(gpus, count))
         count++;
@@ -101,6 +95,8 @@ static int make_parts(struct wm_gpu_lists *choice, const struct wm_gpus *gpus)
     while ((looked = wm_gpus_looked(gpus, choice->part_count)) != NULL) {
         struct part *part = &choice->parts[choice->part_count++];
         part->source = looked->source;
+        part->first = first;
+        first += looked->present;
         if (looked->status < 0)
             wm_fail(&part->why, looked->status, "%s",
                     looked->detail ? looked->detail : "no GPU was found");
@@ -168,7 +164,7 @@ static void explain(struct wm_gpu_lists *choice, const struct wm_error *why)
 {
     for (size_t i = 0; i < choice->part_count; i++) {
         struct part *part = &choice->parts[i];
-        if (!part->list && part->why.status == WM_OK)
+        if (part->picks.count == 0 && part->why.status == WM_OK)
             part->why = *why;
     }
 }
@@ -209,7 +205,8 @@ out:
     return status;
 }
 
-static int fill(struct wm_gpu_lists *choice, pid_t viewer, struct wm_error *err)
+static int fill(struct wm_gpu_lists *choice, const struct wm_source_config *config,
+                pid_t viewer, struct wm_error *err)
 {
     struct environment environment = { 0 };
     struct wm_gpus *gpus = NULL;
@@ -226,7 +223,7 @@ static int fill(struct wm_gpu_lists *choice, pid_t viewer, struct wm_error *err)
                  "which GPUs process %d sees is taken from wattmeter's own environment: %s",
                  (int)viewer, why.text);
 
-    status = wm_gpus_open_to_select(NULL, 0, choice->words, &gpus, err);
+    status = wm_gpus_open_to_select(NULL, 0, config, &gpus, err);
     if (status < 0)
         goto out;
     choice->present = wm_gpus_present(gpus);
@@ -243,14 +240,20 @@ out:
     return status;
 }
 
-int wm_gpu_lists_new(const char *words, pid_t viewer, struct wm_gpu_lists **ret_gpus,
-                     struct wm_error *err)
+bool wm_gpu_lists_are_plain(const char *words)
+{
+    return !words || strcmp(words, "all") == 0 || strcmp(words, "none") == 0;
+}
+
+int wm_gpu_lists_new(const struct wm_source_config *config, pid_t viewer,
+                     struct wm_gpu_lists **ret_gpus, struct wm_error *err)
 {
     struct wm_gpu_lists *choice = calloc(1, sizeof(*choice));
 
-    if (choice)
-        choice->words = strdup(words);
-    int status = choice && choice->words ? fill(choice, viewer, err) : no_memory(err);
+    if (!choice)
+        return no_memory(err);
+    choice->words = config->gpus;
+    int status = fill(choice, config, viewer, err);
     if (status < 0) {
         wm_gpu_lists_free(choice);
         return status;
@@ -264,21 +267,20 @@ void wm_gpu_lists_free(struct wm_gpu_lists *gpus)
     if (!gpus)
         return;
     for (size_t i = 0; i < gpus->part_count; i++)
-        free(gpus->parts[i].list);
+        free(gpus->parts[i].picks.list);
     free(gpus->parts);
     free(gpus->remark);
-    free(gpus->words);
     free(gpus);
 }
 
 int wm_gpu_lists_of(const struct wm_gpu_lists *gpus, const char *source,
-                    const char **ret_list, struct wm_error *err)
+                    const struct wm_gpu_picks **ret_picks, struct wm_error *err)
 {
     const struct part *part = find_part(gpus, source);
 
-    if (part && !part->list)
+    if (part && part->picks.count == 0)
         return wm_fail(err, part->why.status, "%s", part->why.text);
-    *ret_list = part ? part->list : NULL;
+    *ret_picks = part ? &part->picks : NULL;
     return WM_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_gpu_lists.h - the choice of GPUs: made once, over all GPUs of the machine, and
- * told to each source in words for its own GPUs. A source alone knows nothing of
- * the others' GPUs, so "0" would mean one GPU to each of them.
+ * source_gpu_lists.h - the choice of GPUs: made once, over all GPUs of the machine, from
+ * which each source gets the places of its own. A source alone knows nothing of the others'
+ * GPUs, so "0" would mean one GPU to each of them.
  */
 #ifndef WM_SOURCE_GPU_LISTS_H
 #define WM_SOURCE_GPU_LISTS_H
@@ -12,22 +12,26 @@
 #include <sys/types.h>
 
 #include "base/base_error.h"
+#include "source/source_ops.h"
 
 struct wm_gpu_lists;
 
-/* `words` as in struct wm_tracker_options; "visible" is decided by the environment of
- * process `viewer`, or by our own where that is 0 or may not be read. WM_EINVAL: a
- * word is wrong. A driver in trouble is no failure here: its sources tell. */
-int wm_gpu_lists_new(const char *words, pid_t viewer, struct wm_gpu_lists **ret_gpus,
-                     struct wm_error *err);
+/* Whether nothing has to be chosen: the words are NULL, "all" or "none". */
+bool wm_gpu_lists_are_plain(const char *words);
+
+/* By the words in `config`, as in struct wm_tracker_options; "visible" is decided by the
+ * environment of process `viewer`, or by our own where that is 0 or may not be read.
+ * WM_EINVAL: a word is wrong. A driver in trouble is no failure here: its sources tell. */
+int wm_gpu_lists_new(const struct wm_source_config *config, pid_t viewer,
+                     struct wm_gpu_lists **ret_gpus, struct wm_error *err);
 
 /* Accepts NULL. */
 void wm_gpu_lists_free(struct wm_gpu_lists *gpus);
 
-/* What the source called so is to be told: `ret_list` is borrowed, and NULL for one
- * that has nothing to do with GPUs. A failure is the reason for leaving it out. */
+/* The GPUs of the source called so that are chosen: borrowed, and NULL for one that has
+ * nothing to do with GPUs. A failure is the reason for leaving it out. */
 int wm_gpu_lists_of(const struct wm_gpu_lists *gpus, const char *source,
-                    const char **ret_list, struct wm_error *err);
+                    const struct wm_gpu_picks **ret_picks, struct wm_error *err);
 
 /* All GPUs that were found, chosen or not. */
 size_t wm_gpu_lists_present(const struct wm_gpu_lists *gpus);

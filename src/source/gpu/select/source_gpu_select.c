@@ -196,12 +196,12 @@ static int choose(const struct wm_gpus *gpus, const char *words,
     bool all = !words || strcmp(words, "all") == 0;
     int status;
 
-    if (wm_gpu_choice_is_none(words))
+    if (words && strcmp(words, "none") == 0)
         return WM_OK;
     if (present == 0 && !all)
         status = fail_no_gpu(gpus, words, err);
     else
-        status = wm_gpu_choice_by(words, ids, present, find, gpus, chosen, err);
+        status = wm_gpu_choice(words, ids, present, find, gpus, chosen, err);
 
     size_t sure;
     const struct wm_gpu_looked *trouble = in_trouble(gpus, &sure);
@@ -251,7 +251,7 @@ int wm_gpu_select_numbers(const struct wm_gpus *gpus, const char *words, size_t 
 
     if (!chosen)
         return wm_fail_memory(err, "choosing GPUs");
-    bool is_certain = !strchr(words, '=') && wm_gpu_choice_places(words, present, chosen) &&
+    bool is_certain = wm_gpu_choice_places(words, present, chosen) &&
                       !(in_trouble(gpus, &sure) && has_number(words, sure));
     if (is_certain)
         *ret_count = list_chosen(chosen, present, ret_chosen);
