@@ -387,10 +387,15 @@ static int run_watch(const void *opaque, const struct cmd_streams *io)
     struct measure_args measure = args->measure;
     struct view view = { .request.terminal = -1 };
     struct subject subject = { .pid = FIRST_PROCESS };
+    char channels[1024];
     int signal_number = 0;
 
+    /* The panel of clocks needs this channel too. */
     if (!measure.channels)
         measure.channels = "clock_graphics";
+    else if (snprintf(channels, sizeof(channels), "clock_graphics,%s", measure.channels) <
+             (int)sizeof(channels))
+        measure.channels = strcmp(measure.channels, "all") == 0 ? "all" : channels;
     int code = find_subject(args, io, &subject);
     if (code != CMD_DONE)
         return code;

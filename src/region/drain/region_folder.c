@@ -206,9 +206,7 @@ static int make_control(struct wm_region_folder *folder, struct wm_error *err)
 int wm_region_folder_open(struct wm_region_folder *folder, struct wm_error *err)
 {
     folder->dir = open_folder(AT_FDCWD, folder->path);
-    if (!folder->dir)
-        return wm_fail_errno(err, folder->path);
-    if (mkfifoat(dirfd(folder->dir), WM_WAKE_FILE, 0600) == 0)
+    if (folder->dir && mkfifoat(dirfd(folder->dir), WM_WAKE_FILE, 0600) == 0)
         folder->wake_fd = openat(dirfd(folder->dir), WM_WAKE_FILE,
                                  O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (folder->wake_fd >= 0)
