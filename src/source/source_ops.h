@@ -15,19 +15,6 @@
 #include "source/source_traits.h"
 #include "wattmeter/source.h"
 
-/* A process that uses a GPU, as reported by the driver. Pid 0 stands for a GPU whose list
- * of processes is missing or incomplete; `state` and `why` have the reason. "Unknown" is
- * not "none". */
-struct wm_gpu_process {
-    const char *device;  /* the GPU's identity, as in its channels */
-    pid_t pid;           /* as the driver sees it */
-    double memory_bytes; /* meaningful in WM_READING_OK alone */
-    enum wm_reading_state state;
-    double sm_ratio; /* its share of the GPU's time, in the last second; likewise */
-    enum wm_reading_state sm_state;
-    const char *why; /* of pid 0; NULL: only the state is known */
-};
-
 /* A list that a reader can see, in the order in which the sources are opened and listed.
  * Backends that register themselves from constructors would save these lines and lose
  * both, and a static library would silently drop the ones nobody refers to. */
@@ -164,17 +151,5 @@ void wm_source_keep(struct wm_source *source);
 
 /* CPU time used for the source's readings in other threads than the caller's. */
 int64_t wm_source_cpu_ns(const struct wm_source *source);
-
-/* A line that describes the source called `name`; NULL if the name is unknown. */
-const char *wm_source_summary(const char *name);
-
-/* The GPU processes seen by the last wm_source_read(); valid until the next read or close.
- * Zero if the source has no GPU. */
-size_t wm_source_gpu_processes(const struct wm_source *source,
-                               const struct wm_gpu_process **ret_processes);
-
-/* The number of devices of its kind in the machine, chosen by the configuration or not; 0
- * if the source has no such devices. */
-size_t wm_source_device_count(const struct wm_source *source);
 
 #endif
