@@ -17,7 +17,7 @@ static void join_to_itself(const char *path)
 
     require(wm_recording_open(path, WM_LAST_RUN, &recording, &err) == WM_OK);
     size_t own = wm_recording_channel_count(recording);
-    if (wm_recording_join_meter(recording, path, &recording, &err) == WM_OK) {
+    if (wm_recording_join_meter(recording, path, 0, &recording, &err) == WM_OK) {
         require(wm_recording_channel_count(recording) == 2 * own);
         while (wm_recording_next(recording, &tick, &err) > 0) {
             require(tick.count == 2 * own);

@@ -87,7 +87,8 @@ static int start_command(struct profile *profile, struct wm_error *err)
     if (status == WM_OK && is_measured)
         status = wm_tracker_add_all(profile->tracker, err);
     if (status == WM_OK)
-        status = wm_tracker_start_command(profile->tracker, profile->words, err);
+        status = wm_tracker_start(
+            profile->tracker, &(struct wm_tracker_target) { .argv = profile->words }, err);
     profile->has_failed_to_start = status < 0;
     return status;
 }

@@ -43,24 +43,13 @@ static int check_output(const struct analyze_args *args, const struct cmd_stream
     return code == CMD_DONE ? output_check("analyze", output, io) : code;
 }
 
-struct printed {
-    const struct wm_report *report;
-    enum wm_format format;
-};
-
-static int print_blocks(const void *opaque, FILE *out, struct wm_error *err)
-{
-    const struct printed *printed = opaque;
-
-    return wm_report_print_blocks(printed->report, printed->format, out, err);
-}
-
 /* gpu_tracker's layouts have no place for them. */
 static void print_remarks(const struct wm_report *report, const struct cmd_streams *io)
 {
     const char *remark;
 
-    for (size_t i = 0; (remark = wm_report_file_remark(report, i)) != NULL; i++)
+    for (size_t i = 0;
+         (remark = wm_report_text(report, WM_REPORT_FILE_NOTES, i, NULL)) != NULL; i++)
         fprintf(io->chat, "wattmeter analyze: %s\n", remark);
 }
 
@@ -68,11 +57,12 @@ static int print(const struct analyze_args *args, enum wm_format format,
                  const struct wm_report *report, const struct cmd_streams *io)
 {
     bool as_gpu_tracker = format != WM_FORMAT_TEXT && format != WM_FORMAT_JSON;
-    const struct printed printed = { report, format };
+    const struct wm_report_style style = { .blocks_only = true };
+    const struct output_report printed = { report, format, &style };
 
     if (as_gpu_tracker)
         print_remarks(report, io);
-    int code = output_print("analyze", &args->output, print_blocks, &printed, io);
+    int code = output_print("analyze", &args->output, output_report_print, &printed, io);
     if (code == CMD_DONE && output_adds_line_end(&args->output, format))
         fputc('\n', io->out);
     return code;

@@ -54,11 +54,12 @@ static int next_wait_ms(const struct attach_args *args, int64_t start_ns)
 static int track(const struct attach_args *args, pid_t pid, const struct cmd_streams *io,
                  struct wm_tracker *tracker)
 {
+    const struct wm_tracker_target target = { .pids = &pid, .pid_count = 1 };
     struct wm_error err;
     int state = WM_TRACKER_RUNNING, wait_ms;
 
     measure_catch_signals();
-    if (wm_tracker_start_pid(tracker, pid, &err) < 0)
+    if (wm_tracker_start(tracker, &target, &err) < 0)
         return output_failure("attach", &err, io);
     int64_t start_ns = now_ns();
 

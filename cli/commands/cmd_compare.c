@@ -69,8 +69,7 @@ static const struct cmd_option *const options[] = { compare_options, output_opti
 struct request {
     const struct compare_args *args;
     const struct cmd_streams *io;
-    enum wm_format format;
-    const char *statistic;
+    struct wm_comparison_options options;
     double fail_above; /* a ratio; negative: not given */
 };
 
@@ -86,7 +85,7 @@ static int find_format(struct request *request)
     const struct compare_args *args = request->args;
 
     return output_find_format("compare", &args->output, args->format, FORMATS, request->io,
-                              &request->format);
+                              &request->options.format);
 }
 
 /* A bare 0.05 could be meant as 5 %, so the sign has to be there. */
@@ -100,36 +99,36 @@ static int find_limit(struct request *request)
         return CMD_DONE;
     if (!cmd_parse_percent(word, &percent))
         return misuse(request, "--fail-above", word, "is no percentage, such as 5%");
-    if (strcmp(request->statistic, "mean") != 0 && strcmp(request->statistic, "total") != 0)
+    if (strcmp(request->options.statistic, "mean") != 0 &&
+        strcmp(request->options.statistic, "total") != 0)
         return misuse(request, "--fail-above", word,
                       "needs --stat mean or total: the noise of others is not known");
     request->fail_above = percent / 100;
     return CMD_DONE;
 }
 
-static int watch(const struct request *request, struct wm_comparison *comparison)
+/* No ratio in a request stands for the default; 0 has to be told from that. */
+static int find_threshold(struct request *request)
 {
-    const struct cmd_list *metrics = &request->args->metrics;
-    struct wm_error err;
+    const char *word = request->args->threshold;
+    double percent;
 
-    if (metrics->count > 0 && !request->args->fail_above)
-        return misuse(request, "--metric", metrics->words[0], "needs --fail-above");
-    for (size_t i = 0; i < metrics->count; i++) {
-        if (wm_comparison_watch(comparison, metrics->words[i], &err) < 0)
-            return output_misused("compare", request->io, "--metric: %s", err.text);
-    }
+    if (!word)
+        return CMD_DONE;
+    if (!cmd_parse_percent(word, &percent) || percent > 100)
+        return misuse(request, "--threshold", word, "is no percentage, such as 1%");
+    request->options.threshold = percent > 0 ? percent / 100 : -1;
     return CMD_DONE;
 }
 
-static int set_threshold(const struct request *request, struct wm_comparison *comparison)
+static int find_metrics(struct request *request)
 {
-    const char *word = request->args->threshold;
-    struct wm_error err;
-    double percent;
+    const struct cmd_list *metrics = &request->args->metrics;
 
-    if (word && (!cmd_parse_percent(word, &percent) ||
-                 wm_comparison_set_threshold(comparison, percent / 100, &err) < 0))
-        return misuse(request, "--threshold", word, "is no percentage, such as 1%");
+    if (metrics->count > 0 && !request->args->fail_above)
+        return misuse(request, "--metric", metrics->words[0], "needs --fail-above");
+    request->options.metrics = (const char *const *)metrics->words;
+    request->options.metric_count = metrics->count;
     return CMD_DONE;
 }
 
@@ -211,8 +210,7 @@ static int add_session(const struct request *request, struct wm_comparison *comp
             input.run = (size_t)run;
     }
     char *name = strndup(word, name_length(word));
-    int status =
-        name ? wm_comparison_add_session(comparison, name, &input, &err) : WM_ENOMEM;
+    int status = name ? wm_comparison_add(comparison, name, &input, &err) : WM_ENOMEM;
     free(name);
     return status < 0 ? output_failure("compare", &err, request->io) : CMD_DONE;
 }
@@ -252,58 +250,53 @@ static int print(const struct request *request, const struct wm_comparison *comp
     const struct printed printed = { comparison, output->style.verbosity };
     int code = output_print("compare", output, print_comparison, &printed, request->io);
 
-    if (code == CMD_DONE && output_adds_line_end(output, request->format))
+    if (code == CMD_DONE && output_adds_line_end(output, request->options.format))
         fputc('\n', request->io->out);
     return code;
 }
 
-static int judge(const struct request *request, const struct wm_comparison *comparison)
+static int judge(const struct request *request, const struct wm_comparison_result *result)
 {
-    const char *untested = wm_comparison_untested(comparison);
-    double worst = wm_comparison_worst(comparison);
+    bool is_above = result->worst > request->fail_above;
 
-    if (request->fail_above < 0 || (worst <= request->fail_above && !untested))
+    if (request->fail_above < 0 || (!is_above && !result->untested))
         return CMD_DONE;
-    if (worst <= request->fail_above)
+    if (!is_above)
         return output_misused("compare", request->io,
                               "%s: --fail-above needs 6 runs or more of each session, as "
                               "'wattmeter run -r 10 --record FILE.sqlite -- CMD' records",
-                              untested);
-    if (worst > 1e6)
+                              result->untested);
+    if (result->worst > 1e6)
         fprintf(request->io->chat,
                 "wattmeter compare: %s grew from next to nothing, more than %s\n",
-                wm_comparison_worst_figure(comparison), request->args->fail_above);
+                result->worst_figure, request->args->fail_above);
     else
         fprintf(request->io->chat,
                 "wattmeter compare: %s grew by at least %.1f %%, more than %s\n",
-                wm_comparison_worst_figure(comparison), 100 * worst,
-                request->args->fail_above);
+                result->worst_figure, 100 * result->worst, request->args->fail_above);
     return CMD_FAILED;
 }
 
 static int compare(const struct request *request, struct wm_comparison *comparison)
 {
+    struct wm_comparison_result result;
     const char *remark;
     struct wm_error err;
 
-    int code = watch(request, comparison);
-    if (code == CMD_DONE)
-        code = set_threshold(request, comparison);
-    if (code == CMD_DONE)
-        code = add_sessions(request, comparison);
+    int code = add_sessions(request, comparison);
     if (code != CMD_DONE)
         return code;
-    if (wm_comparison_run(comparison, request->statistic, request->format, &err) < 0)
+    if (wm_comparison_run(comparison, &request->options, &result, &err) < 0)
         return output_failure("compare", &err, request->io);
-    if (wm_comparison_session_count(comparison) < 2 && request->args->fail_above)
+    if (result.sessions < 2 && request->args->fail_above)
         return output_misused("compare", request->io, "--fail-above needs two sessions");
-    if (wm_comparison_session_count(comparison) < 2)
+    if (result.sessions < 2)
         fprintf(request->io->chat,
                 "wattmeter compare: one session; name another to compare it with\n");
     for (size_t i = 0; (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
         fprintf(request->io->chat, "wattmeter compare: %s\n", remark);
     code = print(request, comparison);
-    return code == CMD_DONE ? judge(request, comparison) : code;
+    return code == CMD_DONE ? judge(request, &result) : code;
 }
 
 static int run_compare(const void *opaque, const struct cmd_streams *io)
@@ -311,13 +304,18 @@ static int run_compare(const void *opaque, const struct cmd_streams *io)
     const struct compare_args *args = opaque;
     struct request request = { .args = args,
                                .io = io,
-                               .statistic = args->statistic ? args->statistic : "mean" };
+                               .options.statistic =
+                                   args->statistic ? args->statistic : "mean" };
     struct wm_comparison *comparison;
     struct wm_error err;
 
     int code = find_format(&request);
     if (code == CMD_DONE)
         code = find_limit(&request);
+    if (code == CMD_DONE)
+        code = find_metrics(&request);
+    if (code == CMD_DONE)
+        code = find_threshold(&request);
     if (code == CMD_DONE)
         code = check_names(&request, "--regions", &args->regions);
     if (code == CMD_DONE)

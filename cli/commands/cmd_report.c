@@ -124,7 +124,7 @@ static int print_report(const struct report_args *args, const struct cmd_streams
                                    &recording, &err);
     if (status == WM_OK && args->meter)
         status =
-            wm_recording_join_meter_at(recording, args->meter, offset_ns, &recording, &err);
+            wm_recording_join_meter(recording, args->meter, offset_ns, &recording, &err);
     if (status == WM_OK)
         status = wm_report_from_recording(recording, &report, &err);
     wm_recording_close(recording);

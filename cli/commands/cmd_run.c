@@ -65,6 +65,7 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
                  struct wm_tracker *tracker, struct caps_held *held, int *ret_signal)
 {
     const struct output_args *output = &args->repeat.measure.output;
+    const struct wm_tracker_target target = { .argv = args->repeat.command.words };
     struct wm_error err;
     int state;
 
@@ -72,7 +73,7 @@ static int track(const struct run_args *args, const struct cmd_streams *io,
     if (args->repeat.measure.baseline_ns > 0 && !args->repeat.measure.quiet)
         fprintf(io->chat, "wattmeter run: measuring the idle machine for %g s\n",
                 (double)args->repeat.measure.baseline_ns / 1e9);
-    if (wm_tracker_start_command(tracker, args->repeat.command.words, &err) < 0) {
+    if (wm_tracker_start(tracker, &target, &err) < 0) {
         *ret_signal = measure_early_signal();
         return measure_start_failure("run", &err, io);
     }

@@ -219,7 +219,8 @@ static int start_command(struct wm_tracker *tracker, char *const words[], struct
         if (isatty(i))
             dup2(i == STDIN_FILENO || kept->fd < 0 ? null : kept->fd, i);
     }
-    int status = wm_tracker_start_command(tracker, words, err);
+    int status =
+        wm_tracker_start(tracker, &(struct wm_tracker_target) { .argv = words }, err);
     for (int i = 0; i < 3; i++) {
         if (ours[i] >= 0)
             dup2(ours[i], i);
@@ -281,6 +282,7 @@ static int start(const struct watch_args *args, const struct subject *subject,
                  struct wm_tracker *tracker, struct kept *kept,
                  const struct cmd_streams *io)
 {
+    const struct wm_tracker_target target = { .pids = &subject->pid, .pid_count = 1 };
     struct wm_error err;
 
     measure_catch_signals();
@@ -289,7 +291,7 @@ static int start(const struct watch_args *args, const struct subject *subject,
             return measure_start_failure("watch", &err, io);
         measure_forward_signals(tracker);
         measure_release_streams(false);
-    } else if (wm_tracker_start_pid(tracker, subject->pid, &err) < 0) {
+    } else if (wm_tracker_start(tracker, &target, &err) < 0) {
         return output_failure("watch", &err, io);
     }
     return CMD_DONE;

@@ -40,29 +40,31 @@ static bool are_swapped(struct wm_analysis_input input)
     return true;
 }
 
+static const struct wm_report_style blocks = { .blocks_only = true };
+
 static int print_as_text(const void *report, FILE *out, struct wm_error *err)
 {
-    return wm_report_print_blocks(report, WM_FORMAT_GPU_TRACKER_API, out, err);
+    return wm_report_print(report, WM_FORMAT_GPU_TRACKER, &blocks, out, err);
 }
 
 static int print_as_json(const void *report, FILE *out, struct wm_error *err)
 {
-    return wm_report_print_blocks(report, WM_FORMAT_GPU_TRACKER_JSON, out, err);
+    return wm_report_print(report, WM_FORMAT_GPU_TRACKER_JSON, &blocks, out, err);
 }
 
 /* The original refuses a file with stray stops, and passes over unfinished calls. */
 static void warn_of_unpaired(const struct wm_report *report, const char *file,
                              const struct cmd_streams *io)
 {
-    uint64_t stray, unfinished;
+    struct wm_report_run run;
 
-    wm_report_unpaired(report, &stray, &unfinished);
-    if (stray > 0)
+    wm_report_run(report, &run);
+    if (run.stray_stops > 0)
         gpu_tracker_warn(io, "%s: left out: stops that nothing had started: %" PRIu64, file,
-                         stray);
-    if (unfinished > 0)
+                         run.stray_stops);
+    if (run.unfinished_starts > 0)
         gpu_tracker_warn(io, "%s: left out: calls that never stopped: %" PRIu64, file,
-                         unfinished);
+                         run.unfinished_starts);
 }
 
 int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_streams *io)
@@ -96,7 +98,8 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
                                      args->sub_tracking_file, args->tracking_file);
         return gpu_tracker_error(io, "%s", err.text);
     }
-    for (size_t i = 0; (remark = wm_report_file_remark(report, i)) != NULL; i++)
+    for (size_t i = 0;
+         (remark = wm_report_text(report, WM_REPORT_FILE_NOTES, i, NULL)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
     warn_of_unpaired(report, args->sub_tracking_file, io);
     code =
@@ -213,8 +216,10 @@ static bool compare_in_python(json_t *sessions, const char *statistic,
 static int compare(json_t *sessions, const char *statistic,
                    const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
-    enum wm_format format =
-        output->json ? WM_FORMAT_GPU_TRACKER_JSON : WM_FORMAT_GPU_TRACKER;
+    const struct wm_comparison_options options = {
+        .statistic = statistic,
+        .format = output->json ? WM_FORMAT_GPU_TRACKER_JSON : WM_FORMAT_GPU_TRACKER,
+    };
     struct wm_comparison *comparison;
     const char *name, *remark;
     struct wm_error err;
@@ -228,11 +233,13 @@ static int compare(json_t *sessions, const char *statistic,
         return gpu_tracker_error(io, "%s", err.text);
     json_object_foreach(sessions, name, path)
     {
+        const struct wm_analysis_input input = { .tracking = json_string_value(path),
+                                                 .run = WM_ALL_RUNS };
         if (status == WM_OK)
-            status = wm_comparison_add(comparison, name, json_string_value(path), &err);
+            status = wm_comparison_add(comparison, name, &input, &err);
     }
     if (status == WM_OK)
-        status = wm_comparison_run(comparison, statistic, format, &err);
+        status = wm_comparison_run(comparison, &options, NULL, &err);
     if (status < 0) {
         wm_comparison_free(comparison);
         /* It may be a pickle. */

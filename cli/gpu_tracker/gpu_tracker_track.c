@@ -105,10 +105,10 @@ static void warn_of_report(const struct wm_report *report, bool disable_logs,
         return;
     while (next_reason(report, without_gpus, &at, &figure))
         warn_of_reason(report, &figure, at, without_gpus, io);
-    for (size_t i = 0; (remark = wm_report_remark(report, i)) != NULL; i++) {
-        if (!wm_report_remark_is_of_energy(report, i)) /* its report has none */
-            gpu_tracker_warn(io, "%s", remark);
-    }
+    /* Its report has no energy. */
+    for (size_t i = 0;
+         (remark = wm_report_text(report, WM_REPORT_OTHER_NOTES, i, NULL)) != NULL; i++)
+        gpu_tracker_warn(io, "%s", remark);
 }
 
 static int record(struct wm_tracker *tracker, const struct gpu_tracker_settings *settings,
@@ -140,7 +140,8 @@ static int start(struct wm_tracker *tracker, char *const command[],
     struct wm_error err;
 
     measure_catch_signals();
-    if (wm_tracker_start_command(tracker, command, &err) == WM_OK) {
+    if (wm_tracker_start(tracker, &(struct wm_tracker_target) { .argv = command }, &err) ==
+        WM_OK) {
         measure_forward_signals(tracker);
         measure_release_streams(true);
         return CMD_DONE;

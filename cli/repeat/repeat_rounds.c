@@ -210,10 +210,12 @@ static int shoot(struct repeat_work *work, const struct shot *shot, size_t *ret_
     int status = prepare_tracker(work, shot, &err);
     if (status < 0)
         return fail(work, &err);
-    status = shot->batch > 1
-                 ? wm_tracker_start_batch(work->tracker, shot->argv, shot->batch,
-                                          work->args->ignore_failure, &err)
-                 : wm_tracker_start_command(work->tracker, shot->argv, &err);
+    const struct wm_tracker_target target = {
+        .argv = shot->argv,
+        .runs = shot->batch > 1 ? shot->batch : 0,
+        .goes_on = work->args->ignore_failure,
+    };
+    status = wm_tracker_start(work->tracker, &target, &err);
     if (status < 0)
         return measure_start_failure("run", &err, work->io);
     measure_forward_signals(work->tracker);

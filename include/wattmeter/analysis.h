@@ -7,9 +7,10 @@
  *     const char *files[] = { "sub-tracking.csv" };
  *     struct wm_analysis_input input = { .tracking = "tracking.csv", .run = WM_LAST_RUN,
  *                                        .sub_tracking = files, .sub_tracking_count = 1 };
+ *     const struct wm_report_style style = { .blocks_only = true };
  *     struct wm_report *report;
  *     if (wm_report_from_files(&input, &report, &err) == WM_OK) {
- *         wm_report_print_blocks(report, WM_FORMAT_TEXT, stdout, &err);
+ *         wm_report_print(report, WM_FORMAT_TEXT, &style, stdout, &err);
  *         wm_report_free(report);
  *     }
  *
@@ -25,7 +26,6 @@
 
 #include "wattmeter/api.h"
 #include "wattmeter/error.h"
-#include "wattmeter/format.h"
 #include "wattmeter/recording.h"
 #include "wattmeter/report.h"
 
@@ -42,26 +42,10 @@ struct wm_analysis_input {
     size_t sub_tracking_count;       /* are none: the regions of the recording */
 };
 
-/* Reads a report whose regions are the blocks of code, ordered by name;
- * wm_report_print_blocks() prints them. The figures of gpu_tracker's files are missing, and
- * wm_report_print() refuses such a report. */
+/* Reads a report whose regions are the blocks of code, ordered by name. The figures of
+ * gpu_tracker's files are missing, so only the blocks of such a report can be printed. */
 WM_API int wm_report_from_files(const struct wm_analysis_input *input,
                                 struct wm_report **ret_report, struct wm_error *err);
-
-/* Prints the blocks of such a report as text, JSON or in gpu_tracker's layouts;
- * docs/analysis.md describes the structures. Returns WM_EIO if `out` did not take all of
- * it. */
-WM_API int wm_report_print_blocks(const struct wm_report *report, enum wm_format format,
-                                  FILE *out, struct wm_error *err);
-
-/* The index-th note on the files, such as a last line that was cut off, or NULL past the
- * last. The string is borrowed. Text and JSON include the notes. */
-WM_API const char *wm_report_file_remark(const struct wm_report *report, size_t index);
-
-/* Counts unpaired rows: stops without a start, and starts without a stop. gpu_tracker's
- * layouts do not show them. */
-WM_API void wm_report_unpaired(const struct wm_report *report, uint64_t *ret_stray,
-                               uint64_t *ret_unfinished);
 
 /* Joins sub-tracking files of one format (by their suffix, .csv or .sqlite) into the new
  * file `target`. A folder stands for its sub-tracking files of that format. `tell` (may be

@@ -56,7 +56,7 @@ enum wm_cap_objective {
 /* "energy", "edp", "ed2p", "cost"; NULL past the last. */
 WM_API const char *wm_cap_objective_name(size_t objective);
 
-/* Zero-initialize all but the first two for the defaults. */
+/* Zero-initialize all but `minimum` and `maximum` for the defaults. */
 struct wm_cap_plan {
     size_t size;    /* sizeof this struct */
     double minimum; /* the lowest cap that can be set */

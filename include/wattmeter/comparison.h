@@ -3,12 +3,15 @@
  * comparison.h - compares sessions, overall and block by block. A session is one run, or
  * all runs of a recording with several: its repeats.
  *
+ *     const struct wm_analysis_input before = { .tracking = "before.sqlite",
+ *                                               .run = WM_ALL_RUNS },
+ *                                    after = { .tracking = "after.json" };
  *     struct wm_comparison *comparison;
  *     if (wm_comparison_new(&comparison, &err) < 0)
  *         return fail(&err);
- *     wm_comparison_add(comparison, "before", "before.sqlite", &err);
- *     wm_comparison_add(comparison, "after", "after.json", &err);
- *     if (wm_comparison_run(comparison, "mean", WM_FORMAT_TEXT, &err) == WM_OK)
+ *     wm_comparison_add(comparison, "before", &before, &err);
+ *     wm_comparison_add(comparison, "after", &after, &err);
+ *     if (wm_comparison_run(comparison, NULL, NULL, &err) == WM_OK)
  *         wm_comparison_print(comparison, 0, stdout, &err);
  *     wm_comparison_free(comparison);
  *
@@ -41,53 +44,55 @@ WM_API int wm_comparison_new(struct wm_comparison **ret_comparison, struct wm_er
 WM_API void wm_comparison_free(struct wm_comparison *comparison);
 
 /* Adds a session of that name: a recording, a tracking file, or gpu_tracker's JSON of an
- * analysis. A pickle is refused; the error says how to convert it. Units are converted to
- * the units of the first session. Returns WM_EINVAL if the name is taken. */
+ * analysis (`tracking`), with the calls of its sub-tracking files or of one run.
+ * WM_ALL_RUNS: all runs are repeats; of a database the newest run. A pickle is refused; the
+ * error says how to convert it. Units are converted to the units of the first session.
+ * Returns WM_EINVAL if the name is taken. */
 WM_API int wm_comparison_add(struct wm_comparison *comparison, const char *name,
-                             const char *path, struct wm_error *err);
+                             const struct wm_analysis_input *input, struct wm_error *err);
 
-/* The same with the calls of sub-tracking files, or of one run. WM_ALL_RUNS is the newest
- * run of a database. */
-WM_API int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
-                                     const struct wm_analysis_input *input,
-                                     struct wm_error *err);
+/* How sessions are compared. Zero-initialize it for the defaults. */
+struct wm_comparison_options {
+    size_t size;           /* sizeof this struct */
+    const char *statistic; /* min, max, mean, std or total; NULL: mean */
 
-/* The number of sessions added. */
-WM_API size_t wm_comparison_session_count(const struct wm_comparison *comparison);
+    /* Text, JSON or one of gpu_tracker's, which lack total and match blocks by its rules:
+     * WM_EINVAL if blocks do not match. In the other formats a block may be missing in some
+     * sessions. */
+    enum wm_format format;
 
-/* Restricts the figures below to this metric, such as "cpu_time"; further calls add
- * metrics. Only times, energies and memory can be chosen, for which more is worse.
- * WM_EINVAL for other metrics, and the error lists the valid ones. Call it before
- * wm_comparison_run(). */
-WM_API int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
-                               struct wm_error *err);
+    /* A smaller difference counts as none, a ratio up to 1; 0: 0.01; negative: none does.
+     */
+    double threshold;
 
-/* Sets the ratio below which a difference counts as none; the default is 0.01. Returns
- * WM_EINVAL unless it is from 0 to 1. Call it before wm_comparison_run(). */
-WM_API int wm_comparison_set_threshold(struct wm_comparison *comparison, double threshold,
-                                       struct wm_error *err);
+    /* Only these metrics, such as "cpu_time", are tested for the result. Only times,
+     * energies and memory can be chosen, for which more is worse. If there are none: all of
+     * these. */
+    const char *const *metrics;
+    size_t metric_count;
+};
 
-/* Compares, to print it as text, as JSON or in one of gpu_tracker's formats. `statistic` is
- * min, max, mean, std, or total; gpu_tracker's formats lack total. Those formats match
- * blocks by gpu_tracker's rules; WM_EINVAL if blocks do not match. In the other formats a
- * block may be missing in some sessions. */
-WM_API int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                             enum wm_format format, struct wm_error *err);
+/* The result of a comparison. The strings live until the next run. */
+struct wm_comparison_result {
+    size_t sessions;
 
-/* The largest increase over the first session that is certain: the lower end of its 95 %
- * interval, as a ratio (0.05 is 5 %). Only figures that matter count. 0: no figure has
- * grown; infinite: a figure has grown from 0. Call it after wm_comparison_run(). */
-WM_API double wm_comparison_worst(const struct wm_comparison *comparison);
+    /* The largest increase over the first session that is certain: the lower end of its 95
+     * % interval, as a ratio (0.05 is 5 %). Only figures that matter count. 0: no figure
+     * has grown; infinite: a figure has grown from 0. */
+    double worst;
+    const char *worst_figure; /* "after: my-code-block: time"; NULL: no figure has grown */
 
-/* The figure of wm_comparison_worst(), such as "after: my-code-block: time"; NULL if no
- * figure has grown. */
-WM_API const char *wm_comparison_worst_figure(const struct wm_comparison *comparison);
+    /* The first session without any tested figure, of which `worst` knows nothing: a test
+     * takes 6 runs of both sessions. With `metrics`: the first session and metric that
+     * could not be tested ("after: cpu_time"). NULL: all could be tested. */
+    const char *untested;
+};
 
-/* The first session without any tested figure, of which wm_comparison_worst() knows
- * nothing: a test takes 6 runs of both sessions. With wm_comparison_watch(): the first
- * session and metric that could not be tested ("after: cpu_time"). NULL if all could be
- * tested. */
-WM_API const char *wm_comparison_untested(const struct wm_comparison *comparison);
+/* Compares the sessions. `options` and `ret_result` may be NULL. WM_EINVAL: an option is
+ * wrong; the error lists the valid ones. */
+WM_API int wm_comparison_run(struct wm_comparison *comparison,
+                             const struct wm_comparison_options *options,
+                             struct wm_comparison_result *ret_result, struct wm_error *err);
 
 /* Notes, such as blocks that were matched by file but not by line; NULL past the last. */
 WM_API const char *wm_comparison_remark(const struct wm_comparison *comparison,

@@ -90,13 +90,6 @@ WM_API int wm_recording_metric_value(const struct wm_recording *recording, size_
 WM_API void wm_recording_stop_on(struct wm_recording *recording,
                                  const volatile sig_atomic_t *stop);
 
-/* Adds the values of an external power meter: the columns with watts of the CSV file at
- * `path` become channels of `ret_joined`. They are labelled "meter" (or "meter1", "meter2",
- * ...) and have the meter's power at the time of each tick. `recording` stands at its
- * start. After a success it belongs to `ret_joined`. */
-WM_API int wm_recording_join_meter(struct wm_recording *recording, const char *path,
-                                   struct wm_recording **ret_joined, struct wm_error *err);
-
 /* In place of an offset: the one at which the meter's power follows the machine's power, or
  * the utilization of the CPUs. If no offset stands out, it is 0, with a note in the
  * report. */
@@ -105,11 +98,14 @@ WM_API int wm_recording_join_meter(struct wm_recording *recording, const char *p
 /* The largest offset: a day. */
 #define WM_METER_OFFSET_MAX_NS INT64_C(86400000000000)
 
-/* The same for a meter whose clock is off: `offset_ns` is added to its times. With 0, as
- * above, the report has a note if another offset clearly fits better. */
-WM_API int wm_recording_join_meter_at(struct wm_recording *recording, const char *path,
-                                      int64_t offset_ns, struct wm_recording **ret_joined,
-                                      struct wm_error *err);
+/* Adds the values of an external power meter: the columns with watts of the CSV file at
+ * `path` become channels of `ret_joined`. They are labelled "meter" (or "meter1", "meter2",
+ * ...) and have the meter's power at the time of each tick. `offset_ns` is added to the
+ * meter's times. With 0 the report has a note if another offset clearly fits better.
+ * `recording` stands at its start. After a success it belongs to `ret_joined`. */
+WM_API int wm_recording_join_meter(struct wm_recording *recording, const char *path,
+                                   int64_t offset_ns, struct wm_recording **ret_joined,
+                                   struct wm_error *err);
 
 /* Writes a run to `path`, in the format of the suffix (.sqlite, .csv, .json, .aipm), or to
  * a PostgreSQL database by its URL. `recording` stands at the start of the run, and at its

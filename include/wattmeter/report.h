@@ -65,6 +65,7 @@ struct wm_report_style {
                               * and CO2e are multiplied by it; 0: 1 */
     int verbosity;
     bool for_terminal; /* text with colours and bars */
+    bool blocks_only;  /* the blocks of code and their statistics (analysis.h) */
 };
 
 /* Computes a report from `recording`, which stands at the start of its run, and reads it to
@@ -79,8 +80,9 @@ WM_API void wm_report_free(struct wm_report *report);
  * The error lists the known units. */
 WM_API int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err);
 
-/* Prints text, JSON (docs/report.md describes the structure) or one of gpu_tracker's
- * layouts. `style` may be NULL. Returns WM_EIO if `out` did not take all of it. */
+/* Prints text, JSON (docs/report.md describes the structure; of blocks docs/analysis.md) or
+ * one of gpu_tracker's layouts. `style` may be NULL. Returns WM_EIO if `out` did not take
+ * all of it. */
 WM_API int wm_report_print(const struct wm_report *report, enum wm_format format,
                            const struct wm_report_style *style, FILE *out,
                            struct wm_error *err);
@@ -200,27 +202,29 @@ struct wm_report_run {
     bool is_complete;       /* false: the recording has no result; its writer was killed */
     enum wm_report_end end;
     int exit_status, signal_number; /* if it exited or was killed; else 0 */
+
+    /* Unpaired calls of regions: stops without a start, and starts without a stop. */
+    uint64_t stray_stops, unfinished_starts;
 };
 
 WM_API void wm_report_run(const struct wm_report *report, struct wm_report_run *ret_run);
 
-/* Each gives NULL past the last: words of the command line, notes on the figures, and the
- * tags and environment as "KEY=VALUE" apart. `ret_value`, and the pointers of
- * wm_report_source(), must not be NULL. */
-WM_API const char *wm_report_word(const struct wm_report *report, size_t index);
-WM_API const char *wm_report_remark(const struct wm_report *report, size_t index);
+/* The lists of texts of a report. */
+enum wm_report_list {
+    WM_REPORT_WORDS = 0,          /* words of the command line */
+    WM_REPORT_TAGS = 1,           /* tags and their values */
+    WM_REPORT_VARIABLES = 2,      /* variables of the environment and their values */
+    WM_REPORT_NOTES = 3,          /* notes on the figures */
+    WM_REPORT_OTHER_NOTES = 4,    /* those notes, except on energy */
+    WM_REPORT_FILE_NOTES = 5,     /* notes on the files, such as a last line that was cut */
+    WM_REPORT_SOURCES = 6,        /* available sources, and what they read, or NULL */
+    WM_REPORT_ABSENT_SOURCES = 7, /* sources that were not available, and why, or NULL */
+};
 
-/* Whether that note is about energy; false past the last. */
-WM_API bool wm_report_remark_is_of_energy(const struct wm_report *report, size_t index);
-WM_API const char *wm_report_note(const struct wm_report *report, size_t index,
-                                  const char **ret_value);
-WM_API const char *wm_report_variable(const struct wm_report *report, size_t index,
-                                      const char **ret_value);
-
-/* Gives the name of a source, whether it was available, and what it read or why it could
- * not (may be NULL). NULL past the last. */
-WM_API const char *wm_report_source(const struct wm_report *report, size_t index,
-                                    bool *ret_is_available, const char **ret_detail);
+/* Gives a text of a list and its value, from 0; NULL past the last. `ret_value` may be
+ * NULL. */
+WM_API const char *wm_report_text(const struct wm_report *report, enum wm_report_list list,
+                                  size_t index, const char **ret_value);
 
 #define WM_REPORT_NO_PARENT ((size_t)-1)
 

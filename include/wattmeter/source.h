@@ -165,9 +165,6 @@ struct wm_source_config {
  * last. They are constants. */
 WM_API const char *wm_source_name(size_t index);
 
-/* A line that describes the source called `name`; NULL if the name is unknown. */
-WM_API const char *wm_source_summary(const char *name);
-
 /* Opens the source called `name`; close it with wm_source_close(). `config` may be NULL.
  * WM_ENODEV: this machine lacks the hardware or its driver, which is a normal result.
  * WM_EIO: the driver did not answer within ten seconds. */
@@ -200,28 +197,6 @@ WM_API const char *wm_source_detail(const struct wm_source *source);
  * on. Allocates nothing once the set of processes is stable. */
 WM_API int wm_source_read(struct wm_source *source, struct wm_reading *readings,
                           size_t count, struct wm_error *err);
-
-/* A process that uses a GPU, as reported by the driver. Pid 0 stands for a GPU whose list
- * of processes is missing or incomplete; `state` and `why` have the reason. "Unknown" is
- * not "none". */
-struct wm_gpu_process {
-    const char *device;  /* the GPU's identity, as in its channels */
-    pid_t pid;           /* as the driver sees it */
-    double memory_bytes; /* meaningful in WM_READING_OK alone */
-    enum wm_reading_state state;
-    double sm_ratio; /* its share of the GPU's time, in the last second; likewise */
-    enum wm_reading_state sm_state;
-    const char *why; /* of pid 0; NULL: only the state is known */
-};
-
-/* The GPU processes seen by the last wm_source_read(); valid until the next read or close.
- * Zero if the source has no GPU. */
-WM_API size_t wm_source_gpu_processes(const struct wm_source *source,
-                                      const struct wm_gpu_process **ret_processes);
-
-/* The number of devices of its kind in the machine, chosen by the configuration or not; 0
- * if the source has no such devices. */
-WM_API size_t wm_source_device_count(const struct wm_source *source);
 
 #ifdef __cplusplus
 }

@@ -2,12 +2,13 @@
 /*
  * tracker.h - measures a process tree, sample by sample.
  *
+ *     const struct wm_tracker_target target = { .size = sizeof(target), .argv = argv };
  *     struct wm_tracker *tracker;
  *     struct wm_report *report;
  *     if (wm_tracker_new(NULL, &tracker, &err) < 0)
  *         return fail(&err);
  *     wm_tracker_add_all(tracker, &err);
- *     if (wm_tracker_start_command(tracker, argv, &err) == WM_OK) {
+ *     if (wm_tracker_start(tracker, &target, &err) == WM_OK) {
  *         while (wm_tracker_poll(tracker, -1, &err) == WM_TRACKER_RUNNING)
  *             ;
  *         wm_tracker_stop(tracker, &err);
@@ -63,7 +64,7 @@ struct wm_tracker_options {
     const char *channels;
 
     /* The environment of this process decides what "visible" means, such as the process for
-     * wm_tracker_start_pid(). If it is 0 or may not be read: the environment of the calling
+     * wm_tracker_start(). If it is 0 or may not be read: the environment of the calling
      * process, which a command inherits. */
     pid_t visible_to;
 
@@ -174,28 +175,39 @@ WM_API int wm_tracker_metrics(struct wm_tracker *tracker, const char *path,
 WM_API int wm_tracker_log(struct wm_tracker *tracker, const char *name, double value,
                           int64_t when_ns, struct wm_error *err);
 
-/* Starts `argv` (ends with NULL; argv[0] is searched in PATH) and the ticks. WM_ENOENT: no
- * such command; WM_EACCES: it cannot be executed. After a failure no instruction of the
- * command has run. Its regions (region.h) are measured too: WATTMETER_REGIONS is set for
- * it, unless that names a file already. */
-WM_API int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
-                                    struct wm_error *err);
-
-/* The same in another working directory and with another environment, "NAME=value" strings
- * ended by NULL, in whose PATH it is searched; NULL: the caller's. Both are borrowed for
- * the call. WM_ENOENT or WM_EACCES: the folder cannot be entered. */
-WM_API int wm_tracker_start_command_in(struct wm_tracker *tracker, char *const argv[],
-                                       const char *folder, char *const environment[],
-                                       struct wm_error *err);
-
 /* The largest number of runs in a batch. */
 #define WM_TRACKER_BATCH_MAX 100000
 
-/* The same with `count` runs of the command back to back, for a command that is too short
- * for a sensor. The measurement covers all of them. The first run that fails is the last,
- * unless `goes_on`. */
-WM_API int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[],
-                                  size_t count, bool goes_on, struct wm_error *err);
+/* What is measured: a command, running processes, or, if all is zero, the calling process
+ * without the use of the tracker. All is borrowed for the call. */
+struct wm_tracker_target {
+    size_t size; /* sizeof this struct */
+
+    /* The words of a command, ended by NULL; argv[0] is searched in PATH. Its regions
+     * (region.h) are measured too: WATTMETER_REGIONS is set for it, unless that names a
+     * file already. */
+    char *const *argv;
+    const char *folder;       /* its working directory; NULL: the caller's */
+    char *const *environment; /* "NAME=value", ended by NULL; NULL: the caller's. Its PATH
+                               * is searched */
+
+    /* A batch: this number of runs of the command back to back, for a command that is too
+     * short for a sensor. The measurement covers all of them. The first run that fails is
+     * the last, unless `goes_on`. 0: no batch. */
+    size_t runs;
+    bool goes_on;
+
+    /* Running processes, each with its descendants, without regions. The first is the main
+     * process ("main", wm_tracker_pid()). The target ends with the last of all these. */
+    const pid_t *pids;
+    size_t pid_count;
+};
+
+/* Starts the target, if it is a command, and the ticks; `target` may be NULL. WM_ENOENT: no
+ * such command, folder or process; WM_EACCES: it cannot be executed or entered. After a
+ * failure no instruction of the command has run. */
+WM_API int wm_tracker_start(struct wm_tracker *tracker,
+                            const struct wm_tracker_target *target, struct wm_error *err);
 
 /* A run of a batch. */
 struct wm_tracker_run {
@@ -211,19 +223,6 @@ struct wm_tracker_run {
  * WM_ENOENT past the last. */
 WM_API int wm_tracker_batch_run(const struct wm_tracker *tracker, size_t index,
                                 struct wm_tracker_run *ret_run);
-
-/* Starts on a running process and its descendants, without regions. */
-WM_API int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid,
-                                struct wm_error *err);
-
-/* Starts on several running processes, each with its descendants. The first is the main
- * process ("main", wm_tracker_pid()). The target ends with the last of all these. */
-WM_API int wm_tracker_start_pids(struct wm_tracker *tracker, const pid_t *pids,
-                                 size_t count, struct wm_error *err);
-
-/* Starts on the calling process, without the use of the tracker. Its regions are measured
- * from now on. */
-WM_API int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err);
 
 /* The process on which the tracker was started; 0 before the start. */
 WM_API pid_t wm_tracker_pid(const struct wm_tracker *tracker);

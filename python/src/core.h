@@ -101,6 +101,9 @@ PyObject *core_text(const char *text);
  * otherwise. `what` is what one of them is: "format". */
 int core_choice(const char *word, const char *const words[], const char *what);
 
+/* The texts of a list, as a list. */
+PyObject *core_report_texts(const struct wm_report *report, enum wm_report_list list);
+
 /* The format of that name; -1 and a ValueError if there is none. */
 int core_format(const char *word);
 

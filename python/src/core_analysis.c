@@ -8,18 +8,6 @@
 
 static PyTypeObject *comparison_type;
 
-/* A list of what `at` gives until it gives NULL. */
-static PyObject *texts_of(const void *of, const char *(*at)(const void *, size_t))
-{
-    PyObject *list = PyList_New(0);
-    const char *text;
-
-    for (size_t i = 0; list && (text = at(of, i)) != NULL; i++)
-        if (!core_append(list, core_text(text)))
-            Py_CLEAR(list);
-    return list;
-}
-
 struct blocks {
     const struct wm_report *report;
     enum wm_format format;
@@ -27,21 +15,17 @@ struct blocks {
 
 static int print_blocks(void *context, FILE *out, struct wm_error *err)
 {
+    static const struct wm_report_style style = { .blocks_only = true };
     const struct blocks *blocks = context;
 
-    return wm_report_print_blocks(blocks->report, blocks->format, out, err);
-}
-
-static const char *file_remark(const void *report, size_t index)
-{
-    return wm_report_file_remark(report, index);
+    return wm_report_print(blocks->report, blocks->format, &style, out, err);
 }
 
 static PyObject *analyze_files(const struct wm_analysis_input *input, enum wm_format format)
 {
     struct blocks blocks = { .format = format };
     struct wm_report *report;
-    uint64_t stray, unfinished;
+    struct wm_report_run run;
     struct wm_error err = { 0 };
     int status;
 
@@ -52,12 +36,13 @@ static PyObject *analyze_files(const struct wm_analysis_input *input, enum wm_fo
     if (core_check(status, &err) < 0)
         return NULL;
     blocks.report = report;
-    wm_report_unpaired(report, &stray, &unfinished);
+    wm_report_run(report, &run);
     PyObject *text = core_print(print_blocks, &blocks);
-    PyObject *result =
-        text ? Py_BuildValue("(NN(KK))", text, texts_of(report, file_remark),
-                             (unsigned long long)stray, (unsigned long long)unfinished)
-             : NULL;
+    PyObject *result = text ? Py_BuildValue("(NN(KK))", text,
+                                            core_report_texts(report, WM_REPORT_FILE_NOTES),
+                                            (unsigned long long)run.stray_stops,
+                                            (unsigned long long)run.unfinished_starts)
+                            : NULL;
     wm_report_free(report);
     return result;
 }
@@ -105,22 +90,20 @@ static PyStructSequence_Desc comparison_desc = {
 
 struct comparing {
     struct core_texts names, paths, watched;
-    const char *statistic;
-    enum wm_format format;
-    double threshold;
+    struct wm_comparison_options options;
 };
 
 /* Without the GIL. */
 static int add_all(const struct comparing *comparing, struct wm_comparison *comparison,
                    struct wm_error *err)
 {
-    int status = wm_comparison_set_threshold(comparison, comparing->threshold, err);
+    int status = WM_OK;
 
-    for (size_t i = 0; status >= 0 && i < comparing->names.count; i++)
-        status = wm_comparison_add(comparison, comparing->names.texts[i],
-                                   comparing->paths.texts[i], err);
-    for (size_t i = 0; status >= 0 && i < comparing->watched.count; i++)
-        status = wm_comparison_watch(comparison, comparing->watched.texts[i], err);
+    for (size_t i = 0; status >= 0 && i < comparing->names.count; i++) {
+        const struct wm_analysis_input input = { .tracking = comparing->paths.texts[i],
+                                                 .run = WM_ALL_RUNS };
+        status = wm_comparison_add(comparison, comparing->names.texts[i], &input, err);
+    }
     return status;
 }
 
@@ -129,42 +112,52 @@ static int print_comparison(void *comparison, FILE *out, struct wm_error *err)
     return wm_comparison_print(comparison, 0, out, err);
 }
 
-static PyObject *printed(struct wm_comparison *comparison, const char *statistic,
-                         enum wm_format format)
+static PyObject *printed(struct wm_comparison *comparison,
+                         const struct wm_comparison_options *options,
+                         struct wm_comparison_result *ret_result)
 {
     struct wm_error err = { 0 };
     int status;
 
     Py_BEGIN_ALLOW_THREADS
-        status = wm_comparison_run(comparison, statistic, format, &err);
+        status = wm_comparison_run(comparison, options, ret_result, &err);
     Py_END_ALLOW_THREADS
     return core_check(status, &err) < 0 ? NULL : core_print(print_comparison, comparison);
 }
 
-static const char *comparison_remark(const void *comparison, size_t index)
+static PyObject *remarks_of(const struct wm_comparison *comparison)
 {
-    return wm_comparison_remark(comparison, index);
+    PyObject *list = PyList_New(0);
+    const char *remark;
+
+    for (size_t i = 0; list && (remark = wm_comparison_remark(comparison, i)) != NULL; i++)
+        if (!core_append(list, core_text(remark)))
+            Py_CLEAR(list);
+    return list;
 }
 
 static PyObject *result_of(struct wm_comparison *comparison,
                            const struct comparing *comparing)
 {
     struct core_struct fill = core_struct_begin(comparison_type);
-    PyObject *text = printed(comparison, comparing->statistic, comparing->format);
+    struct wm_comparison_options options = comparing->options;
+    struct wm_comparison_result result;
+    PyObject *text = printed(comparison, &options, &result);
     PyObject *json = NULL;
 
-    if (text && comparing->format == WM_FORMAT_TEXT)
-        json = printed(comparison, comparing->statistic, WM_FORMAT_JSON);
-    else if (text)
+    if (text && options.format == WM_FORMAT_TEXT) {
+        options.format = WM_FORMAT_JSON;
+        json = printed(comparison, &options, &result);
+    } else if (text)
         json = core_text("");
     core_struct_add(&fill, text);
     core_struct_add(&fill, json);
     if (!fill.object)
         return NULL;
-    core_struct_add(&fill, PyFloat_FromDouble(wm_comparison_worst(comparison)));
-    core_struct_add(&fill, core_text(wm_comparison_worst_figure(comparison)));
-    core_struct_add(&fill, core_text(wm_comparison_untested(comparison)));
-    core_struct_add(&fill, texts_of(comparison, comparison_remark));
+    core_struct_add(&fill, PyFloat_FromDouble(result.worst));
+    core_struct_add(&fill, core_text(result.worst_figure));
+    core_struct_add(&fill, core_text(result.untested));
+    core_struct_add(&fill, remarks_of(comparison));
     return core_struct_end(&fill);
 }
 
@@ -203,18 +196,28 @@ PyDoc_STRVAR(
 static PyObject *compare(PyObject *module, PyObject *args)
 {
     struct comparing comparing = { 0 };
+    struct wm_comparison_options *options = &comparing.options;
     PyObject *names, *paths, *watched, *result = NULL;
     const char *word;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOssdO:compare", &names, &paths, &comparing.statistic,
-                          &word, &comparing.threshold, &watched))
+    if (!PyArg_ParseTuple(args, "OOssdO:compare", &names, &paths, &options->statistic,
+                          &word, &options->threshold, &watched))
         return NULL;
+    if (!(options->threshold >= 0)) {
+        PyErr_SetString(PyExc_ValueError, "a threshold is a ratio from 0 to 1");
+        return NULL;
+    }
+    /* The library has a default for 0, and a negative ratio for none. */
+    if (options->threshold == 0)
+        options->threshold = -1;
     int format = core_format(word);
-    comparing.format = (enum wm_format)format;
+    options->format = (enum wm_format)format;
     if (format >= 0 && core_texts_init(&comparing.names, names, "names") == 0 &&
         core_texts_init(&comparing.paths, paths, "paths") == 0 &&
         core_texts_init(&comparing.watched, watched, "metrics to watch") == 0) {
+        options->metrics = comparing.watched.texts;
+        options->metric_count = comparing.watched.count;
         if (comparing.names.count == comparing.paths.count)
             result = compare_all(&comparing);
         else

@@ -322,7 +322,7 @@ static PyObject *join_meter(PyObject *self, PyObject *args)
     if (recording) {
         const char *text = PyBytes_AsString(path);
         Py_BEGIN_ALLOW_THREADS
-            status = wm_recording_join_meter_at(recording, text, offset_ns, &joined, &err);
+            status = wm_recording_join_meter(recording, text, offset_ns, &joined, &err);
         Py_END_ALLOW_THREADS
         if (status >= 0)
             core_slot_of(self)->handle = joined;

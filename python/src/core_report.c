@@ -493,38 +493,25 @@ static PyObject *write_codecarbon(PyObject *self, PyObject *args, PyObject *keyw
     Py_RETURN_NONE;
 }
 
-/* A list of what `at` gives until it gives NULL. */
-static PyObject *texts_of(PyObject *self,
-                          const char *(*at)(const struct wm_report *, size_t))
-{
-    PyObject *list = PyList_New(0);
-    const char *text;
-
-    for (size_t i = 0; list && (text = at(report_of(self), i)) != NULL; i++)
-        if (!core_append(list, core_text(text)))
-            Py_CLEAR(list);
-    return list;
-}
-
 static PyObject *report_words(PyObject *self, void *unused)
 {
     (void)unused;
-    return texts_of(self, wm_report_word);
+    return core_report_texts(report_of(self), WM_REPORT_WORDS);
 }
 
 static PyObject *report_remarks(PyObject *self, void *unused)
 {
     (void)unused;
-    return texts_of(self, wm_report_remark);
+    return core_report_texts(report_of(self), WM_REPORT_NOTES);
 }
 
-static PyObject *pairs_of(PyObject *self, const char *(*at)(const struct wm_report *,
-                                                            size_t, const char **))
+static PyObject *pairs_of(PyObject *self, enum wm_report_list list)
 {
     PyObject *dict = PyDict_New();
     const char *key, *value;
 
-    for (size_t i = 0; dict && (key = at(report_of(self), i, &value)) != NULL; i++)
+    for (size_t i = 0;
+         dict && (key = wm_report_text(report_of(self), list, i, &value)) != NULL; i++)
         if (!core_put(dict, key, core_text(value)))
             Py_CLEAR(dict);
     return dict;
@@ -533,29 +520,32 @@ static PyObject *pairs_of(PyObject *self, const char *(*at)(const struct wm_repo
 static PyObject *report_notes(PyObject *self, void *unused)
 {
     (void)unused;
-    return pairs_of(self, wm_report_note);
+    return pairs_of(self, WM_REPORT_TAGS);
 }
 
 static PyObject *report_variables(PyObject *self, void *unused)
 {
     (void)unused;
-    return pairs_of(self, wm_report_variable);
+    return pairs_of(self, WM_REPORT_VARIABLES);
 }
 
 static PyObject *report_sources(PyObject *self, void *unused)
 {
+    static const enum wm_report_list lists[] = { WM_REPORT_SOURCES,
+                                                 WM_REPORT_ABSENT_SOURCES };
     PyObject *dict = PyDict_New();
     const char *name, *detail;
-    bool is_available;
 
     (void)unused;
-    for (size_t i = 0; dict && (name = wm_report_source(report_of(self), i, &is_available,
-                                                        &detail)) != NULL;
-         i++)
-        if (!core_put(
-                dict, name,
-                Py_BuildValue("(NN)", PyBool_FromLong(is_available), core_text(detail))))
-            Py_CLEAR(dict);
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 0;
+             dict && (name = wm_report_text(report_of(self), lists[i], k, &detail)) != NULL;
+             k++)
+            if (!core_put(
+                    dict, name,
+                    Py_BuildValue("(NN)", PyBool_FromLong(i == 0), core_text(detail))))
+                Py_CLEAR(dict);
+    }
     return dict;
 }
 

@@ -336,7 +336,7 @@ static PyObject *tracker_start_self(PyObject *self, PyObject *unused)
     if (!tracker)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        status = wm_tracker_start_self(tracker, &err);
+        status = wm_tracker_start(tracker, NULL, &err);
     Py_END_ALLOW_THREADS
     return leave_start(self, status, &err);
 }
@@ -383,8 +383,9 @@ static PyObject *tracker_start_pid(PyObject *self, PyObject *args)
     struct wm_tracker *tracker = enter(self);
     PyObject *result = NULL;
     if (tracker) {
+        const struct wm_tracker_target target = { .pids = pids, .pid_count = count };
         Py_BEGIN_ALLOW_THREADS
-            status = wm_tracker_start_pids(tracker, pids, count, &err);
+            status = wm_tracker_start(tracker, &target, &err);
         Py_END_ALLOW_THREADS
         result = leave_start(self, status, &err);
     }
@@ -403,6 +404,11 @@ PyDoc_STRVAR(start_command_doc,
 static PyObject *start_command(PyObject *self, const struct core_texts *argv,
                                const char *folder, const struct core_texts *environment)
 {
+    const struct wm_tracker_target target = {
+        .argv = (char *const *)argv->texts,
+        .folder = folder,
+        .environment = environment ? (char *const *)environment->texts : NULL,
+    };
     struct wm_tracker *tracker = enter(self);
     struct wm_error err = { 0 };
     int status;
@@ -410,9 +416,7 @@ static PyObject *start_command(PyObject *self, const struct core_texts *argv,
     if (!tracker)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        status = wm_tracker_start_command_in(
-            tracker, (char *const *)argv->texts, folder,
-            environment ? (char *const *)environment->texts : NULL, &err);
+        status = wm_tracker_start(tracker, &target, &err);
     Py_END_ALLOW_THREADS
     return leave_start(self, status, &err);
 }

@@ -16,6 +16,17 @@ const char *const core_origins[] = { "measured", "estimated", "simulated", NULL 
 const char *const core_device_kinds[] = { "host", "cpu",      "gpu",   "tree", "cpu_part",
                                           "dram", "platform", "other", NULL };
 
+PyObject *core_report_texts(const struct wm_report *report, enum wm_report_list list)
+{
+    PyObject *texts = PyList_New(0);
+    const char *text;
+
+    for (size_t i = 0; texts && (text = wm_report_text(report, list, i, NULL)) != NULL; i++)
+        if (!core_append(texts, core_text(text)))
+            Py_CLEAR(texts);
+    return texts;
+}
+
 int core_format(const char *word)
 {
     int format = wm_format_find(word);

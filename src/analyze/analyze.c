@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyze/analyze_build.h"
-#include "analyze/energy/analyze_devices.h"
+#include "analyze/analyze_devices.h"
 #include "analyze/energy/analyze_uncertainty.h"
 
 static const enum wm_measurement cpu_measurements[WM_CPU_PART_COUNT] = {

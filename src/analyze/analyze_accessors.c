@@ -229,7 +229,10 @@ void wm_report_run(const struct wm_report *report, struct wm_report_run *ret_run
         .start_unix_ns = report->start_unix_ns,
         .interval_ns = run->interval_ns,
         .is_complete = report->complete,
+        .stray_stops = report->usage.stray,
     };
+    for (size_t i = 0; i < report->regions.name_count; i++)
+        ret_run->unfinished_starts += report->regions.names[i].unfinished;
     if (result->exit_signal > 0) {
         ret_run->end = WM_REPORT_KILLED;
         ret_run->signal_number = result->exit_signal;
@@ -239,12 +242,8 @@ void wm_report_run(const struct wm_report *report, struct wm_report_run *ret_run
     }
 }
 
-const char *wm_report_word(const struct wm_report *report, size_t index)
-{
-    return index < report->run.command_count ? report->run.command[index] : NULL;
-}
-
-const char *wm_report_remark(const struct wm_report *report, size_t index)
+/* A note on the figures, and then those that are facts. */
+static const char *note_at(const struct wm_report *report, size_t index)
 {
     if (index < report->remark_count)
         return report->remarks[index];
@@ -252,31 +251,31 @@ const char *wm_report_remark(const struct wm_report *report, size_t index)
     return index < report->fact_count ? report->facts[index] : NULL;
 }
 
-const char *wm_report_file_remark(const struct wm_report *report, size_t index)
+static bool is_of_energy(const struct wm_report *report, const char *note)
+{
+    for (size_t i = 0; i < report->energy_note_count; i++) {
+        if (report->energy_notes[i] == note)
+            return true;
+    }
+    return false;
+}
+
+static const char *other_note_at(const struct wm_report *report, size_t index)
+{
+    const char *note;
+
+    for (size_t i = 0; (note = note_at(report, i)) != NULL; i++) {
+        if (!is_of_energy(report, note) && index-- == 0)
+            return note;
+    }
+    return NULL;
+}
+
+static const char *file_note_at(const struct wm_report *report, size_t index)
 {
     return index < report->remark_count - report->file_remarks
                ? report->remarks[report->file_remarks + index]
                : NULL;
-}
-
-void wm_report_unpaired(const struct wm_report *report, uint64_t *ret_stray,
-                        uint64_t *ret_unfinished)
-{
-    *ret_stray = report->usage.stray;
-    *ret_unfinished = 0;
-    for (size_t i = 0; i < report->regions.name_count; i++)
-        *ret_unfinished += report->regions.names[i].unfinished;
-}
-
-bool wm_report_remark_is_of_energy(const struct wm_report *report, size_t index)
-{
-    const char *remark = wm_report_remark(report, index);
-
-    for (size_t i = 0; i < report->energy_note_count && remark; i++) {
-        if (report->energy_notes[i] == remark)
-            return true;
-    }
-    return false;
 }
 
 static const char *pair_at(const struct wm_pair *pairs, size_t count, size_t index,
@@ -288,28 +287,45 @@ static const char *pair_at(const struct wm_pair *pairs, size_t count, size_t ind
     return pairs[index].key ? pairs[index].key : "";
 }
 
-const char *wm_report_note(const struct wm_report *report, size_t index,
-                           const char **ret_value)
+static const char *source_at(const struct wm_report *report, bool is_available,
+                             size_t index, const char **ret_detail)
 {
-    return pair_at(report->run.notes, report->run.note_count, index, ret_value);
+    for (size_t i = 0; i < report->run.source_count; i++) {
+        const struct wm_source_status *source = &report->run.sources[i];
+        if (source->available != is_available || index-- > 0)
+            continue;
+        *ret_detail = source->detail;
+        return source->name ? source->name : "";
+    }
+    return NULL;
 }
 
-const char *wm_report_variable(const struct wm_report *report, size_t index,
-                               const char **ret_value)
+const char *wm_report_text(const struct wm_report *report, enum wm_report_list list,
+                           size_t index, const char **ret_value)
 {
-    return pair_at(report->run.environment, report->run.environment_count, index,
-                   ret_value);
-}
+    const struct wm_run *run = &report->run;
+    const char *unused;
 
-const char *wm_report_source(const struct wm_report *report, size_t index,
-                             bool *ret_is_available, const char **ret_detail)
-{
-    if (index >= report->run.source_count)
-        return NULL;
-    const struct wm_source_status *source = &report->run.sources[index];
-    *ret_is_available = source->available;
-    *ret_detail = source->detail;
-    return source->name ? source->name : "";
+    if (!ret_value)
+        ret_value = &unused;
+    switch (list) {
+    case WM_REPORT_WORDS:
+        return index < run->command_count ? run->command[index] : NULL;
+    case WM_REPORT_TAGS:
+        return pair_at(run->notes, run->note_count, index, ret_value);
+    case WM_REPORT_VARIABLES:
+        return pair_at(run->environment, run->environment_count, index, ret_value);
+    case WM_REPORT_NOTES:
+        return note_at(report, index);
+    case WM_REPORT_OTHER_NOTES:
+        return other_note_at(report, index);
+    case WM_REPORT_FILE_NOTES:
+        return file_note_at(report, index);
+    case WM_REPORT_SOURCES:
+    case WM_REPORT_ABSENT_SOURCES:
+        return source_at(report, list == WM_REPORT_SOURCES, index, ret_value);
+    }
+    return NULL;
 }
 
 /* NULL where there is no such region or path. */

@@ -6,6 +6,9 @@
 
 #include "base/base_error.h"
 
+/* Of any struct with options. What is larger was not initialized. */
+#define SIZE_MOST 4096
+
 int wm_options_read(const void *given, void *ret_options, size_t size, struct wm_error *err)
 {
     const unsigned char *bytes = given;
@@ -14,8 +17,8 @@ int wm_options_read(const void *given, void *ret_options, size_t size, struct wm
     if (given)
         memcpy(&given_size, given, sizeof(given_size));
     size_t read = !given ? 0 : given_size == 0 || given_size > size ? size : given_size;
-    if (given_size > 0 && given_size < sizeof(given_size))
-        return wm_fail(err, WM_EINVAL, "options of %zu bytes are too short", given_size);
+    if ((given_size > 0 && given_size < sizeof(given_size)) || given_size > SIZE_MOST)
+        return wm_fail(err, WM_EINVAL, "options do not have %zu bytes", given_size);
     for (size_t i = size; i < given_size; i++) {
         if (bytes[i])
             return wm_fail(err, WM_EINVAL, "an option needs a newer libwattmeter");

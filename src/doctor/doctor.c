@@ -12,6 +12,7 @@
 #include "base/text/base_remarks.h"
 #include "source/source_config.h"
 #include "source/source_set.h"
+#include "source/source_traits.h"
 #include "track/account/track_account.h"
 
 /* How long an opening is waited for: as long as `wattmeter info` does. */

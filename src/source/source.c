@@ -2,6 +2,7 @@
 /* source.c - the list of backends, and what is the same for all of them. */
 #include "wattmeter/source.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -10,8 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "wattmeter/doctor.h"
 #include "wattmeter/source.h"
+
+/* A problem and its fix. */
+struct wm_doctor_advice {
+    const char *problem;
+    const char *command; /* fixes it; NULL if no command does */
+};
 
 enum {
     WM_ADVICE_MAX = 8, /* for one source; more would not be read */

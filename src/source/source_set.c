@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "source/cpu/source_energy.h"
 #include "source/gpu/select/source_gpu_lists.h"
-#include "source/gpu/source_gpu_channel.h"
 #include "source/source_config.h"
+#include "source/source_energy.h"
+#include "source/source_gpu_channel.h"
 #include "source/source_ops.h"
 
 #define ONE(name) +1

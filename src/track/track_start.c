@@ -20,6 +20,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/base_guard.h"
+#include "base/base_options.h"
 #include "region/mark/region_file.h"
 #include "region/region_ring.h"
 #include "track/track_state.h"
@@ -334,44 +335,35 @@ static int start_at(struct wm_tracker *tracker, char *const argv[],
     return status;
 }
 
-int wm_tracker_start_command_in(struct wm_tracker *tracker, char *const argv[],
-                                const char *folder, char *const environment[],
-                                struct wm_error *err)
+static int start_in(struct wm_tracker *tracker, const struct wm_tracker_target *target,
+                    struct wm_error *err)
 {
-    struct wm_launch_place place = { .folder_fd = AT_FDCWD, .environment = environment };
+    const char *folder = target->folder;
+    struct wm_launch_place place = { .folder_fd = AT_FDCWD,
+                                     .environment = target->environment };
 
-    int status = wm_track_check_new(tracker, err);
-    if (status == WM_OK && !argv[0])
-        status = wm_fail(err, WM_EINVAL, "there is no command to start");
-    if (status < 0)
-        return status;
+    if (!target->argv[0])
+        return wm_fail(err, WM_EINVAL, "there is no command to start");
     if (folder)
         place.folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (place.folder_fd == -1)
         return wm_fail_errno(err, folder);
-    status = start_at(tracker, argv, &place, err);
+    int status = start_at(tracker, target->argv, &place, err);
     if (folder)
         close(place.folder_fd);
     return status;
 }
 
-int wm_tracker_start_command(struct wm_tracker *tracker, char *const argv[],
-                             struct wm_error *err)
+static int start_runs(struct wm_tracker *tracker, const struct wm_tracker_target *target,
+                      struct wm_error *err)
 {
-    return wm_tracker_start_command_in(tracker, argv, NULL, NULL, err);
-}
-
-int wm_tracker_start_batch(struct wm_tracker *tracker, char *const argv[], size_t count,
-                           bool goes_on, struct wm_error *err)
-{
-    int status = wm_track_check_new(tracker, err);
-
-    if (status == WM_OK && (count == 0 || count > WM_TRACKER_BATCH_MAX))
-        status = wm_fail(err, WM_EINVAL, "a batch has 1 to %d runs", WM_TRACKER_BATCH_MAX);
+    if (target->runs > WM_TRACKER_BATCH_MAX)
+        return wm_fail(err, WM_EINVAL, "a batch has at most %d runs", WM_TRACKER_BATCH_MAX);
+    int status = target->runs > 0
+                     ? wm_batch_new(target->runs, target->goes_on, &tracker->batch, err)
+                     : WM_OK;
     if (status == WM_OK)
-        status = wm_batch_new(count, goes_on, &tracker->batch, err);
-    if (status == WM_OK)
-        status = wm_tracker_start_command(tracker, argv, err);
+        status = start_in(tracker, target, err);
     if (status < 0) {
         wm_batch_free(tracker->batch);
         tracker->batch = NULL;
@@ -459,34 +451,43 @@ static int start_and_tidy(struct wm_tracker *tracker, const pid_t *pids, size_t 
     return end_start(tracker, status);
 }
 
-int wm_tracker_start_pids(struct wm_tracker *tracker, const pid_t *pids, size_t count,
-                          struct wm_error *err)
+static int start_processes(struct wm_tracker *tracker, const pid_t *pids, size_t count,
+                           struct wm_error *err)
 {
-    int status = wm_track_check_new(tracker, err);
-
-    if (status == WM_OK && tracker->baseline_ns > 0)
-        status = wm_fail(err, WM_EINVAL, "a baseline needs a command that has not begun");
-    if (status == WM_OK && count == 0)
-        status = wm_fail(err, WM_EINVAL, "there is no process to measure");
-    for (size_t i = 0; i < count && status == WM_OK; i++) {
+    if (tracker->baseline_ns > 0)
+        return wm_fail(err, WM_EINVAL, "a baseline needs a command that has not begun");
+    if (count == 0)
+        return wm_fail(err, WM_EINVAL, "there is no process to measure");
+    for (size_t i = 0; i < count; i++) {
         if (pids[i] <= 0)
-            status = wm_fail(err, WM_EINVAL, "%d is no process", (int)pids[i]);
+            return wm_fail(err, WM_EINVAL, "%d is no process", (int)pids[i]);
     }
-    return status < 0 ? status : start_and_tidy(tracker, pids, count, "attach", err);
+    return start_and_tidy(tracker, pids, count, "attach", err);
 }
 
-int wm_tracker_start_pid(struct wm_tracker *tracker, pid_t pid, struct wm_error *err)
+static int start_self(struct wm_tracker *tracker, struct wm_error *err)
 {
-    return wm_tracker_start_pids(tracker, &pid, 1, err);
-}
-
-int wm_tracker_start_self(struct wm_tracker *tracker, struct wm_error *err)
-{
-    int status = wm_track_check_new(tracker, err);
-
-    if (status < 0)
-        return status;
     const pid_t self = getpid();
+
     tracker->self = true;
     return start_and_tidy(tracker, &self, 1, "self", err);
+}
+
+int wm_tracker_start(struct wm_tracker *tracker, const struct wm_tracker_target *given,
+                     struct wm_error *err)
+{
+    struct wm_tracker_target target;
+
+    int status = wm_options_read(given, &target, sizeof(target), err);
+    if (status == WM_OK)
+        status = wm_track_check_new(tracker, err);
+    if (status < 0)
+        return status;
+    if (target.argv && target.pids)
+        return wm_fail(err, WM_EINVAL, "a target is a command or processes, not both");
+    if (target.argv)
+        return start_runs(tracker, &target, err);
+    if (target.pids)
+        return start_processes(tracker, target.pids, target.pid_count, err);
+    return start_self(tracker, err);
 }

@@ -3,7 +3,6 @@
 #include "view/view.h"
 
 #include "base/base_error.h"
-#include "wattmeter/analysis.h"
 
 /* More digits than this are noise of binary fractions: 0.1 for
  * 0.10000000000000001. */
@@ -133,25 +132,19 @@ int wm_report_print(const struct wm_report *report, enum wm_format format,
     struct wm_units units;
 
     int status = check(format, err);
+    if (status == WM_OK)
+        status = wm_units_of_style(style, &units, err);
     if (status < 0)
         return status;
-    if (report->is_foreign)
+    if (units.blocks_only)
+        status = formats[format]->blocks(report, out, err);
+    else if (report->is_foreign)
         return wm_fail(err, WM_EINVAL,
                        "gpu_tracker's files have no report to print, but blocks: analyze "
                        "prints them");
-    status = wm_units_of_style(style, &units, err);
-    if (status == WM_OK)
+    else
         status = formats[format]->report(report, &units, out, err);
     return status == WM_OK ? wm_view_flush(out, "the report", err) : status;
-}
-
-int wm_report_print_blocks(const struct wm_report *report, enum wm_format format, FILE *out,
-                           struct wm_error *err)
-{
-    int status = check(format, err);
-    if (status == WM_OK)
-        status = formats[format]->blocks(report, out, err);
-    return status == WM_OK ? wm_view_flush(out, "the output", err) : status;
 }
 
 int wm_comparison_print(const struct wm_comparison *comparison, int verbosity, FILE *out,

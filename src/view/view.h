@@ -11,8 +11,9 @@
 #include "analyze/analyze_report.h"
 #include "analyze/compare/analyze_compare.h"
 #include "analyze/experiment/analyze_experiment.h"
-#include "view/text/view_units.h"
-#include "wattmeter/doctor.h"
+#include "analyze/experiment/analyze_repeat.h"
+#include "doctor/doctor.h"
+#include "view/view_units.h"
 #include "wattmeter/format.h"
 
 /* A form in which things are printed. Whether `out` took
@@ -73,6 +74,11 @@ struct wm_experiment_view {
 
 /* The caller's; NULL when out of memory. */
 json_t *wm_view_experiment_json(const struct wm_experiment_view *view);
+
+/* Of repeated commands: the caller's, NULL when out of memory; and tables. */
+json_t *wm_view_repeat_json(const struct wm_repeat *repeat);
+void wm_view_repeat_markdown(const struct wm_repeat *repeat, FILE *out);
+void wm_view_repeat_csv(const struct wm_repeat *repeat, FILE *out);
 
 /* Whether such a period could be seen: one that is hardly longer than the time between
  * two readings is that of the readings. */

@@ -62,4 +62,18 @@ def _(_folder):
         assert version == "WATTMETER_1" and re.search(rf"\b{name}\(", headers), symbol
 
 
+@tap.case("each struct with options begins with its size")
+def _(_folder):
+    rules = (tap.SOURCE / "scripts/abi-additions").read_text()
+    names = re.search(r"name_regexp = \^(.*)\$", rules)[1].replace("(", "(?:")
+    found = 0
+    for path in sorted((tap.SOURCE / "include/wattmeter").glob("*.h")):
+        if path.name in ("plot.h", "watch.h"):  # of modules, which have the library's version
+            continue
+        for name, first in re.findall(rf"^struct ({names}) {{\n *(.*)$", path.read_text(), re.MULTILINE):
+            assert first.startswith("size_t size;"), f"{path.name}: {name}: {first}"
+            found += 1
+    assert found >= 12, found
+
+
 tap.main()

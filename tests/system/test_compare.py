@@ -251,7 +251,7 @@ def untested(folder):
             talk=f"b: gpu_energy: {needs}")
     for wrong in ("cpu", "TIME", "main_n_threads", "cpu_use"):
         compare(*time_alone, "--metric", wrong, status=2,
-                talk=f'--metric: there is no metric "{wrong}"; there are main_ram, ')
+                talk=f'there is no metric "{wrong}"; there are main_ram, ')
     compare(*time_alone[:-2], "--metric", "time", status=2, talk="needs --fail-above")
     for wrong in ("5", "0.05", "-5%", "%", "5%%", "abc%", "1e3%", "nan%", "5 %"):
         compare(f"a={RUNS}", f"b={RUNS}", "--fail-above", wrong, status=2,

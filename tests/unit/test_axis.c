@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "test.h"
+#include "view/chart/view_mark.h"
 #include "wattmeter/axis.h"
 
 enum { MARKS = 8 };

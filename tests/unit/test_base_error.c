@@ -119,6 +119,8 @@ static void test_options(void **state)
     longer.third = 1;
     assert_int_equal(wm_options_read(&longer, &own, sizeof(own), &err), WM_EINVAL);
     assert_string_equal(err.text, "an option needs a newer libwattmeter");
+    longer.known.size = SIZE_MAX;
+    assert_int_equal(wm_options_read(&longer, &own, sizeof(own), &err), WM_EINVAL);
     longer.known.size = sizeof(size_t) - 1;
     assert_int_equal(wm_options_read(&longer, &own, sizeof(own), &err), WM_EINVAL);
     assert_int_equal(own.first, 7);

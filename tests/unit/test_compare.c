@@ -442,6 +442,9 @@ static void test_units(void **state)
     assert_string_equal(err.text, "x.json: \"gibibytes\" is no unit of memory");
 }
 
+#define INPUT(path) (&(struct wm_analysis_input) { .tracking = path, .run = WM_ALL_RUNS })
+#define OPTIONS(statistic_, format_)                                                       \
+    (&(struct wm_comparison_options) { .statistic = statistic_, .format = format_ })
 #define JSON_A "tests/data/gpu_tracker/analysis_a.json"
 #define JSON_B "tests/data/gpu_tracker/analysis.json"
 
@@ -471,11 +474,15 @@ static void test_seed(void **state)
 
     (void)state;
     assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
-    assert_int_equal(wm_comparison_add(comparison, "A", test_source_path(JSON_A), NULL), 0);
-    assert_int_equal(wm_comparison_add(comparison, "B", test_source_path(JSON_B), NULL), 0);
+    assert_int_equal(
+        wm_comparison_add(comparison, "A", INPUT(test_source_path(JSON_A)), NULL), 0);
+    assert_int_equal(
+        wm_comparison_add(comparison, "B", INPUT(test_source_path(JSON_B)), NULL), 0);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_int_equal(
-            wm_comparison_run(comparison, rows[i].statistic, rows[i].format, NULL), WM_OK);
+        assert_int_equal(wm_comparison_run(comparison,
+                                           OPTIONS(rows[i].statistic, rows[i].format), NULL,
+                                           NULL),
+                         WM_OK);
         char *printed = print(comparison), *expected = test_read_source(rows[i].path);
         assert_string_equal(printed, expected);
         assert_null(wm_comparison_remark(comparison, 0));
@@ -499,18 +506,21 @@ static void test_bad_use(void **state)
     struct wm_error err;
 
     assert_int_equal(wm_comparison_new(&comparison, NULL), WM_OK);
-    assert_int_equal(wm_comparison_run(comparison, "mean", WM_FORMAT_TEXT, &err),
-                     WM_EINVAL);
+    assert_int_equal(
+        wm_comparison_run(comparison, OPTIONS("mean", WM_FORMAT_TEXT), NULL, &err),
+        WM_EINVAL);
     assert_int_equal(wm_comparison_print(comparison, 0, stdout, &err), WM_EINVAL);
     assert_null(wm_comparison_remark(comparison, 0));
 
-    assert_int_equal(wm_comparison_add(comparison, "A", test_source_path(JSON_A), &err), 0);
-    assert_int_equal(wm_comparison_add(comparison, "A", test_source_path(JSON_B), &err),
-                     WM_EINVAL);
+    assert_int_equal(
+        wm_comparison_add(comparison, "A", INPUT(test_source_path(JSON_A)), &err), 0);
+    assert_int_equal(
+        wm_comparison_add(comparison, "A", INPUT(test_source_path(JSON_B)), &err),
+        WM_EINVAL);
     assert_non_null(strstr(err.text, "\"A\""));
-    assert_int_equal(wm_comparison_add_session(comparison, "B", &with_calls, &err),
-                     WM_EINVAL);
-    assert_int_equal(wm_comparison_add(comparison, "B", "/nonexistent", &err), WM_ENOENT);
+    assert_int_equal(wm_comparison_add(comparison, "B", &with_calls, &err), WM_EINVAL);
+    assert_int_equal(wm_comparison_add(comparison, "B", INPUT("/nonexistent"), &err),
+                     WM_ENOENT);
 
     const struct {
         const char *name, *text, *why;
@@ -530,19 +540,23 @@ static void test_bad_use(void **state)
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         test_write_file(dir, files[i].name, files[i].text);
         snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
-        assert_int_equal(wm_comparison_add(comparison, "B", path, &err), WM_EFORMAT);
+        assert_int_equal(wm_comparison_add(comparison, "B", INPUT(path), &err), WM_EFORMAT);
         if (!strstr(err.text, files[i].why) || !strstr(err.text, files[i].name))
             fail_msg("%s: \"%s\" does not say \"%s\"", files[i].name, err.text,
                      files[i].why);
     }
 
-    assert_int_equal(wm_comparison_run(comparison, "median", WM_FORMAT_TEXT, &err),
-                     WM_EINVAL);
     assert_int_equal(
-        wm_comparison_run(comparison, "total", WM_FORMAT_GPU_TRACKER_API, &err), WM_EINVAL);
+        wm_comparison_run(comparison, OPTIONS("median", WM_FORMAT_TEXT), NULL, &err),
+        WM_EINVAL);
+    assert_int_equal(wm_comparison_run(comparison,
+                                       OPTIONS("total", WM_FORMAT_GPU_TRACKER_API), NULL,
+                                       &err),
+                     WM_EINVAL);
     assert_string_equal(
         err.text, "Invalid summary statistic 'total'. Valid values are min max mean std.");
-    assert_int_equal(wm_comparison_run(comparison, "total", WM_FORMAT_JSON, &err), WM_OK);
+    assert_int_equal(
+        wm_comparison_run(comparison, OPTIONS("total", WM_FORMAT_JSON), NULL, &err), WM_OK);
     wm_comparison_free(comparison);
     wm_comparison_free(NULL);
 }
@@ -555,11 +569,11 @@ static int try_all(enum wm_format format)
 
     if (status < 0)
         return status;
-    status = wm_comparison_add(comparison, "A", test_source_path(JSON_A), NULL);
+    status = wm_comparison_add(comparison, "A", INPUT(test_source_path(JSON_A)), NULL);
     if (status == WM_OK)
-        status = wm_comparison_add(comparison, "B", test_source_path(JSON_B), NULL);
+        status = wm_comparison_add(comparison, "B", INPUT(test_source_path(JSON_B)), NULL);
     if (status == WM_OK)
-        status = wm_comparison_run(comparison, "mean", format, NULL);
+        status = wm_comparison_run(comparison, OPTIONS("mean", format), NULL, NULL);
     out = status == WM_OK ? fopen("/dev/null", "w") : NULL;
     if (status == WM_OK)
         status = out ? wm_comparison_print(comparison, 1, out, NULL) : WM_ENOMEM;

@@ -716,7 +716,7 @@ static void test_started_tracker(void **state)
     test_write_file(*state, "card.json", "{}");
     snprintf(target, sizeof(target), "%s/results/", (const char *)*state);
     assert_int_equal(wm_tracker_new(&options, &tracker, &err), WM_OK);
-    assert_int_equal(wm_tracker_start_self(tracker, &err), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, &err), WM_OK);
     for (size_t i = 0; i < ARRAY_LEN(cards); i++) {
         snprintf(card, sizeof(card), "%s/%s", (const char *)*state,
                  cards[i] ? cards[i] : "");

@@ -292,7 +292,7 @@ static void test_join(void **state)
         }
         test_write_file(*state, "m.csv", text);
         assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
-        assert_ok(wm_recording_join_meter(recording, fixture_path(state, "m.csv"),
+        assert_ok(wm_recording_join_meter(recording, fixture_path(state, "m.csv"), 0,
                                           &recording, &err));
         size_t count = wm_recording_channel_count(recording);
         assert_int_equal(count, FIXTURE_CHANNELS + 1);
@@ -346,7 +346,7 @@ static void test_join_times(void **state)
         test_write_file(*state, "m.csv", text);
         record_fixture(path, i > 0 ? WM_RECORD_OVERWRITE : WM_RECORD_NEW, cases[i].ticks);
         assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
-        assert_ok(wm_recording_join_meter(recording, fixture_path(state, "m.csv"),
+        assert_ok(wm_recording_join_meter(recording, fixture_path(state, "m.csv"), 0,
                                           &recording, &err));
         const struct wm_channel *channel =
             wm_recording_channel(recording, FIXTURE_CHANNELS);
@@ -393,14 +393,14 @@ static void test_join_refused(void **state)
         if (cases[i].text)
             test_write_file(*state, cases[i].name, cases[i].text);
         assert_true(wm_recording_join_meter(recording, fixture_path(state, cases[i].name),
-                                            &joined, &err) < 0);
+                                            0, &joined, &err) < 0);
         if (!strstr(err.text, cases[i].complains_of))
             fail_msg("%s", err.text);
     }
     test_write_file(*state, "m.csv", "time,a_W\n1,1\n2,1\n");
     assert_int_equal(wm_recording_next(recording, &tick, &err), 1);
     assert_int_equal(
-        wm_recording_join_meter(recording, fixture_path(state, "m.csv"), &joined, &err),
+        wm_recording_join_meter(recording, fixture_path(state, "m.csv"), 0, &joined, &err),
         WM_EINVAL);
     wm_recording_close(recording);
     assert_null(joined);
@@ -420,7 +420,7 @@ static void test_no_memory(void **state)
         assert_true(nth < 1000);
         assert_ok(wm_recording_open(path, WM_LAST_RUN, &recording, &err));
         test_fail_allocation(nth);
-        status = wm_recording_join_meter(recording, meter, &recording, &err);
+        status = wm_recording_join_meter(recording, meter, 0, &recording, &err);
         if (status == WM_OK)
             status = read_all(recording, 0, &found, &err);
         test_fail_allocation(-1);

@@ -953,7 +953,7 @@ static void test_remarks(void **state)
         while (cases[i].remarks[expected])
             expected++;
         for (size_t k = 0; k < report->remark_count || k < expected; k++) {
-            const char *found = wm_report_remark(report, k);
+            const char *found = wm_report_text(report, WM_REPORT_NOTES, k, NULL);
             found = found ? found : "nothing";
             if (k >= expected || !strstr(found, cases[i].remarks[k]))
                 fail_msg("%s: '%s'", cases[i].name, found);

@@ -319,8 +319,7 @@ static void test_find(void **state)
 
 static void test_run(void **state)
 {
-    const char *value = NULL, *detail = NULL;
-    bool is_available = true;
+    const char *value = NULL;
     struct wm_report_run run;
 
     (void)state;
@@ -332,19 +331,21 @@ static void test_run(void **state)
     assert_int_equal(run.end, WM_REPORT_KILLED);
     assert_int_equal(run.signal_number, 9);
     assert_int_equal(run.exit_status, 0);
-    assert_string_equal(wm_report_word(&made, 1), "-j2");
-    assert_null(wm_report_word(&made, 2));
-    assert_string_equal(wm_report_remark(&made, 0), "late ticks");
-    assert_null(wm_report_remark(&made, 1));
-    assert_string_equal(wm_report_note(&made, 0, &value), "lr");
+    assert_string_equal(wm_report_text(&made, WM_REPORT_WORDS, 1, NULL), "-j2");
+    assert_null(wm_report_text(&made, WM_REPORT_WORDS, 2, NULL));
+    assert_string_equal(wm_report_text(&made, WM_REPORT_NOTES, 0, NULL), "late ticks");
+    assert_null(wm_report_text(&made, WM_REPORT_NOTES, 1, NULL));
+    assert_string_equal(wm_report_text(&made, WM_REPORT_TAGS, 0, &value), "lr");
     assert_string_equal(value, "0.1");
-    assert_string_equal(wm_report_note(&made, 1, &value), "");
-    assert_null(wm_report_note(&made, 2, &value));
-    assert_null(wm_report_variable(&made, 0, &value));
-    assert_string_equal(wm_report_source(&made, 0, &is_available, &detail), "nvml");
-    assert_false(is_available);
-    assert_string_equal(detail, "no driver");
-    assert_null(wm_report_source(&made, 2, &is_available, &detail));
+    assert_string_equal(wm_report_text(&made, WM_REPORT_TAGS, 1, &value), "");
+    assert_null(wm_report_text(&made, WM_REPORT_TAGS, 2, &value));
+    assert_null(wm_report_text(&made, WM_REPORT_VARIABLES, 0, &value));
+    assert_string_equal(wm_report_text(&made, WM_REPORT_ABSENT_SOURCES, 0, &value), "nvml");
+    assert_string_equal(value, "no driver");
+    assert_null(wm_report_text(&made, WM_REPORT_ABSENT_SOURCES, 1, &value));
+    assert_non_null(wm_report_text(&made, WM_REPORT_SOURCES, 0, &value));
+    assert_null(wm_report_text(&made, WM_REPORT_SOURCES, 1, &value));
+    assert_null(wm_report_text(&made, (enum wm_report_list)99, 0, &value));
 }
 
 static void test_regions(void **state)
@@ -445,7 +446,7 @@ static void test_counts(void **state)
         assert_int_equal(wm_report_count(&made, (enum wm_report_kind)kind), counts[kind]);
         assert_int_equal(wm_report_count(&empty, (enum wm_report_kind)kind), kind == 0);
     }
-    assert_null(wm_report_source(&empty, 0, &(bool) { false }, &(const char *) { NULL }));
+    assert_null(wm_report_text(&empty, WM_REPORT_SOURCES, 0, NULL));
 }
 
 UNIT(report_accessors)

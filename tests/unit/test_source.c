@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "source/source_ops.h"
 #include "wattmeter/source.h"
 #include "wattmeter/version.h"
 

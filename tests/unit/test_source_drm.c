@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "source/source_ops.h"
 #include "wattmeter/source.h"
 
 enum { METRICS = 7, MOST_CHANNELS = 64 * METRICS };

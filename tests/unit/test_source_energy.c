@@ -3,7 +3,7 @@
  * one counts. */
 #include <string.h>
 
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 #include "test.h"
 
 #define CPU WM_DEVICE_CPU

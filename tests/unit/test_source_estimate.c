@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "source/cpu/source_estimate_model.h"
+#include "source/source_ops.h"
 #include "wattmeter/source.h"
 
 #define INTEL(model_, stepping_)                                                           \

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "source/source_ops.h"
 #include "wattmeter/source.h"
 
 /* The channels of a GPU. */

@@ -673,8 +673,9 @@ static void test_broken_recording(void **state)
     test_write_bytes(in_dir(state, "b.csv"), text, length - 5);
     free(text);
     assert_int_equal(read_report(in_dir(state, "b.csv"), 0, &report, &err), WM_OK);
-    assert_non_null(strstr(wm_report_file_remark(report, 0), "left out"));
-    assert_null(wm_report_file_remark(report, 1));
+    assert_non_null(
+        strstr(wm_report_text(report, WM_REPORT_FILE_NOTES, 0, NULL), "left out"));
+    assert_null(wm_report_text(report, WM_REPORT_FILE_NOTES, 1, NULL));
     wm_report_free(report);
 
     assert_int_equal(read_report(in_dir(state, "none.csv"), 0, &report, &err), WM_ENOENT);

@@ -19,6 +19,10 @@
 
 static char *const sleep_200ms[] = { (char *)"sleep", (char *)"0.2", NULL };
 
+#define TARGET(...) (&(struct wm_tracker_target) { __VA_ARGS__ })
+#define COMMAND(words) TARGET(.argv = (words))
+#define PROCESS(pid_) TARGET(.pids = &(pid_t) { pid_ }, .pid_count = 1)
+
 static struct wm_tracker *new_tracker(int64_t interval_ns)
 {
     const struct wm_tracker_options options = { .interval_ns = interval_ns };
@@ -101,11 +105,11 @@ static void test_order_of_calls(void **state)
     assert_int_equal(wm_tracker_pid(tracker), 0);
     assert_int_equal(wm_tracker_exit_code(tracker), -1);
 
-    assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, &err), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(sleep_200ms), &err), WM_OK);
     assert_true(wm_tracker_pid(tracker) > 0);
-    assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, &err), WM_EINVAL);
-    assert_int_equal(wm_tracker_start_pid(tracker, 1, &err), WM_EINVAL);
-    assert_int_equal(wm_tracker_start_self(tracker, &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(sleep_200ms), &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start(tracker, PROCESS(1), &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start(tracker, NULL, &err), WM_EINVAL);
     assert_int_equal(wm_tracker_add(tracker, "host", &err), WM_EINVAL);
     assert_int_equal(wm_tracker_note(tracker, "a", "b", &err), WM_EINVAL);
     assert_int_equal(wm_tracker_record(tracker, "/tmp/x.csv", WM_RECORD_NEW, &err),
@@ -124,7 +128,7 @@ static void test_command(void **state)
 
     struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
     assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
-    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(argv), NULL), WM_OK);
     run_to_end(tracker);
     assert_int_equal(wm_tracker_exit_code(tracker), 7);
     assert_int_equal(wm_tracker_exit_signal(tracker), 0);
@@ -157,14 +161,14 @@ static void test_failed_starts(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct wm_tracker *tracker = new_tracker(0);
         print_message("  %s\n", cases[i].what);
-        assert_int_equal(wm_tracker_start_command(tracker, cases[i].argv, &err),
+        assert_int_equal(wm_tracker_start(tracker, COMMAND(cases[i].argv), &err),
                          cases[i].status);
         wm_tracker_free(tracker);
     }
 
     struct wm_tracker *tracker = new_tracker(0);
-    assert_int_equal(wm_tracker_start_pid(tracker, -1, &err), WM_EINVAL);
-    assert_int_equal(wm_tracker_start_pid(tracker, 0x3fffffff, &err), WM_ENOENT);
+    assert_int_equal(wm_tracker_start(tracker, PROCESS(-1), &err), WM_EINVAL);
+    assert_int_equal(wm_tracker_start(tracker, PROCESS(0x3fffffff), &err), WM_ENOENT);
     wm_tracker_free(tracker);
 }
 
@@ -189,14 +193,26 @@ static void test_pids(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
-    assert_int_equal(wm_tracker_start_pids(tracker, pids, 0, &err), WM_EINVAL);
-    assert_int_equal(wm_tracker_start_pids(tracker, wrong, 2, &err), WM_EINVAL);
-    assert_int_equal(wm_tracker_start_pids(tracker, nobody, 2, &err), WM_ENOENT);
+    assert_int_equal(
+        wm_tracker_start(
+            tracker, &(struct wm_tracker_target) { .pids = pids, .pid_count = 0 }, &err),
+        WM_EINVAL);
+    assert_int_equal(
+        wm_tracker_start(
+            tracker, &(struct wm_tracker_target) { .pids = wrong, .pid_count = 2 }, &err),
+        WM_EINVAL);
+    assert_int_equal(
+        wm_tracker_start(
+            tracker, &(struct wm_tracker_target) { .pids = nobody, .pid_count = 2 }, &err),
+        WM_ENOENT);
     assert_non_null(strstr(err.text, "no process 1073741823"));
     wm_tracker_free(tracker);
 
     tracker = new_tracker(10 * MILLISECOND);
-    assert_int_equal(wm_tracker_start_pids(tracker, pids, 2, &err), WM_OK);
+    assert_int_equal(
+        wm_tracker_start(
+            tracker, &(struct wm_tracker_target) { .pids = pids, .pid_count = 2 }, &err),
+        WM_OK);
     assert_int_equal(wm_tracker_pid(tracker), pids[0]);
     assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
     for (size_t i = 0; i < ARRAY_LEN(pids); i++)
@@ -252,7 +268,7 @@ static void test_self_in_thread(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(MILLISECOND);
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
     double before = thread_seconds();
     burn(before + 0.3);
@@ -297,7 +313,7 @@ static void test_live(void **state)
     struct wm_tracker *tracker = new_tracker(MILLISECOND);
     assert_int_equal(wm_tracker_live(tracker, &live, &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "before the tracker's start"));
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     assert_int_equal(wm_tracker_live(tracker, &live, NULL), WM_OK);
     assert_int_equal(wm_tracker_live(tracker, &same, NULL), WM_OK);
     assert_ptr_equal(live, same);
@@ -317,7 +333,7 @@ static void test_short_self(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(1000 * MILLISECOND);
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
     assert_true(number(tracker, "max_ram.main.private_rss") > 0);
     wm_tracker_free(tracker);
@@ -338,7 +354,7 @@ static void test_counters_are_kept(void **state)
     setenv("WATTMETER_SYSFS", dir, 1);
     struct wm_tracker *tracker = new_tracker(600 * 1000 * MILLISECOND);
     assert_int_equal(wm_tracker_add(tracker, "rapl", NULL), WM_OK);
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     for (int second = 1; second <= SECONDS; second++) {
         int64_t joules = 1 + (int64_t)second * WATTS;
         snprintf(text, sizeof(text), "%lld\n",
@@ -360,7 +376,7 @@ static void test_self_regions(void **state)
     for (int round = 0; round < 2; round++) {
         struct wm_tracker *tracker = new_tracker(2 * MILLISECOND);
         assert_false(wm_region_is_on());
-        assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+        assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
         assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
         assert_true(wm_region_is_on());
         wm_region_begin("outer");
@@ -394,7 +410,7 @@ static void test_self_with_gpus(void **state)
     unsetenv("FAKE_NVML_SCENARIO");
     assert_int_equal(status, WM_OK);
 
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
     double all = process_seconds();
     double before = thread_seconds();
@@ -418,7 +434,7 @@ static void test_stop_early(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
-    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(argv), NULL), WM_OK);
     pid_t pid = wm_tracker_pid(tracker);
     assert_int_equal(wm_tracker_poll(tracker, 50, NULL), WM_TRACKER_RUNNING);
     assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
@@ -437,7 +453,7 @@ static void test_stop_after_the_end(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(WM_INTERVAL_MAX_NS);
-    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(argv), NULL), WM_OK);
     usleep(300000);
     assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
     assert_int_equal(wm_tracker_exit_code(tracker), 3);
@@ -454,7 +470,7 @@ static void test_host_ignores_its_children(void **state)
 
     assert_int_equal(sigaction(SIGCHLD, &ignore, &old), 0);
     struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
-    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(argv), NULL), WM_OK);
     run_to_end(tracker);
     assert_int_equal(sigaction(SIGCHLD, &old, NULL), 0);
     assert_int_equal(wm_tracker_exit_code(tracker), 4);
@@ -467,7 +483,7 @@ static void test_host_forks(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     assert_int_equal(wm_tracker_run_thread(tracker, NULL), WM_OK);
     pid_t child = fork();
     if (child == 0) {
@@ -501,7 +517,7 @@ static void test_signal(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(10 * MILLISECOND);
-    assert_int_equal(wm_tracker_start_command(tracker, argv, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(argv), NULL), WM_OK);
     assert_int_equal(wm_tracker_signal(tracker, SIGTERM), WM_OK);
     run_to_end(tracker);
     assert_int_equal(wm_tracker_exit_code(tracker), 128 + SIGTERM);
@@ -524,7 +540,7 @@ static void test_poll_is_interrupted(void **state)
     (void)state;
 
     struct wm_tracker *tracker = new_tracker(WM_INTERVAL_MAX_NS);
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
     assert_int_equal(timer_create(CLOCK_MONOTONIC, NULL, &timer), 0);
     assert_int_equal(timer_settime(timer, 0, &soon, NULL), 0);
@@ -540,7 +556,7 @@ static void test_ticks_allocate_nothing(void **state)
 
     struct wm_tracker *tracker = new_tracker(MILLISECOND);
     assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     for (int i = 0; i < 20; i++)
         assert_int_equal(wm_tracker_poll(tracker, -1, NULL), WM_TRACKER_RUNNING);
     test_fail_allocation(-1);
@@ -565,7 +581,7 @@ static struct wm_tracker *start_with_slow_driver(const char *dir)
     setenv("WATTMETER_SYSFS", dir, 1); /* so that there are no other GPUs */
     assert_int_equal(wm_tracker_add_all(tracker, NULL), WM_OK);
     unsetenv("WATTMETER_SYSFS");
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     return tracker;
 }
 
@@ -602,10 +618,11 @@ static void test_no_driver(void **state)
     setenv("WATTMETER_NVML", "/nonexistent", 1);
     assert_int_equal(wm_tracker_add(tracker, "nvml", NULL), WM_ENODEV);
     unsetenv("WATTMETER_NVML");
-    assert_int_equal(wm_tracker_start_self(tracker, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, NULL, NULL), WM_OK);
     assert_int_equal(wm_tracker_stop(tracker, NULL), WM_OK);
     assert_int_equal(wm_tracker_report(tracker, &report, NULL), WM_OK);
-    for (size_t i = 0; (remark = wm_report_remark(report, i)) != NULL; i++)
+    for (size_t i = 0; (remark = wm_report_text(report, WM_REPORT_NOTES, i, NULL)) != NULL;
+         i++)
         assert_null(strstr(remark, "nvml"));
     wm_report_free(report);
     wm_tracker_free(tracker);
@@ -647,7 +664,7 @@ static void test_allocation_failure(void **state)
         if (status == WM_OK)
             status = wm_tracker_record(tracker, recording, WM_RECORD_NEW, NULL);
         if (status == WM_OK)
-            status = wm_tracker_start_command(tracker, argv, NULL);
+            status = wm_tracker_start(tracker, COMMAND(argv), NULL);
         test_fail_allocation(-1);
         if (status == WM_OK) {
             run_to_end(tracker);
@@ -678,7 +695,7 @@ static void test_recording_has_the_same_report(void **state)
         struct wm_tracker *tracker = new_tracker(5 * MILLISECOND);
         assert_int_equal(wm_tracker_add(tracker, "host", NULL), WM_OK);
         assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_NEW, NULL), WM_OK);
-        assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, NULL), WM_OK);
+        assert_int_equal(wm_tracker_start(tracker, COMMAND(sleep_200ms), NULL), WM_OK);
         run_to_end(tracker);
         assert_int_equal(wm_tracker_report(tracker, &live, NULL), WM_OK);
         assert_int_equal(wm_recording_open(path, WM_LAST_RUN, &recording, NULL), WM_OK);
@@ -714,14 +731,14 @@ static void test_renewed(void **state)
     assert_int_equal(wm_tracker_renew(tracker, NULL), WM_OK);
     assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_NEW, NULL), WM_OK);
     assert_int_equal(wm_tracker_note(tracker, "which", "first", NULL), WM_OK);
-    assert_int_equal(wm_tracker_start_command(tracker, sleep_200ms, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(sleep_200ms), NULL), WM_OK);
     assert_int_equal(wm_tracker_renew(tracker, NULL), WM_EINVAL);
     run_to_end(tracker);
     assert_int_equal(wm_tracker_renew(tracker, NULL), WM_OK);
     assert_int_equal(wm_tracker_exit_code(tracker), -1);
     assert_int_equal(wm_tracker_pid(tracker), 0);
     assert_int_equal(wm_tracker_record(tracker, path, WM_RECORD_APPEND, NULL), WM_OK);
-    assert_int_equal(wm_tracker_start_command(tracker, short_run, NULL), WM_OK);
+    assert_int_equal(wm_tracker_start(tracker, COMMAND(short_run), NULL), WM_OK);
     run_to_end(tracker);
     assert_int_equal(wm_tracker_exit_code(tracker), 3);
 
@@ -730,9 +747,11 @@ static void test_renewed(void **state)
         const char *value = NULL;
         assert_int_equal(wm_recording_open(path, run, &recording, NULL), WM_OK);
         assert_int_equal(wm_report_from_recording(recording, &report, NULL), WM_OK);
-        assert_string_equal(wm_report_word(report, 0), run == 0 ? "sleep" : "sh");
-        assert_int_equal(wm_report_note(report, 0, &value) != NULL, run == 0);
-        assert_null(wm_report_note(report, 1, &value));
+        assert_string_equal(wm_report_text(report, WM_REPORT_WORDS, 0, NULL),
+                            run == 0 ? "sleep" : "sh");
+        assert_int_equal(wm_report_text(report, WM_REPORT_TAGS, 0, &value) != NULL,
+                         run == 0);
+        assert_null(wm_report_text(report, WM_REPORT_TAGS, 1, &value));
         wm_report_free(report);
         wm_recording_close(recording);
     }
@@ -761,9 +780,11 @@ static void test_batch(void **state)
     struct wm_tracker *tracker = new_tracker(5 * MILLISECOND);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         print_message("  %s\n", cases[i].what);
-        assert_int_equal(
-            wm_tracker_start_batch(tracker, cases[i].argv, 5, cases[i].goes_on, NULL),
-            WM_OK);
+        assert_int_equal(wm_tracker_start(tracker,
+                                          TARGET(.argv = cases[i].argv, .runs = 5,
+                                                 .goes_on = cases[i].goes_on),
+                                          NULL),
+                         WM_OK);
         run_to_end(tracker);
         assert_int_equal(wm_tracker_exit_code(tracker), cases[i].code);
         double sum_s = 0;
@@ -778,8 +799,17 @@ static void test_batch(void **state)
         assert_true(number(tracker, "compute_time.time") >= sum_s);
         assert_int_equal(wm_tracker_renew(tracker, NULL), WM_OK);
     }
-    assert_int_equal(wm_tracker_start_batch(tracker, works, 0, false, NULL), WM_EINVAL);
-    assert_int_equal(wm_tracker_start_batch(tracker, missing, 5, true, NULL), WM_ENOENT);
+    assert_int_equal(
+        wm_tracker_start(tracker, TARGET(.argv = works, .runs = WM_TRACKER_BATCH_MAX + 1),
+                         NULL),
+        WM_EINVAL);
+    assert_int_equal(wm_tracker_start(tracker,
+                                      TARGET(.argv = works, .pids = &(pid_t) { getpid() },
+                                             .pid_count = 1),
+                                      NULL),
+                     WM_EINVAL);
+    assert_int_equal(wm_tracker_start(tracker, TARGET(.argv = missing, .runs = 5), NULL),
+                     WM_ENOENT);
     assert_int_equal(wm_tracker_batch_run(tracker, 0, &run), WM_ENOENT);
     wm_tracker_free(tracker);
 }
@@ -801,7 +831,8 @@ static void test_batch_that_cannot_be_executed(void **state)
     fclose(script);
     chmod(path, 0755);
     struct wm_tracker *tracker = new_tracker(0);
-    assert_int_equal(wm_tracker_start_batch(tracker, argv, 5, true, NULL), WM_ENOENT);
+    assert_int_equal(wm_tracker_start(tracker, TARGET(.argv = argv, .runs = 5), NULL),
+                     WM_ENOENT);
     assert_int_equal(wm_tracker_batch_run(tracker, 0, &run), WM_ENOENT);
     wm_tracker_free(tracker);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "source/source_ops.h"
 #include "source/tree/source_pidns.h"
 #include "source/tree/source_tree.h"
 #include "track/account/track_processes.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "test.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 static void test_numbers(void **state)
 {

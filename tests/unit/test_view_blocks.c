@@ -336,11 +336,13 @@ static void test_no_such_format(void **state)
     struct wm_report *results = results_of(&goldens[0]);
     static const enum wm_format none[] = { WM_FORMAT_CSV, WM_FORMAT_GIF, (enum wm_format)63,
                                            (enum wm_format)64 };
+    const struct wm_report_style style = { .blocks_only = true };
     struct wm_error err;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(none); i++) {
-        assert_int_equal(wm_report_print_blocks(results, none[i], stdout, &err), WM_EINVAL);
+        assert_int_equal(wm_report_print(results, none[i], &style, stdout, &err),
+                         WM_EINVAL);
         assert_string_equal(err.text,
                             "this cannot be printed in that format, but in: text json "
                             "gpu-tracker gpu-tracker-api gpu-tracker-json");

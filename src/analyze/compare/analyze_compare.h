@@ -179,6 +179,9 @@ struct wm_compare_worst {
 int wm_compare_find_worst(const struct wm_compare *compare, uint64_t chosen,
                           struct wm_compare_worst *ret_worst);
 
+/* The result of the last run of a comparison. */
+struct wm_comparison_result wm_comparison_result(const struct wm_comparison *comparison);
+
 /* Of a comparison, for its views; NULL before wm_comparison_run(). */
 const struct wm_compare *wm_comparison_compare(const struct wm_comparison *comparison);
 

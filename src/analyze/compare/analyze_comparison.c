@@ -28,8 +28,7 @@ struct wm_comparison {
 
     struct wm_compare *compare;
     enum wm_format format;
-    struct wm_known threshold; /* where it was set */
-    uint64_t watched;          /* a bit, 1 << item, for each; 0: all that matter */
+    uint64_t watched; /* a bit, 1 << item, for each; 0: all that matter */
     struct wm_compare_worst worst;
     char *worst_figure, *untested;
 };
@@ -370,8 +369,8 @@ static void drop_newest_file(struct wm_comparison *comparison)
         release_session(&comparison->sessions[--comparison->count]);
 }
 
-int wm_comparison_add_session(struct wm_comparison *comparison, const char *name,
-                              const struct wm_analysis_input *input, struct wm_error *err)
+int wm_comparison_add(struct wm_comparison *comparison, const char *name,
+                      const struct wm_analysis_input *input, struct wm_error *err)
 {
     struct wm_analysis_input own;
     int status = wm_options_read(input, &own, sizeof(own), err);
@@ -398,17 +397,9 @@ int wm_comparison_add_session(struct wm_comparison *comparison, const char *name
     return WM_OK;
 }
 
-int wm_comparison_add(struct wm_comparison *comparison, const char *name, const char *path,
-                      struct wm_error *err)
+static bool is_as_gpu_tracker(enum wm_format format)
 {
-    const struct wm_analysis_input input = { .tracking = path, .run = WM_ALL_RUNS };
-
-    return wm_comparison_add_session(comparison, name, &input, err);
-}
-
-size_t wm_comparison_session_count(const struct wm_comparison *comparison)
-{
-    return comparison->count;
+    return format >= WM_FORMAT_GPU_TRACKER && format <= WM_FORMAT_GPU_TRACKER_JSON;
 }
 
 static int find_statistic(const char *word, bool as_gpu_tracker,
@@ -432,8 +423,7 @@ static int find_statistic(const char *word, bool as_gpu_tracker,
                    word);
 }
 
-int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
-                        struct wm_error *err)
+static int watch(struct wm_comparison *comparison, const char *metric, struct wm_error *err)
 {
     unsigned chosen = wm_compare_item(metric);
     char known[400] = "";
@@ -450,13 +440,22 @@ int wm_comparison_watch(struct wm_comparison *comparison, const char *metric,
                    known);
 }
 
-int wm_comparison_set_threshold(struct wm_comparison *comparison, double threshold,
-                                struct wm_error *err)
+static int take_options(struct wm_comparison *comparison,
+                        const struct wm_comparison_options *options,
+                        enum wm_block_figure *ret_statistic, struct wm_error *err)
 {
-    if (!(threshold >= 0 && threshold <= 1))
+    const char *statistic = options->statistic ? options->statistic : "mean";
+
+    comparison->format = options->format;
+    comparison->watched = 0;
+    if (!(options->threshold <= 1))
         return wm_fail(err, WM_EINVAL, "a threshold is a ratio from 0 to 1");
-    comparison->threshold = (struct wm_known) { true, threshold };
-    return WM_OK;
+    for (size_t i = 0; i < options->metric_count; i++) {
+        if (watch(comparison, options->metrics[i], err) < 0)
+            return WM_EINVAL;
+    }
+    return find_statistic(statistic, is_as_gpu_tracker(options->format), ret_statistic,
+                          err);
 }
 
 /* "after: my-code-block: time", less what is NULL; the caller's. */
@@ -542,44 +541,43 @@ static void find_references(struct wm_comparison *comparison)
     }
 }
 
-int wm_comparison_run(struct wm_comparison *comparison, const char *statistic,
-                      enum wm_format format, struct wm_error *err)
+int wm_comparison_run(struct wm_comparison *comparison,
+                      const struct wm_comparison_options *given,
+                      struct wm_comparison_result *ret_result, struct wm_error *err)
 {
-    bool as_gpu_tracker =
-        format >= WM_FORMAT_GPU_TRACKER && format <= WM_FORMAT_GPU_TRACKER_JSON;
-    enum wm_block_figure chosen = WM_BLOCK_MEAN;
+    enum wm_block_figure statistic = WM_BLOCK_MEAN;
+    struct wm_comparison_options options;
 
     forget_run(comparison);
-    comparison->format = format;
-    int status = find_statistic(statistic, as_gpu_tracker, &chosen, err);
+    int status = wm_options_read(given, &options, sizeof(options), err);
+    if (status == WM_OK)
+        status = take_options(comparison, &options, &statistic, err);
     if (status == WM_OK && name_sessions(comparison) < 0)
         status = wm_fail_memory(err, "comparison");
     find_references(comparison);
     if (status == WM_OK)
-        status = wm_compare_new(comparison->sessions, comparison->count, chosen,
-                                as_gpu_tracker, &comparison->compare, err);
-    if (status == WM_OK && comparison->threshold.known)
-        comparison->compare->threshold = comparison->threshold.number;
+        status =
+            wm_compare_new(comparison->sessions, comparison->count, statistic,
+                           is_as_gpu_tracker(options.format), &comparison->compare, err);
+    if (status == WM_OK && options.threshold != 0)
+        comparison->compare->threshold = fmax(options.threshold, 0);
     if (status == WM_OK && name_worst(comparison) < 0)
         status = wm_fail_memory(err, "comparison");
     if (status < 0)
         forget_run(comparison);
+    else if (ret_result)
+        *ret_result = wm_comparison_result(comparison);
     return status;
 }
 
-double wm_comparison_worst(const struct wm_comparison *comparison)
+struct wm_comparison_result wm_comparison_result(const struct wm_comparison *comparison)
 {
-    return comparison->worst.change;
-}
-
-const char *wm_comparison_worst_figure(const struct wm_comparison *comparison)
-{
-    return comparison->worst_figure;
-}
-
-const char *wm_comparison_untested(const struct wm_comparison *comparison)
-{
-    return comparison->untested;
+    return (struct wm_comparison_result) {
+        .sessions = comparison->count,
+        .worst = comparison->worst.change,
+        .worst_figure = comparison->worst_figure,
+        .untested = comparison->untested,
+    };
 }
 
 const char *wm_comparison_remark(const struct wm_comparison *comparison, size_t index)

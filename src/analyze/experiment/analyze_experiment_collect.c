@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "analyze/analyze.h"
+#include "analyze/analyze_devices.h"
 #include "analyze/analyze_state.h"
-#include "analyze/energy/analyze_devices.h"
 #include "analyze/energy/analyze_uncertainty.h"
 #include "base/text/base_number.h"
 #include "base/text/base_text.h"

@@ -15,6 +15,13 @@
 
 #include "base/base_array.h"
 
+/* The timepoints from where a block opened to where the next one did. */
+struct wm_stretch {
+    size_t blocks; /* open blocks that begin with it */
+    uint64_t timepoints;
+    struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
+};
+
 /* Knuth's: the sum of two numbers, and exactly what its rounding lost. */
 static void add_exactly(struct wm_block_stats *stats, double value)
 {

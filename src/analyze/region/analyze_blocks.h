@@ -77,13 +77,6 @@ void wm_block_add_call(struct wm_block *block, double seconds, bool has_timepoin
 void wm_block_add_calls(struct wm_block *block, const struct wm_region_fold *fold,
                         bool has_timepoint);
 
-/* The timepoints from where a block opened to where the next one did. */
-struct wm_stretch {
-    size_t blocks; /* open blocks that begin with it */
-    uint64_t timepoints;
-    struct wm_block_stats usage[WM_MEASUREMENT_COUNT];
-};
-
 /* The timepoints, and the blocks that are open. All zero is the right start. */
 struct wm_blocks {
     struct wm_block **open;

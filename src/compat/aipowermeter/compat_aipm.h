@@ -76,12 +76,6 @@ struct wm_known wm_aipm_package_watts(const json_t *metrics, bool *ret_is_there)
  * show. */
 const char *wm_aipm_generation(const json_t *metrics);
 
-/* A channel where a window begins, and where the record before it began. */
-struct wm_aipm_series {
-    struct wm_counter_stats window, record;
-    struct wm_known value; /* where the window does */
-};
-
 /*
  * Writing: ticks in the form of the latest generation, a record for each window.
  *

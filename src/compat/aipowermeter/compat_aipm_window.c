@@ -11,7 +11,13 @@
 #include "base/text/base_localtime.h"
 #include "record/record_channel.h"
 #include "record/record_stats.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
+
+/* A channel where a window begins, and where the record before it began. */
+struct wm_aipm_series {
+    struct wm_counter_stats window, record;
+    struct wm_known value; /* where the window does */
+};
 
 /* A window shorter than this part of the sampling interval is partial. It extends the
  * record before it if both together are no longer than the second figure. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "analyze/analyze_report.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 /* The names of all columns that the version of today writes, with its newline. */
 void wm_codecarbon_header(FILE *out);

@@ -10,7 +10,7 @@
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
 #include "record/calls/record_timepoint.h"
 #include "record/record_ops.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 #define PREFIX "gpu-tracker:"
 

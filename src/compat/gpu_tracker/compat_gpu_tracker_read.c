@@ -10,7 +10,7 @@
 #include "base/base_array.h"
 #include "base/text/base_number.h"
 #include "base/text/base_utf8.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 /* More than a month of ticks a second; kept in memory they take 770 MB. */
 #define SORTED_MAX 4000000

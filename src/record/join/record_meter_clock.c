@@ -14,7 +14,7 @@
 
 #include "base/base_array.h"
 #include "record/record_stats.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 
 /* Offsets are tried at this part of a window from each other. A window is a period of the
  * meter, or of a quicker one this time. */

@@ -450,9 +450,9 @@ static bool is_offset(int64_t offset_ns)
            (offset_ns <= WM_METER_OFFSET_MAX_NS && offset_ns >= -WM_METER_OFFSET_MAX_NS);
 }
 
-int wm_recording_join_meter_at(struct wm_recording *recording, const char *path,
-                               int64_t offset_ns, struct wm_recording **ret_joined,
-                               struct wm_error *err)
+int wm_recording_join_meter(struct wm_recording *recording, const char *path,
+                            int64_t offset_ns, struct wm_recording **ret_joined,
+                            struct wm_error *err)
 {
     struct wm_recording *meter = NULL, *joined = NULL;
     struct clock clock;
@@ -481,10 +481,4 @@ int wm_recording_join_meter_at(struct wm_recording *recording, const char *path,
     }
     *ret_joined = joined;
     return WM_OK;
-}
-
-int wm_recording_join_meter(struct wm_recording *recording, const char *path,
-                            struct wm_recording **ret_joined, struct wm_error *err)
-{
-    return wm_recording_join_meter_at(recording, path, 0, ret_joined, err);
 }

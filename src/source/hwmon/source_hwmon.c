@@ -17,7 +17,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/text/base_text.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 #include "source/source_ops.h"
 
 /* Beyond these a sensor is disconnected or its driver is wrong: ACPI meters write

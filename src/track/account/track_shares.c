@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base_file.h"
+#include "source/source_traits.h"
 #include "source/tree/source_pidns.h"
 
 enum { GPU_MAX = 256, USE_MAX = 4096 };

@@ -9,7 +9,7 @@
 #include "base/base_clock.h"
 #include "base/text/base_text.h"
 #include "record/record_stats.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 #include "source/source_traits.h"
 
 /* Of each reason why there is no device, so that all of them find room. */

@@ -8,7 +8,7 @@
 
 #include "base/base_clock.h"
 #include "record/record_stats.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 #include "source/source_traits.h"
 #include "track/snippet/track_snippet.h"
 

@@ -5,6 +5,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "view/chart/view_mark.h"
+
 #define TIME_AHEAD 1.0      /* seconds, so that the newest sample stands off the edge */
 #define MARGIN_OF_RANGE 0.1 /* of a value axis, on both sides */
 #define MARGIN_LEAST 0.1    /* of the unit: a line that is level is seen as one */

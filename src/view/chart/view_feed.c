@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 
 /* The kernel counts the CPU time of the machine in such steps. The last tick of a run may
  * come sooner after the one before. */

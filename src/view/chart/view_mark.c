@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 enum { MOST_DECIMALS = 9 };
 

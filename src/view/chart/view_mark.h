@@ -42,4 +42,9 @@ void wm_chart_marks_of(const struct wm_axis *axis, const char *unit, size_t most
  * and on black, and from the ninth on darker. There are 16. */
 uint32_t wm_chart_colour(size_t index);
 
+/* Computes at most `most` places for marks: multiples of 1, 2 or 5 times a power of ten, in
+ * ascending order. Returns how many; 0 if `most` is too small, or the axis too short for
+ * its distance from 0. */
+size_t wm_axis_marks(const struct wm_axis *axis, size_t most, double *ret_marks);
+
 #endif

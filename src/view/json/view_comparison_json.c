@@ -135,13 +135,13 @@ static json_t *json_block(const struct wm_compare *compare, size_t index,
 
 static json_t *json_worst(const struct wm_comparison *comparison)
 {
-    const char *figure = wm_comparison_worst_figure(comparison);
+    const struct wm_comparison_result result = wm_comparison_result(comparison);
 
-    if (!figure)
+    if (!result.worst_figure)
         return json_null();
     json_t *json = json_object();
-    wm_json_set(&json, "figure", json_string(figure));
-    wm_json_set(&json, "at_least", change_json(true, wm_comparison_worst(comparison)));
+    wm_json_set(&json, "figure", json_string(result.worst_figure));
+    wm_json_set(&json, "at_least", change_json(true, result.worst));
     return json;
 }
 

@@ -7,7 +7,6 @@
 #include "base/text/base_json.h"
 #include "record/record_channel.h"
 #include "view/view.h"
-#include "view/view_repeat.h"
 
 static json_t *numbers_json(const double *numbers, size_t count)
 {

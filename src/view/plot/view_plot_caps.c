@@ -9,7 +9,7 @@
 #include "base/text/base_text.h"
 #include "view/plot/view_plot_label.h"
 #include "view/plot/view_plot_legend.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 #include "wattmeter/cap_search.h"
 
 #define LEFT 80.0

@@ -9,7 +9,7 @@
 #include "base/text/base_utf8.h"
 #include "view/plot/view_plot_label.h"
 #include "view/plot/view_plot_report.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 #define LEFT 80.0
 #define RIGHT 24.0

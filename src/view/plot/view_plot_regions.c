@@ -11,7 +11,7 @@
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_report.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 #define MARGIN 14.0
 #define BESIDE 8.0      /* between a bar and its name, and its number */

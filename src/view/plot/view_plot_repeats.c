@@ -8,7 +8,7 @@
 #include "analyze/compare/analyze_compare.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_report.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 #include "wattmeter/comparison.h"
 
 #define LEFT 82.0
@@ -224,10 +224,9 @@ static int read_runs(const struct wm_plot_request *request,
                                                            : input->run };
         char name[WM_PLOT_NAME_SIZE];
         wm_plot_input_name(input, name);
-        status = wm_comparison_add_session(comparison, name, &runs, err);
+        status = wm_comparison_add(comparison, name, &runs, err);
     }
-    return status == WM_OK ? wm_comparison_run(comparison, "mean", WM_FORMAT_TEXT, err)
-                           : status;
+    return status == WM_OK ? wm_comparison_run(comparison, NULL, NULL, err) : status;
 }
 
 int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,

@@ -21,7 +21,8 @@ static void write_command(const struct wm_report *report, char *text, size_t siz
     size_t used = 0;
 
     text[0] = '\0';
-    for (size_t i = 0; used < size && (word = wm_report_word(report, i)); i++)
+    for (size_t i = 0;
+         used < size && (word = wm_report_text(report, WM_REPORT_WORDS, i, NULL)); i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? " " : "", word);
 }
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "view/text/view_text_line.h"
-#include "view/text/view_units.h"
 #include "view/view.h"
+#include "view/view_units.h"
 
 enum { LABEL_WIDTH = 16, DETAIL_WIDTH = 38, VALUE_WIDTH = 16, CHANGE_WIDTH = 10 };
 enum { INTERVAL_WIDTH = 18, FACT_WIDTH = 13 };

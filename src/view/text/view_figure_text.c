@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "view/text/view_text_line.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 static bool is_in(const struct wm_report_figure *figure, const char *unit)
 {

@@ -6,7 +6,6 @@
 
 #include "view/text/view_text_line.h"
 #include "view/view.h"
-#include "view/view_repeat.h"
 
 enum { NAME_SIZE = 1024, LABEL_SIZE = 32, LABEL_COLUMNS = 24, BAR_COLUMNS = 12 };
 

@@ -6,7 +6,7 @@
 #include "base/text/base_text.h"
 #include "record/record_channel.h"
 #include "view/text/view_text_line.h"
-#include "view/view_repeat.h"
+#include "view/view.h"
 
 enum { NAME_SIZE = 1024 };
 

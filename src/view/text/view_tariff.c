@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_tariff.c - from joules to money and grams of CO2e. */
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "view/text/view_text_line.h"
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 #include "wattmeter/analysis.h"
 
 #define MOST_NAMES 10
@@ -476,7 +476,8 @@ void wm_view_blocks_text(const struct wm_report *report, FILE *out)
     if (usage->stray > 0)
         fprintf(out, "Stops        %" PRIu64 " left out: nothing had started\n",
                 usage->stray);
-    for (size_t i = 0; (remark = wm_report_file_remark(report, i)) != NULL; i++)
+    for (size_t i = 0;
+         (remark = wm_report_text(report, WM_REPORT_FILE_NOTES, i, NULL)) != NULL; i++)
         fprintf(out, "Note         %s\n", remark);
     if (usage->timepoints > 0 || usage->lacks_counts)
         print_usage(report, usage->overall, out);

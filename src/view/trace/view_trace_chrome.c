@@ -18,7 +18,7 @@
 #include "record/calls/record_calls.h"
 #include "record/record_read.h"
 #include "view/chart/view_feed.h"
-#include "view/trace/view_trace_torch.h"
+#include "view/trace/view_trace.h"
 #include "wattmeter/version.h"
 
 #define DAY_NS INT64_C(86400000000000)

@@ -6,7 +6,7 @@
  * Its time stamps are in microseconds after `baseTimeNanoseconds` since 1970. Up to PyTorch
  * 2.2 that member is missing, and they are since 1970 themselves.
  */
-#include "view/trace/view_trace_torch.h"
+#include "view/trace/view_trace.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include "record/record_read.h"
 #include "record/run/record_run.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 #include "view/watch/view_watch_data.h"
 
 static const char power[] = "power", total_power[] = "total_power";

@@ -19,7 +19,7 @@
 #include "source/gpu/drm/source_drm_clients.h"
 #include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
-#include "source/gpu/source_gpu_channel.h"
+#include "source/source_gpu_channel.h"
 
 static const char source_name[] = "drm";
 

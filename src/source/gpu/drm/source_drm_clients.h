@@ -17,6 +17,7 @@
 #include "base/base_error.h"
 #include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_text.h"
+#include "source/source_traits.h"
 #include "wattmeter/source.h"
 
 /* Goes over the descriptors of all processes in search of DRM devices, piece by piece. No

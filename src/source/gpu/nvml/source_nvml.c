@@ -27,7 +27,7 @@
 #include "source/gpu/nvml/source_nvml_pace.h"
 #include "source/gpu/nvml/source_nvml_power.h"
 #include "source/gpu/nvml/source_nvml_processes.h"
-#include "source/gpu/source_gpu_channel.h"
+#include "source/source_gpu_channel.h"
 
 /* How often GPUs are counted, and a lost one is searched for. */
 #define SEARCH_PERIOD_NS WM_NS_PER_S

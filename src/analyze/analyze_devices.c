@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analyze_devices.c - joules of GPUs, CPU packages, memory and platform, and whose they
  * were; and what they all add up to at a tick. */
-#include "analyze/energy/analyze_devices.h"
+#include "analyze/analyze_devices.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_gpu_channel.c - see source_gpu_channel.h. */
-#include "source/gpu/source_gpu_channel.h"
+#include "source/source_gpu_channel.h"
 
 #include <string.h>
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/energy/analyze_devices.h"
+#include "analyze/analyze_devices.h"
 #include "base/text/base_text.h"
 #include "record/record_channel.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 #include "source/source_traits.h"
 
 /* The order in which devices are shown. */

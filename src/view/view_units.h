@@ -73,7 +73,7 @@ struct wm_units {
     const struct wm_unit *ram, *gpu_ram, *time;
     struct wm_tariff tariff;
     int verbosity;
-    bool for_terminal;
+    bool for_terminal, blocks_only;
 };
 
 /* WM_EINVAL for a word that is no unit and a number out of range. `style` may be NULL. */

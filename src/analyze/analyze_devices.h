@@ -7,7 +7,7 @@
 #define WM_ANALYZE_DEVICES_H
 
 #include "analyze/analyze_state.h"
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 
 /* Which sources know what by now. It is looked up in the analysis when it is asked. */
 struct wm_energy_offers wm_devices_offers(const struct wm_analysis *analysis);

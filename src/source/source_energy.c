@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_energy.c - sources in the order of what they read. */
-#include "source/cpu/source_energy.h"
+#include "source/source_energy.h"
 
 #include <limits.h>
 #include <math.h>

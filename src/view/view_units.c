@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_units.c - the tables of units, and rounding for people. */
-#include "view/text/view_units.h"
+#include "view/view_units.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -96,6 +96,7 @@ int wm_units_of_style(const struct wm_report_style *given, struct wm_units *ret_
         status = wm_tariff_of_style(&style, &units.tariff, err);
     units.verbosity = style.verbosity;
     units.for_terminal = style.for_terminal;
+    units.blocks_only = style.blocks_only;
     if (status == WM_OK)
         *ret_units = units;
     return status;
