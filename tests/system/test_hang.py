@@ -105,7 +105,7 @@ def _(folder):
     with control(folder) as beside:
         r, seconds = measure(folder, env, "sleep", "5.5", options=["--record", recording])
     is_punctual(r, beside, slack=5)  # of 55, of which it hangs for 30
-    assert seconds < 5.5 + 0.5, seconds
+    assert seconds < 5.5 + 1.5, seconds  # half of what it hangs for
     first, second = joules(r)
     near(first, FIRST_WATTS * 5.5, FIRST_WATTS * 0.2, "energy of the one that hung")
     near(second, SECOND_WATTS * 5.5, SECOND_WATTS * 0.2, "energy of the other one")
@@ -163,7 +163,7 @@ def _(folder):
     env = environment(folder, hang(10, gpu=0, **{"from": 1}))
     with control(folder) as beside:
         r, seconds = measure(folder, env, "sleep", "2")
-    assert seconds < 2 + 0.5, seconds
+    assert seconds < 2 + 1.5, seconds  # it hangs for 10 s
     assert r["exit"]["status"] == 0
     is_punctual(r, beside)
     near(r["compute_time"]["time"], 2, 0.1)
@@ -177,7 +177,7 @@ def _(folder):
 def _(folder):
     env = environment(folder, hang(10))
     r, seconds = measure(folder, env, "sleep", "0.5")
-    assert seconds < 0.5 + 1, seconds
+    assert seconds < 0.5 + 1.5, seconds
     assert joules(r) == [None, None] and r["gpus"][1]["power"]["max"] is None, r["gpus"]
     assert "the driver did not answer" in json.dumps(r), r
     assert r["cpu_time"]["total"] is not None
@@ -218,11 +218,11 @@ def _(folder):
         drew(r["gpus"][0], FIRST_WATTS)
         assert "gpu1 does not answer (the driver did not answer)" in json.dumps(r), r["remarks"]
         r, seconds = measure(folder, env, "sleep", "0.3", options=["--gpu", "0"])
-        assert seconds < 0.3 + 0.3, (call, seconds)
+        assert seconds < 0.3 + 1.5, (call, seconds)  # the other one hangs for 20 s
         drew(r["gpus"][0], FIRST_WATTS)
     env = environment(folder, hang(20, gpu=0, call="nvmlDeviceGet*"))
     r, seconds = measure(folder, env, "sleep", "0.3", options=["--gpu", "1"])
-    assert seconds < 0.3 + 0.3, seconds
+    assert seconds < 0.3 + 1.5, seconds
     drew(r["gpus"][0], SECOND_WATTS)
     assert "does not answer" not in json.dumps(r), r
     for gpu in 0, 1:
@@ -412,7 +412,7 @@ def _(folder):
     tracker.send_signal(signal.SIGTERM)
     _, err = tracker.communicate(timeout=300)
     seconds = time.monotonic() - begin
-    assert seconds < 0.6, seconds
+    assert seconds < 1.5, seconds  # it hangs for 10 s
     assert tracker.returncode == -signal.SIGTERM, (tracker.returncode, err)
     assert json.loads(output.read_text())["exit"]["signal"] == signal.SIGTERM
 
