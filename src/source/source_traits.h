@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_traits.h - what the rest of the library asks of a source: what is known before it is
- * open, how readings went, and the processes that use its GPUs. */
+/* source_traits.h - what the rest of the library asks of a source: what is known before it
+ * is open, how readings went, and the processes that use its GPUs. */
 #ifndef WM_SOURCE_TRAITS_H
 #define WM_SOURCE_TRAITS_H
 
