@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "output.h"
 #include "shell_words.h"
@@ -192,9 +193,12 @@ static int check_places(const struct repeat_args *args, const struct cmd_streams
                           args->csv };
     char *words[sizeof(all) / sizeof(all[0])];
     struct cmd_list files = { .words = words };
+    struct stat info;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i] && strcmp(all[i], "-") != 0)
+        /* A device or a pipe takes them one after the other. */
+        if (all[i] &&
+            (stat(all[i], &info) < 0 ? strcmp(all[i], "-") != 0 : S_ISREG(info.st_mode)))
             words[files.count++] = (char *)all[i];
     }
     if (is_printed(args->markdown) + is_printed(args->csv) +

@@ -75,7 +75,8 @@ static double now_s(void)
 
 /* What is set, and between which ends. */
 
-/* What is set on the GPU of the setting `chosen`; wm_caps_count(): nothing. */
+/* What is set on the GPU of the power limit `chosen`; wm_caps_count(): nothing, also of the
+ * other settings of a GPU, which is chosen with all of them. */
 static size_t find_setting(const struct wm_cap_profile *profile, size_t chosen)
 {
     const enum wm_cap_kind kind =
@@ -84,6 +85,8 @@ static size_t find_setting(const struct wm_cap_profile *profile, size_t chosen)
     size_t i = 0;
 
     wm_caps_get(profile->caps, chosen, &of);
+    if (of.kind != WM_CAP_GPU_POWER)
+        return wm_caps_count(profile->caps);
     for (; i < wm_caps_count(profile->caps); i++) {
         wm_caps_get(profile->caps, i, &setting);
         if (setting.kind == kind && strcmp(setting.identity, of.identity) == 0)

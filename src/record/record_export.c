@@ -83,8 +83,9 @@ int wm_recording_export(struct wm_recording *recording, const char *path,
     int status = wm_recorder_format(path, true, &ops, err);
     if (status < 0)
         return status;
-    if (wm_recording_is_at(recording, path))
-        return wm_fail(err, WM_EINVAL, "%s: is the recording itself", wm_text_path(path));
+    const char *file = ops->path_in ? ops->path_in(path) : path;
+    if (wm_recording_is_at(recording, file))
+        return wm_fail(err, WM_EINVAL, "%s: is the recording itself", wm_text_path(file));
 
     const struct wm_channel *channels = wm_recording_channels(recording, &count);
     status = wm_target_open_draft(&target, ops, path, mode, wm_recording_run(recording),

@@ -155,7 +155,11 @@ static int open_file(const char *file, size_t run, bool also_foreign,
         if (is_asked && readers[i]->recognises(head, (size_t)length))
             status = open_as(readers[i], file, &info, run, ret_recording, err);
     }
-    return status == WM_ENODEV ? WM_EFORMAT : status;
+    if (status != WM_ENODEV)
+        return status;
+    if (err)
+        err->status = WM_EFORMAT; /* of the reader that did not know it */
+    return WM_EFORMAT;
 }
 
 static int open_any(const char *path, size_t run, bool also_foreign,

@@ -48,6 +48,9 @@
  * sub-tracking file. */
 #define WM_REGIONS_VARIABLE "WATTMETER_REGIONS"
 
+/* Where inboxes and the links to them are: what is written there never waits for a disk. */
+#define WM_MEMORY_FOLDER "/dev/shm"
+
 /* The folder's name goes on with the user's number and six random characters. */
 #define WM_INBOX_PREFIX "wattmeter-"
 

@@ -80,6 +80,18 @@ static void test_not_a_recording(void **state)
     }
 }
 
+static void test_foreign_database(void **state)
+{
+    const char *path = test_source_path("tests/data/recordings/gpu-tracker.sqlite");
+    struct wm_recording *recording = NULL;
+    struct wm_error err = { 0 };
+
+    (void)state;
+    assert_int_equal(wm_recording_open(path, WM_LAST_RUN, &recording, &err), WM_EFORMAT);
+    assert_int_equal(err.status, WM_EFORMAT);
+    assert_non_null(strstr(err.text, "a database, but not a recording of wattmeter"));
+}
+
 /* Every length of it: either refused for being cut off in the header, or read
  * up to the last whole line. */
 static void test_truncated_csv(void **state)
@@ -549,10 +561,15 @@ UNIT(record_read)
 {
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
     const struct CMUnitTest tests[] = {
-        WITH_DIR(test_not_a_recording),    WITH_DIR(test_truncated_csv),
-        WITH_DIR(test_truncated_sqlite),   WITH_DIR(test_damaged),
-        WITH_DIR(test_edited_csv),         WITH_DIR(test_huge_csv),
-        WITH_DIR(test_edited_sqlite),      WITH_DIR(test_read_only),
+        WITH_DIR(test_not_a_recording),
+        WITH_DIR(test_truncated_csv),
+        cmocka_unit_test(test_foreign_database),
+        WITH_DIR(test_truncated_sqlite),
+        WITH_DIR(test_damaged),
+        WITH_DIR(test_edited_csv),
+        WITH_DIR(test_huge_csv),
+        WITH_DIR(test_edited_sqlite),
+        WITH_DIR(test_read_only),
         WITH_DIR(test_read_while_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

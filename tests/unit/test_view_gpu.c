@@ -383,8 +383,8 @@ static const struct scene scenes[] = {
         .processes = 1,
         .count = 1,
         .present = 1,
-        .looked = { { "nvml", 1, WM_OK, "driver 430.34" },
-                    { "drm", 0, WM_ENODEV, "no GPU under /sys/class/drm" } },
+        .looked = { { "nvml", 1, WM_OK, "driver 430.34", 0 },
+                    { "drm", 0, WM_ENODEV, "no GPU under /sys/class/drm", 0 } },
     },
     {
         .name = "everything",
@@ -400,8 +400,8 @@ static const struct scene scenes[] = {
         .migs = 2,
         .count = 2,
         .present = 3,
-        .looked = { { "nvml", 3, WM_OK, "driver 550.54.15" },
-                    { "drm", 0, WM_EACCES, "/sys/class/drm: Permission denied" } },
+        .looked = { { "nvml", 3, WM_OK, "driver 550.54.15", 0 },
+                    { "drm", 0, WM_EACCES, "/sys/class/drm: Permission denied", 0 } },
     },
     {
         .name = "nothing",
@@ -409,7 +409,7 @@ static const struct scene scenes[] = {
         .list = { WM_READING_FAILED, 0, NULL, "the driver hangs since 5 s", 0 },
         .count = 1,
         .present = 1,
-        .looked = { { "nvml", 1, WM_OK, NULL } },
+        .looked = { { "nvml", 1, WM_OK, NULL, 0 } },
     },
     {
         .name = "hostile",
@@ -423,7 +423,7 @@ static const struct scene scenes[] = {
         .migs = 1,
         .count = 1,
         .present = 1,
-        .looked = { { "drm", 1, WM_OK, "" } },
+        .looked = { { "drm", 1, WM_OK, "", 0 } },
     },
     {
         .name = "idle",
@@ -433,17 +433,17 @@ static const struct scene scenes[] = {
         .list = NUMBER(0),
         .count = 1,
         .present = 1,
-        .looked = { { "nvml", 1, WM_OK, "driver 430.34" } },
+        .looked = { { "nvml", 1, WM_OK, "driver 430.34", 0 } },
     },
     {
         .name = "none",
-        .looked = { { "nvml", 0, WM_ENODEV, "no NVIDIA driver" },
-                    { "drm", 0, WM_EIO, NULL } },
+        .looked = { { "nvml", 0, WM_ENODEV, "no NVIDIA driver", 0 },
+                    { "drm", 0, WM_EIO, NULL, 0 } },
     },
     {
         .name = "none-chosen",
         .present = 4,
-        .looked = { { "nvml", 4, WM_OK, "driver 550.54.15" } },
+        .looked = { { "nvml", 4, WM_OK, "driver 550.54.15", 0 } },
     },
 };
 

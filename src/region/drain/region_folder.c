@@ -17,9 +17,6 @@
 #include "base/base_shared.h"
 #include "region/drain/region_source.h"
 
-/* In memory: what is written there never waits for a disk. */
-#define MEMORY_FOLDER "/dev/shm"
-
 /* What has just been made is not locked yet; its tracker needs far less than this. */
 enum { FRESH_S = 60 };
 
@@ -114,19 +111,19 @@ static void close_stale(const char *folder)
 
 void wm_region_folder_remove_stale(void)
 {
-    char start[64], path[sizeof(MEMORY_FOLDER) + NAME_MAX + 1];
+    char start[64], path[sizeof(WM_MEMORY_FOLDER) + NAME_MAX + 1];
     size_t length = (size_t)prefix(start, sizeof(start));
     int64_t now_s = wm_clock_unix_ns() / WM_NS_PER_S;
     const struct dirent *entry;
 
-    DIR *dir = opendir(MEMORY_FOLDER);
+    DIR *dir = opendir(WM_MEMORY_FOLDER);
     if (!dir)
         return;
     while ((entry = readdir(dir))) {
         if (strncmp(entry->d_name, start, length) != 0)
             continue;
         if (is_stale(dirfd(dir), entry->d_name, now_s)) {
-            snprintf(path, sizeof(path), MEMORY_FOLDER "/%s", entry->d_name);
+            snprintf(path, sizeof(path), WM_MEMORY_FOLDER "/%s", entry->d_name);
             close_stale(path);
             remove_all(path);
         } else if (is_stale_link(dirfd(dir), entry->d_name, now_s)) {
@@ -217,7 +214,7 @@ int wm_region_folder_open(struct wm_region_folder *folder, struct wm_error *err)
 
 int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
 {
-    const char *parent = MEMORY_FOLDER;
+    const char *parent = WM_MEMORY_FOLDER;
 
     *folder = (struct wm_region_folder) { .wake_fd = -1 };
     if (make_under(folder, parent) < 0) {

@@ -295,7 +295,7 @@ static bool join(const char *path)
 
     if (wm_region_target_open(path, &other, NULL) < 0)
         return false;
-    bool has_joined = !is_over(other);
+    bool has_joined = !is_over(other) && wm_region_target_has_tracker(other);
     if (has_joined)
         other = set_target(other, MODE_RING);
     if (other)

@@ -16,31 +16,70 @@
 /* Workers of a pool are children or grandchildren; the rest are shells. */
 enum { ANCESTORS = 8 };
 
-static pid_t ancestors[ANCESTORS];  /* the parent first */
-static size_t ancestor_count;       /* 0: not read yet */
-static _Atomic int64_t searched_ns; /* by the coarse clock */
+/* A process by its number and the time of its start, which no other one has. */
+struct process {
+    pid_t pid;
+    unsigned long long start;
+};
 
-/* Where inboxes are mostly made, too. */
-static const char *folder(void)
+static struct process ancestors[ANCESTORS]; /* the parent first */
+static size_t ancestor_count;               /* 0: not read yet */
+static _Atomic int64_t searched_ns;         /* by the coarse clock */
+static unsigned long long pid_namespace;    /* 0: not read yet */
+
+/* Containers may share the folder, and have processes of the same number. False: unknown,
+ * and then there are no links. */
+static bool read_pid_namespace(void)
 {
-    const char *memory = "/dev/shm";
+    char text[64];
 
-    return access(memory, W_OK | X_OK) == 0 ? memory : wm_env_trusted("TMPDIR", "/tmp");
+    if (pid_namespace != 0)
+        return true;
+    ssize_t length = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    return sscanf(text, "pid:[%llu]", &pid_namespace) == 1;
 }
 
-static bool name_link(char path[WM_RING_PATH_SIZE], pid_t pid)
+static bool name_link(char path[WM_RING_PATH_SIZE], const struct process *process)
 {
-    int length = snprintf(path, WM_RING_PATH_SIZE, "%s/" WM_INBOX_PREFIX "%lu-of-%d",
-                          folder(), (unsigned long)geteuid(), (int)pid);
-
+    if (!read_pid_namespace())
+        return false;
+    int length = snprintf(
+        path, WM_RING_PATH_SIZE, WM_MEMORY_FOLDER "/" WM_INBOX_PREFIX "%lu-of-%d-%llu-%llu",
+        (unsigned long)geteuid(), (int)process->pid, process->start, pid_namespace);
     return length > 0 && length < WM_RING_PATH_SIZE;
+}
+
+/* The process's start and its parent; false: it is none in this namespace, or is gone. */
+static bool read_process(pid_t pid, struct process *ret_process, pid_t *ret_parent)
+{
+    enum { FIRST = 3, PARENT, START = 22 }; /* numbers of fields, as in proc(5) */
+    char path[32], text[1024];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (pid <= 0 || wm_file_read_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+        return false;
+    const char *at = strrchr(text, ')'); /* a name may have parentheses and blanks in it */
+    *ret_process = (struct process) { .pid = pid };
+    for (int field = FIRST; at && field <= START; field++) {
+        at = strchr(at + 1, ' ');
+        if (at && field == PARENT)
+            *ret_parent = (pid_t)strtol(at, NULL, 10);
+        if (at && field == START)
+            ret_process->start = strtoull(at, NULL, 10);
+    }
+    return at != NULL;
 }
 
 void wm_region_link_set(const char *path)
 {
     char link[WM_RING_PATH_SIZE];
+    struct process own;
+    pid_t parent;
 
-    if (!name_link(link, getpid()))
+    if (!read_process(getpid(), &own, &parent) || !name_link(link, &own))
         return;
     unlink(link);
     if (!path)
@@ -49,51 +88,35 @@ void wm_region_link_set(const char *path)
     (void)status; /* processes that began earlier do not find the inbox then */
 }
 
-/* 0: it has none in this namespace, or is gone. */
-static pid_t parent_of(pid_t pid)
-{
-    char path[32], text[512];
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (wm_file_read_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-        return 0;
-    /* "pid (name) state parent ..."; a name may have parentheses in it. */
-    const char *end = strrchr(text, ')');
-    return end && strlen(end) > 4 ? (pid_t)strtol(end + 4, NULL, 10) : 0;
-}
-
 static void read_ancestors(void)
 {
     pid_t pid = getppid();
 
     ancestor_count = 0;
-    do {
-        ancestors[ancestor_count++] = pid;
-        pid = pid > 0 ? parent_of(pid) : 0;
-    } while (pid > 0 && ancestor_count < ANCESTORS);
-}
-
-static bool is_ancestor(pid_t pid)
-{
-    for (size_t i = 0; i < ancestor_count; i++)
-        if (ancestors[i] == pid)
-            return true;
-    return false;
+    while (ancestor_count < ANCESTORS &&
+           read_process(pid, &ancestors[ancestor_count], &pid))
+        ancestor_count++;
 }
 
 /* Others may make links of that name in a folder that all may write to. */
-static bool read_link(pid_t pid, char path[WM_FOLDER_SIZE])
+static bool read_link(const struct process *process, char path[WM_FOLDER_SIZE])
 {
     char link[WM_RING_PATH_SIZE];
     struct stat info;
 
-    if (!name_link(link, pid))
+    if (!name_link(link, process))
         return false;
-    ssize_t length = readlink(link, path, WM_FOLDER_SIZE);
+    int fd = open(link, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is_ours =
+        fstat(fd, &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid == geteuid();
+    ssize_t length = is_ours ? readlinkat(fd, "", path, WM_FOLDER_SIZE) : 0;
+    close(fd);
     if (length <= 0 || length == WM_FOLDER_SIZE)
         return false;
     path[length] = '\0';
-    return lstat(link, &info) == 0 && info.st_uid == geteuid();
+    return true;
 }
 
 static int64_t coarse_now(void)
@@ -112,15 +135,11 @@ bool wm_region_link_is_due(void)
 bool wm_region_link_find(char path[WM_FOLDER_SIZE])
 {
     atomic_store(&searched_ns, coarse_now());
-    if (ancestor_count == 0 || ancestors[0] != getppid())
+    if (ancestor_count == 0 || ancestors[0].pid != getppid())
         read_ancestors();
     for (size_t i = 0; i < ancestor_count; i++) {
-        pid_t pid = ancestors[i];
-        if (!read_link(pid, path))
-            continue;
-        /* An ancestor may have ended, and its number be another process's. */
-        read_ancestors();
-        return is_ancestor(pid);
+        if (read_link(&ancestors[i], path))
+            return true;
     }
     return false;
 }
@@ -128,4 +147,5 @@ bool wm_region_link_find(char path[WM_FOLDER_SIZE])
 void wm_region_link_forget(void)
 {
     ancestor_count = 0;
+    pid_namespace = 0;
 }

@@ -257,8 +257,7 @@ static bool grow_ring(const struct wm_region_target *target, struct wm_ring *rin
     return is_grown;
 }
 
-/* Whether the tracker lives, or it cannot be told. */
-static bool has_tracker(const struct wm_region_target *target)
+bool wm_region_target_has_tracker(const struct wm_region_target *target)
 {
     int fd = open_in(target, WM_CONTROL_FILE, O_RDONLY);
     if (fd < 0)
@@ -399,7 +398,7 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
             waited_ns = 0;
             doubt_ns = DOUBT_NS;
         } else if (waited_ns >= doubt_ns) {
-            if (!has_tracker(writer->target))
+            if (!wm_region_target_has_tracker(writer->target))
                 return false;
             doubt_ns += DOUBT_NS;
         }

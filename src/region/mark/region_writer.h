@@ -39,6 +39,9 @@ struct wm_region_target {
 int wm_region_target_open(const char *path, struct wm_region_target **ret_target,
                           struct wm_error *err);
 
+/* Whether the tracker lives, or it cannot be told. Without the lock, too. */
+bool wm_region_target_has_tracker(const struct wm_region_target *target);
+
 /* One user less; the last one frees it. */
 void wm_region_target_drop(struct wm_region_target *target);
 
