@@ -245,7 +245,8 @@ struct wm_gpu_field_info {
     bool fixed;          /* does not change while the driver runs: read once */
     const char *metric;  /* of its channel (source.h): "power_limit"; NULL: not sampled */
     enum wm_kind kind;   /* of that channel */
-    bool on_demand;      /* sampled only where a run's `channels` name it */
+    bool on_demand;      /* sampled if a run's `channels` name it; a source may sample it in
+                            every run */
 };
 
 /* The properties of a field; NULL past the last one. Constants. */

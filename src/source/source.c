@@ -10,6 +10,7 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "source/source_config.h"
+#include "source/source_gpu_channel.h"
 #include "source/source_guarded.h"
 #include "source/source_ops.h"
 #include "source/source_set.h"
@@ -116,6 +117,8 @@ int wm_source_open_begin(const char *name, const struct wm_source_config *config
     if (!ops)
         return wm_fail(err, WM_EINVAL, "there is no source called '%s'", name);
     int status = wm_source_config_complete(config, &full, err);
+    if (status == WM_OK)
+        status = wm_gpu_channels_check(full.channels, err);
     if (status < 0)
         return status;
     if (ops->traits.has_gpus && full.gpus && strcmp(full.gpus, "none") == 0)

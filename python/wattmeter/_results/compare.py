@@ -83,7 +83,11 @@ def _refuse_saved(paths: Iterable[Path]) -> None:
     from wattmeter._results.saved import is_saved
 
     for path in paths:
-        if is_saved(path):
+        try:
+            is_report = is_saved(path)
+        except (OSError, _core.Error):
+            continue  # the error of the comparison says more
+        if is_report:
             name = os.fspath(path)
             message = f"{name}: a saved report; compare() takes recordings: give its recording"
             raise ValueError(message) from None

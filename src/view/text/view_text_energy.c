@@ -67,6 +67,9 @@ static struct wm_quantity more_text(const struct wm_gpu_figure *more)
     return text;
 }
 
+/* By which the mean of a constant may be off. */
+#define ROUNDING 1e-9
+
 /* Behind so many characters a metric begins another line. */
 enum { LINE_FULL = 50 };
 
@@ -75,6 +78,7 @@ static void print_more(const struct wm_text_view *view, const struct wm_gpu_usag
 {
     struct wm_detail detail = { "" };
     struct wm_quantity mean = { "" };
+    double mean_value = 0;
 
     for (size_t i = 0; i < gpu->more_count; i++) {
         const struct wm_gpu_figure *more = &gpu->more[i];
@@ -82,7 +86,8 @@ static void print_more(const struct wm_text_view *view, const struct wm_gpu_usag
         if (!more->value.known)
             continue;
         if (strcmp(more->part, "max") == 0) { /* behind the mean */
-            if (strcmp(text.text, mean.text) != 0)
+            if (more->value.number > mean_value * (1 + ROUNDING) &&
+                strcmp(text.text, mean.text) != 0)
                 wm_line_add(&detail, "", ", peak %s", text.text);
             continue;
         }
@@ -92,6 +97,7 @@ static void print_more(const struct wm_text_view *view, const struct wm_gpu_usag
         }
         wm_line_add(&detail, "; ", "%s %s", more->metric, text.text);
         mean = text;
+        mean_value = more->value.number;
     }
     if (detail.text[0])
         wm_line_more(view, detail.text);

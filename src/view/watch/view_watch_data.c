@@ -138,7 +138,11 @@ static void choose_panels(struct wm_watch_data *data)
 static void add_core(struct wm_watch_data *data, size_t place)
 {
     const struct wm_channel *channel = &data->channels[place];
-    struct wm_watch_core core = { .place = place, .use = NAN };
+    struct wm_watch_core core = {
+        .place = place,
+        .number = channel->label + strcspn(channel->label, "0123456789"),
+        .use = NAN,
+    };
 
     if (channel->device_kind != WM_DEVICE_CPU || strcmp(channel->metric, "cpu_time") != 0)
         return;

@@ -33,6 +33,7 @@ struct wm_watch_series {
 /* A core of the machine, in use over the last second; NAN: not known. */
 struct wm_watch_core {
     size_t place;
+    const char *number; /* as the kernel counts */
     struct wm_chart_feed feed;
     double use;
 };

@@ -176,14 +176,14 @@ static void put_gpus(const struct wm_watch_view *view, int row, int rows, int co
     put_row(row, columns, label, "", cells);
 }
 
-static void put_core(const struct wm_watch_core *core, size_t number, int row, int column)
+static void put_core(const struct wm_watch_core *core, int row, int column)
 {
     static const char *const parts[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
     double use = isnan(core->use) ? 0 : fmin(fmax(core->use, 0), 1);
     int eighths = (int)lround(use * BAR_COLUMNS * 8);
     char text[TEXT_MAX];
 
-    snprintf(text, sizeof(text), "%3zu %.*s%s", number,
+    snprintf(text, sizeof(text), "%3s %.*s%s", core->number,
              eighths / 8 * (int)(sizeof("█") - 1), "████", parts[eighths % 8]);
     wm_watch_screen_put(row, column, CORE_COLUMNS, text);
     snprintf(text, sizeof(text), "%5s",
@@ -222,7 +222,7 @@ static int put_cores(const struct wm_watch_view *view, int row, int rows, int co
         return 1;
     }
     for (size_t i = 0; i < view->data.core_count; i++)
-        put_core(&view->data.cores[i], i, row + (int)(i / across),
+        put_core(&view->data.cores[i], row + (int)(i / across),
                  LABEL_COLUMNS + (int)(i % across) * CORE_COLUMNS);
     return (int)wanted;
 }

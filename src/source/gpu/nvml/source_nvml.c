@@ -132,6 +132,17 @@ static void note_identities(struct nvml *nvml)
     }
 }
 
+/* Whether the board at its place is the one that was picked; a board that slept then, or
+ * sleeps now, is known by its address. */
+static bool is_picked(const struct nvml *nvml, const struct wm_gpu_pick *pick)
+{
+    const char *address =
+        pick->place < nvml->bus.count ? nvml->bus.slots[pick->place].address : "";
+
+    return nvml->asleep[pick->place] || strcmp(address, pick->identity) == 0 ||
+           strcmp(nvml->ids[pick->place].text, pick->identity) == 0;
+}
+
 /* All that say who they are, or those that were picked. */
 static int choose(struct nvml *nvml, struct wm_error *err)
 {
@@ -143,7 +154,7 @@ static int choose(struct nvml *nvml, struct wm_error *err)
         if (!id[0])
             return wm_fail(err, WM_EIO, "GPU %zu is there, but does not answer",
                            pick->place);
-        if (strcmp(id, pick->identity) != 0)
+        if (!is_picked(nvml, pick))
             return wm_fail(err, WM_EIO, "GPU %zu is no longer %s, which was chosen",
                            pick->place, pick->identity);
         nvml->chosen[pick->place] = true;
@@ -482,6 +493,7 @@ static void search(struct nvml *nvml, struct gpu *gpu, int64_t now_ns)
     gpu->gone = NVML_SUCCESS;
     gpu->values.power = (struct nvml_power) { 0 };
     gpu->energy_pace.due_ns = 0;
+    gpu->traffic_due_ns = now_ns;
     nvml_processes_restart(&gpu->processes);
 }
 
