@@ -12,6 +12,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/text/base_text.h"
 
 /* Workers of a pool are children or grandchildren; the rest are shells. */
 enum { ANCESTORS = 8 };
@@ -25,7 +26,7 @@ struct process {
 static struct process ancestors[ANCESTORS]; /* the parent first */
 static size_t ancestor_count;               /* 0: not read yet */
 static _Atomic int64_t searched_ns;         /* by the coarse clock */
-static unsigned long long pid_namespace;    /* 0: not read yet */
+static uint64_t pid_namespace;              /* 0: not read yet */
 
 /* Containers may share the folder, and have processes of the same number. False: unknown,
  * and then there are no links. */
@@ -39,16 +40,18 @@ static bool read_pid_namespace(void)
     if (length <= 0)
         return false;
     text[length] = '\0';
-    return sscanf(text, "pid:[%llu]", &pid_namespace) == 1;
+    const char *number = strchr(text, '['); /* "pid:[4026531836]" */
+    return number && wm_text_u64(number + 1, NULL, &pid_namespace);
 }
 
 static bool name_link(char path[WM_RING_PATH_SIZE], const struct process *process)
 {
     if (!read_pid_namespace())
         return false;
-    int length = snprintf(
-        path, WM_RING_PATH_SIZE, WM_MEMORY_FOLDER "/" WM_INBOX_PREFIX "%lu-of-%d-%llu-%llu",
-        (unsigned long)geteuid(), (int)process->pid, process->start, pid_namespace);
+    int length = snprintf(path, WM_RING_PATH_SIZE,
+                          WM_MEMORY_FOLDER "/" WM_INBOX_PREFIX "%lu-of-%d-%llu-%llu",
+                          (unsigned long)geteuid(), (int)process->pid, process->start,
+                          (unsigned long long)pid_namespace);
     return length > 0 && length < WM_RING_PATH_SIZE;
 }
 
