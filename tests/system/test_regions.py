@@ -478,8 +478,8 @@ def _(folder):
             time.sleep(0.01)
         assert tracker.returncode == 0, tracker.returncode
         r = tap.json.loads(output.read_text())
-        assert calls(r) == {("outer",): total, ("outer", "inner"): total}, calls(r)
-        assert r["regions"]["lost"] == r["regions"]["dropped"] == r["regions"]["stray"] == 0, r["regions"]
+        assert r["regions"]["lost"] == r["regions"]["dropped"] == r["regions"]["stray"] == 0, (r["regions"], r["remarks"])
+        assert calls(r) == {("outer",): total, ("outer", "inner"): total}, (calls(r), r["remarks"])
         print(f"# {suffix}: {2 * total} calls in {r['compute_time']['time']:.1f} s, {most / 1e6:.1f} MB, "
               f"{r['tool']['cpu_seconds']:.1f} s of CPU time")
         # 7 to 8 MB, and what may wait for a disk; a record of each call would be 80 MB.
