@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "view/trace/view_trace_torch.h"
+#include "view/trace/view_trace.h"
 
 /* What is copied is the whole of it, with a place in it for more. */
 static void copy(struct wm_torch *torch, const uint8_t *data, size_t size)
