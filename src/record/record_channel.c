@@ -307,8 +307,7 @@ static int read_sensor(const json_t *object, struct wm_sensor *sensor, struct wm
         if (!(numbers[i] >= 0 && numbers[i] <= SENSOR_MAX))
             return wm_fail(err, WM_EFORMAT, "a sensor has impossible properties");
     }
-    return sensor->period_ns >= 0 && sensor->period_ns <= PERIOD_MAX_NS &&
-                   sensor->longest_ns >= 0 && sensor->longest_ns <= PERIOD_MAX_NS
+    return sensor->period_ns <= PERIOD_MAX_NS && sensor->longest_ns <= PERIOD_MAX_NS
                ? WM_OK
                : wm_fail(err, WM_EFORMAT, "a sensor has no possible period");
 }
