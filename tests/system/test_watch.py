@@ -435,26 +435,47 @@ def click(terminal, row, column, button=0):
         terminal.tmux("send-keys", "-H", *(f"{byte:x}" for byte in sent))
 
 
+def heading_of(terminal, column):
+    """The line of the table's heading, and where a column of it begins."""
+    for number, line in enumerate(terminal.screen().splitlines()):
+        if re.search(" PID▲? .* command", line):
+            return number, line.index(column)
+    return None
+
+
 @case("the mouse chooses a process, sorts and scrolls")
 def with_the_mouse(folder):
     family = Family(folder, columns=150)
     terminal = family.terminal
     wait_for(family.is_busiest_first, lambda: terminal.screen())
-    lines = terminal.screen().splitlines()
-    heading = next(i for i, line in enumerate(lines) if "power▼" in line)
-    click(terminal, heading, lines[heading].index("memory"))
-    terminal.wait("memory▼")
-    click(terminal, heading, lines[heading].index("power") + 1)
-    terminal.wait("power▼")
+
+    def sorts_by(column):
+        # Lines move while the view takes its shape: a click that met nothing is repeated.
+        heading = heading_of(terminal, column)
+        if heading and f"{column}▼" not in terminal.screen():
+            click(terminal, heading[0], heading[1] + 1)
+            time.sleep(0.5)
+        return f"{column}▼" in terminal.screen()
+
+    def chooses(pid, row, button=0):
+        heading = heading_of(terminal, "power")
+        if heading:
+            click(terminal, heading[0] + row, 10, button=button)
+            terminal.type("k")
+            answers = f"to {pid} ", "choose a process first", "Send SIGTERM"
+            wait_for(lambda: any(answer in terminal.screen() for answer in answers), terminal.screen)
+            if answers[0] in terminal.screen():
+                return True
+            terminal.type("Escape")
+        return False
+
+    wait_for(lambda: sorts_by("memory"), terminal.screen)
+    wait_for(lambda: sorts_by("power"), terminal.screen)
     wait_for(family.is_busiest_first, lambda: terminal.screen())
     busy, idle = (row[0] for row in family.rows())
-    click(terminal, heading + 2, 10)
-    terminal.type("k")
-    terminal.wait(f"to {idle} ")
+    wait_for(lambda: chooses(idle, 2), terminal.screen)
     terminal.type("Escape")
-    click(terminal, heading + 1, 10, button=64)
-    terminal.type("k")
-    terminal.wait(f"to {busy} ")
+    wait_for(lambda: chooses(busy, 1, button=64), terminal.screen)
     terminal.close()
 
 
