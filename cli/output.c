@@ -163,9 +163,9 @@ int output_misused(const char *name, const struct cmd_streams *io, const char *f
     return CMD_MISUSED;
 }
 
-static bool is_standard(const char *path)
+bool output_is_standard(const char *path)
 {
-    return strcmp(path, "-") == 0;
+    return path && strcmp(path, "-") == 0;
 }
 
 bool output_has_place(const struct output_args *args)
@@ -178,7 +178,7 @@ static int open_descriptor(const struct output_args *args)
 {
     if (args->fd.given)
         return args->fd.value <= INT_MAX ? (int)args->fd.value : -1;
-    return args->path && is_standard(args->path) ? STDOUT_FILENO : -1;
+    return output_is_standard(args->path) ? STDOUT_FILENO : -1;
 }
 
 bool output_is_to_stdout(const struct output_args *args)
@@ -209,7 +209,7 @@ bool output_is_writable(const char *path, bool overwrite,
 
     if (path[0] == '\0')
         return refuse("''", "is no file", ret_problem);
-    if (is_standard(path))
+    if (output_is_standard(path))
         return true;
     if (strstr(path, "://")) /* not to be repeated: it may hold a password */
         return refuse("a URL", "is no file", ret_problem);
@@ -316,7 +316,8 @@ int output_check_twice(const char *name, const struct cmd_list *paths,
 int output_check_input(const char *name, const struct output_args *args, const char *input,
                        const struct cmd_streams *io)
 {
-    if (!args->path || is_standard(args->path) || !output_is_same_file(args->path, input))
+    if (!args->path || output_is_standard(args->path) ||
+        !output_is_same_file(args->path, input))
         return CMD_DONE;
     return output_misused(name, io, "--output: %s: is what is to be read", args->path);
 }

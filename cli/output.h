@@ -73,6 +73,9 @@ bool output_is_writable(const char *path, bool overwrite,
 int output_check(const char *name, const struct output_args *args,
                  const struct cmd_streams *io);
 
+/* Whether a path, which may be NULL, stands for standard output. */
+bool output_is_standard(const char *path);
+
 /* Whether the report goes to a file or descriptor, and so is not talk. */
 bool output_has_place(const struct output_args *args);
 

@@ -29,7 +29,7 @@ int caps_begin(const char *name, const char *words, const char *program,
  * not held all the time. Copes with all zero. */
 int caps_end(const char *name, const struct cmd_streams *io, struct caps_held *held);
 
-/* Where a session of caps was killed with its guardian, whoever comes next is told. */
+/* Reports caps that a killed session with a killed guardian has left set. */
 void caps_offer_repair(FILE *chat);
 
 #endif

@@ -180,11 +180,6 @@ static int check_file(const struct repeat_args *args, const char *option, const 
     return CMD_FAILED;
 }
 
-static bool is_printed(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 /* Results that are written over each other are lost. */
 static int check_places(const struct repeat_args *args, const struct cmd_streams *io)
 {
@@ -197,11 +192,11 @@ static int check_places(const struct repeat_args *args, const struct cmd_streams
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         /* A device or a pipe takes them one after the other. */
-        if (all[i] &&
-            (stat(all[i], &info) < 0 ? strcmp(all[i], "-") != 0 : S_ISREG(info.st_mode)))
+        if (all[i] && !output_is_standard(all[i]) &&
+            (stat(all[i], &info) < 0 || S_ISREG(info.st_mode)))
             words[files.count++] = (char *)all[i];
     }
-    if (is_printed(args->markdown) + is_printed(args->csv) +
+    if (output_is_standard(args->markdown) + output_is_standard(args->csv) +
             output_is_to_stdout(&measure->output) >
         1)
         return output_misused("run", io,

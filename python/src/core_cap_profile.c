@@ -37,10 +37,11 @@ static PyObject *profile_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     return core_object_new(type, "profile", profile, free_profile, CORE_ENDS_FIRST);
 }
 
-PyDoc_STRVAR(step_doc,
-             "step($self, units, /)\n--\n\n"
-             "Goes on after so many units of work since the last call: lines for people,\n"
-             "often \"\"; None: the search is done.");
+PyDoc_STRVAR(
+    step_doc,
+    "step($self, units, /)\n--\n\n"
+    "Goes on after `units` of work since the last call. Returns lines for people,\n"
+    "often \"\", or None if the search is done.");
 
 static PyObject *profile_step(PyObject *self, PyObject *args)
 {

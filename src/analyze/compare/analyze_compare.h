@@ -45,8 +45,8 @@ enum wm_compare_family {
 /* Whether a figure of whole runs is a headline. */
 bool wm_compare_is_headline(const char *key);
 
-/* The headlines of so many sessions beside their reference. They all count, known or not,
- * so that an interval does not depend on what else was measured. */
+/* The headlines of that number of sessions beside their reference. They all count, known or
+ * not, so that an interval does not depend on what else was measured. */
 size_t wm_compare_headlines(size_t sessions);
 
 /* One run of a session. */
@@ -149,7 +149,7 @@ int wm_compare_count_tests(struct wm_compare *compare);
 /* The cores that other programs kept busy during a run; NAN: not known. */
 double wm_compare_load(const struct wm_report *report);
 
-/* Whether so many of the machine's cores disturb what is measured. */
+/* Whether that number of busy cores of the machine disturbs what is measured. */
 bool wm_compare_is_load(double cores, struct wm_known of);
 
 /* "main_ram", "time", "tree_energy". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * region_link.h - how a process that began before a tracker finds its inbox: a process
- * with a tracker of its own has a link to the inbox's folder, named by the process.
+ * that measures itself has a link to the inbox's folder, named by the process.
  * Its descendants that have no inbox look for such a link now and then.
  */
 #ifndef WM_REGION_LINK_H

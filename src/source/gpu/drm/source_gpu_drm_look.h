@@ -28,7 +28,7 @@ struct wm_drm_board {
 struct wm_drm_look {
     const char *sysfs, *procfs;
     struct wm_drm_board *board;
-    struct wm_gpu_sheet *sheet; /* NULL: what is told stays here, for who samples */
+    struct wm_gpu_sheet *sheet; /* NULL: values stay here, for sampling */
     unsigned groups;            /* of enum wm_gpu_group */
     const bool *only;           /* the fields of them that are asked for; NULL: all */
 
@@ -36,7 +36,7 @@ struct wm_drm_look {
     bool is_number[WM_GPU_FIELDS];
     double numbers[WM_GPU_FIELDS];     /* the value, where there is one */
     const char *absent[WM_GPU_FIELDS]; /* a file that would have had it; or NULL */
-    enum wm_reading_state states[WM_GPU_FIELDS]; /* of what is told to no sheet, ... */
+    enum wm_reading_state states[WM_GPU_FIELDS]; /* without a sheet, ... */
     struct wm_error *whys;                       /* ... and why it is missing */
     struct wm_drm_way *ways; /* files that stay open, of each field; NULL: none do */
 };

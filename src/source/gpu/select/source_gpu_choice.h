@@ -29,7 +29,7 @@ typedef size_t wm_gpu_find(const void *context, const char *word, size_t length)
 
 /* Sets chosen[0..count) by `words`: NULL or "all", or a comma list of places, identities
  * and what `find` knows, whether the GPUs have an identity or not. Naming a GPU twice is no
- * mistake. WM_EINVAL says which word is wrong and what there is. */
+ * mistake. WM_EINVAL names the wrong word and lists the GPUs. */
 int wm_gpu_choice(const char *words, const struct wm_gpu_id *gpus, size_t count,
                   wm_gpu_find *find, const void *context, bool *chosen,
                   struct wm_error *err);
