@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures and films of recordings, taken apart again."""
 
+import math
 import os
 import pty
 import re
@@ -186,6 +187,18 @@ def _(folder):
         target = folder / f"{number}.svg"
         drawn(*arguments, "-o", target)
         xml.etree.ElementTree.parse(target)
+
+
+@case("the arrow from run to run of the energy figure ends in a head with two equal sides")
+def _(folder):
+    svg = drawn(TREE, f"after={RECORDINGS / 'v2-tree.csv'}", "--kind", "energy", "-o", "-",
+                "--format", "svg").stdout
+    number = r"(-?[\d.]+)"
+    heads = re.findall(rf'd="M {number} {number} L {number} {number} L {number} {number} Z', svg)
+    assert len(heads) == 1, heads
+    x, y, left_x, left_y, right_x, right_y = map(float, heads[0])
+    sides = math.hypot(left_x - x, left_y - y), math.hypot(right_x - x, right_y - y)
+    assert abs(sides[0] - sides[1]) < 0.01 * sides[0], heads
 
 
 def many_gpus(folder, count):

@@ -4,12 +4,15 @@
 
 import json
 import os
+import re
 
 import tap
 from tap import case, wattmeter
+from terminal import Terminal
 
 FAKE = str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")
 DEMO = str(tap.SOURCE / "tests/fake/scenarios/demo.json")
+RECORDING = tap.SOURCE / "tests/data/recordings/v1-tree.sqlite"
 BLOCKS = tap.SOURCE / "tests/data/blocks"
 
 
@@ -38,6 +41,19 @@ def _(folder):
     if (tap.BUILD / "wattmeter-plot.so").exists() and not tap.SANITIZED:
         on_fake("plot", recording, "-o", folder / "r.svg")
         assert (folder / "r.svg").read_text().startswith("<?xml")
+
+
+@case("on a terminal a GPU's use has a bar, as long as its percent")
+def bars(folder):
+    terminal = Terminal(folder, f"{tap.WATTMETER} report {RECORDING}; read end", columns=120,
+                        rows=60)
+    terminal.wait("Overhead:")
+    uses = re.findall(r"(■*)(□*) (\d+) % busy", terminal.screen())
+    assert len(uses) == 2, terminal.screen()
+    for full, empty, percent in uses:
+        cells = len(full + empty)
+        assert cells == 5 and abs(len(full) - int(percent) / 100 * cells) <= 0.5, uses
+    terminal.close()
 
 
 @case("attach measures this process, and info, doctor and cap show see the GPUs")

@@ -172,10 +172,13 @@ def many_gpus(folder):
         assert row and int(row[1]) + len(re.findall("^gpu", screen, re.M)) == count, screen
         assert not re.search(r"…|total", screen.splitlines()[3]), screen
         assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
-        for _ in range(5):
+        # The chosen one has a row wherever it is, also where it is the first that had none.
+        for chosen in range(1, 6):
             terminal.type("Right")
-        wait_for(lambda: "● gpu5 125 W" in terminal.screen() and
-                 re.search(r"^gpu5 +125 W sim", terminal.screen(), re.M), terminal.screen)
+            watts = 100 + 5 * chosen
+            wait_for(lambda chosen=chosen, watts=watts: f"● gpu{chosen} {watts} W" in terminal.screen()
+                     and re.search(rf"^gpu{chosen} +{watts} W sim", terminal.screen(), re.M),
+                     terminal.screen)
         terminal.type("x")
         wait_for(lambda: f"● {count - 1} GPUs" in terminal.screen() and
                  "○ gpu5" in terminal.screen(), terminal.screen)

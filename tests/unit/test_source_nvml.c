@@ -316,8 +316,7 @@ static void test_no_library(void **state)
         { "a text", text, "no NVIDIA driver: " },
         { "a folder", folder, "no NVIDIA driver: " },
         { "another library", "libm.so.6", "this NVML has no nvmlInit_v2" },
-        { "where the loader looks", NULL,
-          "no NVIDIA driver: libnvidia-ml.so.1 was not found" },
+        { "where the driver is installed", NULL, "no NVIDIA driver: " },
     };
 
     test_write_file(*state, "text.so", "not a library\n");
@@ -344,6 +343,32 @@ static void test_no_library(void **state)
     }
     if (real)
         dlclose(real);
+}
+
+/* The loader's path may lead to a library where no GPU is to be seen. */
+static void test_path_of_loader(void **state)
+{
+    const char *before = getenv("LD_LIBRARY_PATH");
+    char path[4096];
+    const struct wm_source_config config = { 0 };
+    struct wm_source *source = NULL;
+    struct wm_error err = { 0 };
+    void *real = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    (void)state;
+    if (real) {
+        dlclose(real);
+        skip();
+    }
+    snprintf(path, sizeof(path), "%s", before ? before : "");
+    setenv("LD_LIBRARY_PATH", "/nonexistent", 1);
+    int status = wm_source_open("nvml", &config, &source, &err);
+    if (before)
+        setenv("LD_LIBRARY_PATH", path, 1);
+    else
+        unsetenv("LD_LIBRARY_PATH");
+    assert_int_equal(status, WM_ENODEV);
+    assert_string_equal(err.text, "no NVIDIA driver: libnvidia-ml.so.1 was not found");
 }
 
 static void test_cannot_start(void **state)
@@ -1552,6 +1577,7 @@ UNIT(source_nvml)
         IN_DIR(test_choice),
         cmocka_unit_test(test_choice_among_many),
         IN_DIR(test_no_library),
+        cmocka_unit_test(test_path_of_loader),
         IN_DIR(test_cannot_start),
         IN_DIR(test_one_call_fails),
         IN_DIR(test_older_calls),

@@ -122,7 +122,6 @@ static int csv_again(void *state, struct wm_error *err)
 {
     struct csv *csv = state;
 
-    csv->has_rows = false;
     csv->before_ns = 0;
     wm_gpu_tracker_csv_close(&csv->file);
     int status = wm_cells_open(&csv->file.cells, csv->path, err);

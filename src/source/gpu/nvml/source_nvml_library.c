@@ -6,12 +6,18 @@
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/base_error.h"
+#include "base/base_file.h"
 #include "base/text/base_text.h"
 
 /* The versioned name: the bare .so comes with development packages only. */
 static const char default_library[] = "libnvidia-ml.so.1";
+
+enum { BUS_BYTES_MAX = 1 << 20 };
 
 /* A function of NVML that is looked for. A driver too old for an optional one
  * loses what it reports and nothing else. */
@@ -130,8 +136,53 @@ static void describe(struct nvml_library *library, const char *name)
              library->version[0] ? library->version : "unknown", name);
 }
 
+/* Lines of "0100\t10de2330\t...": address, then vendor and device. */
+static bool names_nvidia(const char *line)
+{
+    for (; *line; line += strspn(line, "\n")) {
+        if (strncmp(line + strcspn(line, "\t"), "\t10de", 5) == 0)
+            return true;
+        line += strcspn(line, "\n");
+    }
+    return false;
+}
+
+/* Whether a driver of NVIDIA may be here. The loader's search for a library that is not
+ * there opens some 50 files; a PC has no driver without a PCI device of NVIDIA's or a file
+ * in /dev. Whoever sets a path of the loader may have a library of another kind. */
+static bool may_have_driver(void)
+{
+#ifdef __x86_64__
+    static const char *const files[] = { "/dev/nvidiactl", "/dev/dxg" /* WSL */ };
+    size_t length;
+    char *devices;
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        if (access(files[i], F_OK) == 0)
+            return true;
+    }
+    if (wm_env("LD_LIBRARY_PATH", NULL) || wm_env("LD_PRELOAD", NULL) ||
+        wm_file_slurp("/proc/bus/pci/devices", BUS_BYTES_MAX, &devices, &length, NULL) < 0)
+        return true;
+    bool found = length == 0 || names_nvidia(devices);
+    free(devices);
+    return found;
+#else
+    return true;
+#endif
+}
+
 static int load(const char *name, void **ret_handle, struct wm_error *err)
 {
+    if (!name) {
+        name = default_library;
+        if (!may_have_driver())
+            return with_code(
+                err,
+                wm_fail(err, WM_ENODEV,
+                        "no NVIDIA driver: no device of NVIDIA is on the PCI bus"),
+                NVML_ERROR_LIBRARY_NOT_FOUND);
+    }
     *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (*ret_handle)
         return WM_OK;
@@ -142,7 +193,7 @@ static int load(const char *name, void **ret_handle, struct wm_error *err)
 int nvml_library_look(const char *name, struct wm_error *err)
 {
     void *handle;
-    int status = load(name ? name : default_library, &handle, err);
+    int status = load(name, &handle, err);
 
     if (status == WM_OK)
         dlclose(handle);
@@ -151,12 +202,10 @@ int nvml_library_look(const char *name, struct wm_error *err)
 
 int nvml_library_open(struct nvml_library *library, const char *name, struct wm_error *err)
 {
-    if (!name)
-        name = default_library;
     int status = load(name, &library->handle, err);
+
     if (status < 0)
         return status;
-
     status = bind_symbols(library->handle, &library->api, err);
     if (status < 0)
         return with_code(err, status, NVML_ERROR_FUNCTION_NOT_FOUND);
@@ -165,7 +214,7 @@ int nvml_library_open(struct nvml_library *library, const char *name, struct wm_
     if (nvml_status != NVML_SUCCESS)
         return with_code(err, fail_start(library, nvml_status, err), nvml_status);
     library->initialised = true;
-    describe(library, name);
+    describe(library, name ? name : default_library);
     return WM_OK;
 }
 
