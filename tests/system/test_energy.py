@@ -79,20 +79,16 @@ def microjoules(number):
 @contextlib.contextmanager
 def machine(folder, *zones):
     """The start of the curves, and the environment in which wattmeter sees the zones."""
-    over, start = threading.Event(), time.monotonic()
+    start = time.monotonic()
 
-    def run():
-        while not over.wait(0.001):
-            for zone in zones:
-                zone.move(time.monotonic() - start)
+    def move():
+        for zone in zones:
+            zone.move(time.monotonic() - start)
 
-    thread = threading.Thread(target=run)
-    thread.start()
     try:
-        yield start, tap.environment(WATTMETER_SYSFS=str(folder / "sys"), WATTMETER_NVML="/none")
+        with tap.feeding(move):
+            yield start, tap.environment(WATTMETER_SYSFS=str(folder / "sys"), WATTMETER_NVML="/none")
     finally:
-        over.set()
-        thread.join()
         for zone in zones:
             zone.counter.close()
 

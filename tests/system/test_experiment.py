@@ -10,7 +10,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -39,27 +38,21 @@ def machine(folder):
     zone.mkdir(parents=True, exist_ok=True)
     (zone / "name").write_text("package-0\n")
     (zone / "max_energy_range_uj").write_text("262143328850\n")
-    start, over = time.monotonic(), threading.Event()
+    start = time.monotonic()
 
-    def run():
-        with open(zone / "energy_uj", "r+", encoding="ascii") as counter:
-            while not over.wait(0.001):
-                counter.seek(0)
-                counter.write(f"{int((1 + CPU_WATTS * (time.monotonic() - start)) * 1e6):012d}\n")
-                counter.flush()
+    def move():
+        counter.seek(0)
+        counter.write(f"{int((1 + CPU_WATTS * (time.monotonic() - start)) * 1e6):012d}\n")
+        counter.flush()
 
-    (zone / "energy_uj").write_text("000001000000\n")
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield tap.environment(
-            WATTMETER_SYSFS=str(folder / "sys"),
-            WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
-            FAKE_NVML_SCENARIO=str(tap.SOURCE / "tests/fake/scenarios/constant.json"),
-            XDG_STATE_HOME=str(folder / "state"))
-    finally:
-        over.set()
-        thread.join()
+    with open(zone / "energy_uj", "w", encoding="ascii") as counter:
+        move()
+        with tap.feeding(move):
+            yield tap.environment(
+                WATTMETER_SYSFS=str(folder / "sys"),
+                WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1"),
+                FAKE_NVML_SCENARIO=str(tap.SOURCE / "tests/fake/scenarios/constant.json"),
+                XDG_STATE_HOME=str(folder / "state"))
 
 
 def run_once(folder, target, env, *options, name="resnet"):

@@ -557,21 +557,33 @@ static void test_uncertainty_of_a_sum(void **state)
     check_close(meter, 0);
 }
 
-/* Before and after a burst the GPU is idle, and nobody looks meanwhile. */
+/* Before and after a burst the GPU is idle, and nobody looks meanwhile. Whoever begins or
+ * ends late on a busy machine has measured something else, and tries again. */
 static void test_short_burst(void **state)
 {
-    make_gpus(*state, "{\"gpus\": [{\"power\": {\"shape\": \"step\", \"points\": "
-                      "[[0, 15], [0.1, 600], [0.18, 15]]}}]}");
-    struct wm_meter *meter = open_meter(NULL);
-    uint64_t id = start(meter, NULL);
+    struct wm_meter_reading cost;
+    char json[200];
+    bool is_late = true;
 
-    sleep_s(0.25);
-    struct wm_meter_reading cost = stop(meter, id);
+    for (int i = 0; is_late; i++) {
+        double begun_s = now_s();
+        snprintf(json, sizeof(json),
+                 "{\"gpus\": [{\"power\": {\"shape\": \"step\", \"points\": "
+                 "[[0, 15], [0.1, 600], [0.18, 15]]}}], \"start_monotonic_ns\": %.0f}",
+                 begun_s * 1e9);
+        make_gpus(*state, json);
+        struct wm_meter *meter = open_meter(NULL);
+        uint64_t id = start(meter, NULL);
+        is_late = i < 100 && now_s() - begun_s > 0.1;
+        sleep_s(0.25);
+        cost = stop(meter, id);
+        is_late = is_late || (i < 100 && cost.elapsed_s > 0.3);
+        check_close(meter, 0);
+    }
     check_joules(&cost.gpu, 0.08 * 600 + (cost.elapsed_s - 0.08) * 15,
                  cost.gpu.uncertainty);
     assert_true(cost.gpu.is_short);
     assert_true(cost.gpu.uncertainty < 50);
-    check_close(meter, 0);
 }
 
 /* The parts come to the whole, however often the counter has something new and whatever is

@@ -151,6 +151,14 @@ static void count_lost(struct wm_region_inbox *inbox)
     inbox->trouble.lost = lost;
 }
 
+/* Whoever waits for room has patience for as long as this goes on. */
+static void make_progress(struct wm_region_inbox *inbox)
+{
+    inbox->progress++;
+    wm_shared_write(&inbox->folder.control->progress, &inbox->progress,
+                    sizeof(inbox->progress));
+}
+
 /* For one more, on the heap as well. */
 static int make_room(struct wm_region_inbox *inbox)
 {
@@ -178,6 +186,7 @@ static int add_source(struct wm_region_inbox *inbox, uint32_t number)
     inbox->sources[inbox->source_count++] = source;
     inbox->new_sources++;
     source->quiet_ns = inbox->complete_ns;
+    make_progress(inbox);
     return WM_OK;
 }
 
@@ -280,13 +289,6 @@ static const struct wm_region_source *second(const struct wm_region_inbox *inbox
     if (inbox->heap_count < 2)
         return NULL;
     return inbox->heap_count > 2 && is_before(heap[2], heap[1]) ? heap[2] : heap[1];
-}
-
-static void make_progress(struct wm_region_inbox *inbox)
-{
-    inbox->progress++;
-    wm_shared_write(&inbox->folder.control->progress, &inbox->progress,
-                    sizeof(inbox->progress));
 }
 
 /* Gives back what was handed out of rings, of those that have so many events of it. */
@@ -539,6 +541,8 @@ int wm_region_inbox_drain(struct wm_region_inbox *inbox, bool is_last, int64_t d
     if (status == WM_EIO && inbox->open_errno != 0)
         return wm_fail(err, status, "rings cannot be opened: %s",
                        wm_errno_text(inbox->open_errno));
+    if (status == WM_EIO)
+        make_progress(inbox); /* the taker waits, and stops doing so */
     if (status < 0)
         return wm_fail(err, status, "%s",
                        status == WM_ENOMEM ? "out of memory" : "they cannot be taken");
