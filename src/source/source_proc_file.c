@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base_file.h"
@@ -97,4 +98,31 @@ int wm_proc_file_read_stat(struct wm_proc_file *file, struct wm_cpu_ticks **cpus
     *cpus = more;
     *room = ret_stat->cpu_count;
     return wm_parse_proc_stat(file->text, *cpus, *room, ret_stat);
+}
+
+static bool has_empty_line(const char *text)
+{
+    while ((text = strchr(text, '\n')) != NULL && text[1] != '\n')
+        text++;
+    return text != NULL;
+}
+
+bool wm_proc_cpuinfo(int dir, const char *path, struct wm_cpuinfo *ret_cpuinfo)
+{
+    enum { STEP = 1024 }; /* a read gives at least one CPU's lines */
+    char text[8 * STEP];
+    size_t length = 0;
+    ssize_t got = 1;
+
+    int fd = wm_file_open_at(dir, path);
+    if (fd < 0)
+        return false;
+    text[0] = '\0';
+    while (got > 0 && length + STEP < sizeof(text) && !has_empty_line(text)) {
+        got = read(fd, text + length, STEP);
+        length += got > 0 ? (size_t)got : 0;
+        text[length] = '\0';
+    }
+    close(fd);
+    return wm_parse_cpuinfo(text, ret_cpuinfo) == WM_OK;
 }

@@ -293,6 +293,7 @@ static int start_command(struct wm_tracker *tracker, const char *path, char *con
     if (status < 0)
         return status;
     *ret_released = true;
+    wm_account_released(tracker->account);
     if (!tracker->record_target) /* nobody has wanted them yet; now there is time */
         wm_run_read_facts(&tracker->run);
     status = wm_launch_wait_exec(tracker->launch, err);

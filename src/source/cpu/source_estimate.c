@@ -62,15 +62,6 @@ static int read_busy(struct estimate *estimate, double *ret_busy_s, size_t *ret_
     return WM_OK;
 }
 
-/* The first CPU's lines are enough, and without them too there is an average. */
-static void read_cpuinfo(int dir, struct wm_cpuinfo *cpuinfo)
-{
-    char text[4096];
-
-    if (wm_file_read_at(dir, "cpuinfo", text, sizeof(text)) > 0)
-        wm_parse_cpuinfo(text, cpuinfo);
-}
-
 static double read_memory_watts(const char *procfs)
 {
     char path[512], text[8192];
@@ -115,7 +106,7 @@ static int open_files(struct estimate *estimate, const struct wm_source_config *
         return wm_fail_errno(err, config->procfs);
     }
     int status = wm_proc_file_open(&estimate->stat, config->procfs, dir, "stat");
-    read_cpuinfo(dir, &estimate->cpuinfo);
+    wm_proc_cpuinfo(dir, "cpuinfo", &estimate->cpuinfo); /* without it an average is used */
     close(dir);
     return status < 0 ? wm_fail(err, status, "estimate: out of memory") : WM_OK;
 }

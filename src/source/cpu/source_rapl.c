@@ -24,6 +24,7 @@
 #include "source/cpu/source_rapl_total.h"
 #include "source/source_advice.h"
 #include "source/source_ops.h"
+#include "source/source_proc_file.h"
 
 /* Best first. Perf events tell all domains of a package in one call, and the kernel
  * watches over what wraps; the msr device needs the most rights. */
@@ -422,11 +423,10 @@ static bool has_place(const struct wm_rapl_places *places)
 /* Nothing is known of the CPU where its file is missing or odd, as on ARM. */
 static void read_cpu(const char *procfs, struct wm_cpuinfo *cpu)
 {
-    char path[512], text[8192];
+    char path[512];
 
     snprintf(path, sizeof(path), "%s/cpuinfo", procfs);
-    if (wm_file_read_at(AT_FDCWD, path, text, sizeof(text)) > 0)
-        wm_parse_cpuinfo(text, cpu);
+    wm_proc_cpuinfo(AT_FDCWD, path, cpu);
 }
 
 /* Half of the time in which no register can wrap twice, as a reading may be late. */

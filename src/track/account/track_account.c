@@ -266,10 +266,13 @@ int wm_account_expect(struct wm_account *account, int wake_fd, int64_t counted_n
                       struct wm_error *err)
 {
     bool is_on = counted_ns > 0 && wm_clock_monotonic_ns() - counted_ns < STAYS_ON_NS;
-    int status = is_on ? WM_OK : probe_new(wake_fd, &account->probe, err);
 
+    return is_on ? WM_OK : probe_new(wake_fd, &account->probe, err);
+}
+
+void wm_account_released(struct wm_account *account)
+{
     account->host_base = read_host_time();
-    return status;
 }
 
 static void take_base(struct wm_account *account, const struct wm_tree *tree)
@@ -386,8 +389,7 @@ void wm_account_start_tree(struct wm_account *account, const struct wm_tree *tre
 {
     take_base(account, tree);
     account->begun_ns = wm_clock_monotonic_ns();
-    if (!account->probe)
-        account->host_base = read_host_time();
+    account->host_base = read_host_time();
     account->is_late = probe_answer(account->probe, PATIENCE_NS) == UNKNOWN;
     if (account->is_late) {
         set_method(account, by_sampling);

@@ -66,6 +66,10 @@ bool wm_account_counts(const struct wm_account *account);
 void wm_account_start_command(struct wm_account *account, pid_t pid,
                               const struct wm_tree *tree);
 
+/* The command has just been let go. What the machine did before is not counted: the kernel
+ * counts in steps of 10 ms, so that this may be read when nobody waits for it any more. */
+void wm_account_released(struct wm_account *account);
+
 /* Goes over to perf where that has become ready since, and refreshes the tree. Lost is
  * what was used by then by processes that ended before and that nobody waited for. */
 void wm_account_catch_up(struct wm_account *account, struct wm_tree *tree);

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,8 +15,6 @@
 
 /* The versioned name: the bare .so comes with development packages only. */
 static const char default_library[] = "libnvidia-ml.so.1";
-
-enum { BUS_BYTES_MAX = 1 << 20 };
 
 /* A function of NVML that is looked for. A driver too old for an optional one
  * loses what it reports and nothing else. */
@@ -136,37 +133,21 @@ static void describe(struct nvml_library *library, const char *name)
              library->version[0] ? library->version : "unknown", name);
 }
 
-/* Lines of "0100\t10de2330\t...": address, then vendor and device. */
-static bool names_nvidia(const char *line)
-{
-    for (; *line; line += strspn(line, "\n")) {
-        if (strncmp(line + strcspn(line, "\t"), "\t10de", 5) == 0)
-            return true;
-        line += strcspn(line, "\n");
-    }
-    return false;
-}
-
 /* Whether a driver of NVIDIA may be here. The loader's search for a library that is not
- * there opens some 50 files; a PC has no driver without a PCI device of NVIDIA's or a file
- * in /dev. Whoever sets a path of the loader may have a library of another kind. */
+ * there opens some 50 files. On a PC, NVML works by the first of these files, WSL's by the
+ * second, and where neither is there it has the third make the first. Whoever sets a path
+ * of the loader may have a library of another kind. */
 static bool may_have_driver(void)
 {
 #ifdef __x86_64__
-    static const char *const files[] = { "/dev/nvidiactl", "/dev/dxg" /* WSL */ };
-    size_t length;
-    char *devices;
+    static const char *const files[] = { "/dev/nvidiactl", "/dev/dxg",
+                                         "/usr/bin/nvidia-modprobe" };
 
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         if (access(files[i], F_OK) == 0)
             return true;
     }
-    if (wm_env("LD_LIBRARY_PATH", NULL) || wm_env("LD_PRELOAD", NULL) ||
-        wm_file_slurp("/proc/bus/pci/devices", BUS_BYTES_MAX, &devices, &length, NULL) < 0)
-        return true;
-    bool found = length == 0 || names_nvidia(devices);
-    free(devices);
-    return found;
+    return wm_env("LD_LIBRARY_PATH", NULL) || wm_env("LD_PRELOAD", NULL);
 #else
     return true;
 #endif
@@ -179,8 +160,7 @@ static int load(const char *name, void **ret_handle, struct wm_error *err)
         if (!may_have_driver())
             return with_code(
                 err,
-                wm_fail(err, WM_ENODEV,
-                        "no NVIDIA driver: no device of NVIDIA is on the PCI bus"),
+                wm_fail(err, WM_ENODEV, "no NVIDIA driver: there is no /dev/nvidiactl"),
                 NVML_ERROR_LIBRARY_NOT_FOUND);
     }
     *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
