@@ -14,7 +14,7 @@
 #include "fuzz.h"
 #include "source/gpu/drm/source_drm_gpu_metrics.h"
 #include "source/gpu/drm/source_drm_names.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 
 /* A name is of visible ASCII characters and ends within its room. */
 static void require_name(const char *name, size_t size)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 
 static void fuzz_line(const char *text)
 {

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "fuzz_recording.h"
 #include "record/calls/record_calls.h"
-#include "record/calls/record_timepoint.h"
+#include "record/record_timepoint.h"
 #include "wattmeter/analysis.h"
 
 /* A file with a name, for the suffix counts and SQLite looks for others beside it. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "fuzz.h"
 #include "source/source_kernel_text.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/base_file.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 
 /* What is being read, and what became of it: after the first failure nothing counts. */
 struct reader {

@@ -8,7 +8,7 @@
 
 #include "analyze/analyze_build.h"
 #include "base/base_array.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/source_traits.h"
 #include "wattmeter/gpu.h"
 

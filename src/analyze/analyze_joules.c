@@ -7,7 +7,7 @@
 
 #include "analyze/analyze_build.h"
 #include "analyze/energy/analyze_uncertainty.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* The part of a figure that a load in step with the sensor may hide without a note. */
 #define MOST_UNSEEN 0.15

@@ -15,7 +15,7 @@
 #include "base/base_clock.h"
 #include "base/base_file.h"
 #include "base/base_options.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_read.h"
 #include "wattmeter/analysis.h"
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "analyze/region/analyze_blocks.h"
-#include "record/calls/record_timepoint.h"
+#include "record/record_timepoint.h"
 #include "record/run/record_run.h"
 #include "wattmeter/report.h"
 

@@ -6,9 +6,9 @@
 #include "analyze/energy/analyze_energy.h"
 #include "analyze/region/analyze_regions.h"
 #include "base/text/base_number.h"
-#include "record/calls/record_timepoint.h"
 #include "record/record.h"
 #include "record/record_stats.h"
+#include "record/record_timepoint.h"
 
 /*
  * Whose joules they were: one device's energy, divided among the

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/analyze_devices.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "record/record_channel.h"
 #include "source/source_energy.h"
 #include "source/source_traits.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 int wm_fail(struct wm_error *err, int status, const char *format, ...)
 {

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 
 int wm_file_open_at(int dir, const char *path)
 {

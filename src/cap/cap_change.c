@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* Limits are read back as they were set, but for the last digit of a driver's unit. */
 static bool is_same(double one, double other)

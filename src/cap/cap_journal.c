@@ -18,9 +18,9 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_file.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 
 /* Files that a folder has at most: settings of a machine, twice. */
 enum { VERSION = 1, ENTRY_MAX = 8192, FILES_MAX = 256 };

@@ -12,8 +12,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "source/gpu/source_gpu_ops.h"
 
 /* A package has one limit for seconds and one for milliseconds; the kernel has no more

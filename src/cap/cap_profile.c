@@ -9,7 +9,7 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_options.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "wattmeter/cap.h"
 #include "wattmeter/cap_search.h"
 #include "wattmeter/energy.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "cap/cap_device.h"
 
 /* Of one item, the device or the value of it. */

@@ -10,8 +10,8 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/text/base_remarks.h"
+#include "source/set/source_set.h"
 #include "source/source_config.h"
-#include "source/source_set.h"
 #include "source/source_traits.h"
 #include "track/account/track_account.h"
 

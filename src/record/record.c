@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "base/base_thread.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_queue.h"
 #include "record/record_regions.h"
 #include "record/record_target.h"

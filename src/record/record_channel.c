@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 #include "record/run/record_member.h"
 
 enum { WORDS_MAX = 8 };

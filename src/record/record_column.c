@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_utf8.h"
-#include "record/calls/record_timepoint.h"
+#include "base/base_utf8.h"
+#include "record/record_timepoint.h"
 
 /* Longest part of a name: labels of 4 KB would make unreadable tables. Of a whole one
  * PostgreSQL cuts off without a word what is longer than that. */

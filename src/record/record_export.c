@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_export.c - writing a recording that is there in another format. */
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_queue.h"
 #include "record/record_read.h"
 #include "record/record_target.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_ops.h"
 
 static const struct wm_reader_ops *const readers[] = {

@@ -9,7 +9,7 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 uint32_t wm_regions_part_next_path(const struct wm_regions_part *part)
 {

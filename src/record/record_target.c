@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_column.h"
 
 static int exists_already(const struct wm_recorder_ops *ops, const char *path,

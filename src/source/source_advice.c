@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* A command that is being put together. */
 struct line {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* The kernel ends each number with a blank or a newline. One that ends with
  * the text was cut off, and is not the number it seems to be. */

@@ -14,8 +14,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_options.h"
+#include "record/record_experiment.h"
 #include "record/record_live.h"
-#include "record/run/record_experiment.h"
 #include "source/source_advice.h"
 #include "source/source_traits.h"
 #include "track/account/track_processes.h"

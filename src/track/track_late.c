@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "track/track_state.h"
 
 #define OPEN_NS (WM_SOURCE_OPEN_S * WM_NS_PER_S)

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "base/base_thread.h"
-#include "base/text/base_text.h"
 #include "record/record_live.h"
 #include "track/track_state.h"
 

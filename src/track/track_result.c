@@ -9,8 +9,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "record/record_metrics.h"
+#include "base/base_text.h"
+#include "record/run/record_metrics.h"
 #include "source/source_kernel_text.h"
 #include "track/track_state.h"
 

@@ -16,7 +16,7 @@
 #include "analyze/analyze.h"
 #include "base/base_clock.h"
 #include "record/record.h"
-#include "source/source_set.h"
+#include "source/set/source_set.h"
 #include "source/tree/source_tree.h"
 #include "track/account/track_account.h"
 #include "track/account/track_events.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base_options.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 static void test_u64(void **state)
 {

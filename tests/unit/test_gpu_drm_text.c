@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 
 static void test_line(void **state)
 {

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/text/base_text.h"
-#include "source/gpu/drm/source_gpu_sysfs.h"
+#include "base/base_text.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "source/gpu/source_gpu_pci.h"
+#include "source/gpu/source_gpu_sysfs.h"
 #include "test.h"
 
 struct mig {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_experiment.c - names, places and model cards of experiments. */
-#include "record/run/record_experiment.h"
+#include "record/record_experiment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

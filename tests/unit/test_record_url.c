@@ -3,7 +3,7 @@
  * done, and without a word of their passwords. No server is needed. */
 #include "test_record_fixture.h"
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 
 /* Each has S3cr in a place where a password, or a part of it, may stand. */
 static const char *const bad_urls[] = {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "source/gpu/drm/source_drm_gpu_metrics.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 
 static void test_number(void **state)
 {

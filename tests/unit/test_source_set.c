@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base_error.h"
-#include "source/source_set.h"
+#include "source/set/source_set.h"
 #include "test.h"
 
 static char procfs[256], sysfs[256];

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/calls/record_timepoint.h"
+#include "record/record_timepoint.h"
 #include "record/run/record_run.h"
 #include "test.h"
 

@@ -14,7 +14,7 @@
 
 #include "analyze/compare/analyze_compare.h"
 #include "base/base_array.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* A block of a run, and where it stands in its file. */
 struct place {

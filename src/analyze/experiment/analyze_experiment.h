@@ -7,7 +7,7 @@
 
 #include "analyze/analyze_report.h"
 #include "base/base_error.h"
-#include "record/run/record_experiment.h"
+#include "record/record_experiment.h"
 #include "wattmeter/experiment.h"
 
 /*

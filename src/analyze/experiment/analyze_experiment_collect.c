@@ -16,8 +16,8 @@
 #include "analyze/analyze_devices.h"
 #include "analyze/analyze_state.h"
 #include "analyze/energy/analyze_uncertainty.h"
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "record/record_column.h"
 #include "record/record_read.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/base_error.h"
 #include "base/text/base_number.h"
-#include "record/calls/record_timepoint.h"
+#include "record/record_timepoint.h"
 #include "region/drain/region_calls.h"
 
 /* Of a series: n, and with it the moments of Welford's method. The sum is kept with what

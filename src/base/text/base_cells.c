@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 enum place { AT_START, IN_PLAIN, IN_QUOTES, AFTER_QUOTE };
 

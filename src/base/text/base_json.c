@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 
 static void drop(json_t **json)
 {

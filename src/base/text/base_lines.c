@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 
 /* Grows up to a line of the greatest length. */
 enum { BUFFER_MIN = 128 * 1024 };

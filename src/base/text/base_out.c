@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 
 enum { BUFFER_SIZE = 64 * 1024 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base_array.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "wattmeter/error.h"
 
 int wm_remarks_add(struct wm_remarks *remarks, const char *format, ...)

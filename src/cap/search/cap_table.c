@@ -5,9 +5,9 @@
 
 #include "base/base_array.h"
 #include "base/base_options.h"
+#include "base/base_utf8.h"
 #include "base/text/base_cells.h"
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 #include "wattmeter/cap_search.h"
 
 enum { CAP, SECONDS, JOULES, COLUMNS };

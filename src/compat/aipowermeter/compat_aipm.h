@@ -13,8 +13,8 @@
 #include "base/base_error.h"
 #include "base/text/base_lines.h"
 #include "record/record.h"
-#include "record/record_metrics.h"
 #include "record/record_stats.h"
+#include "record/run/record_metrics.h"
 #include "record/run/record_run.h"
 
 /* The metrics: one table, by which records are read and written. */

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_out.h"
-#include "base/text/base_utf8.h"
 
 #define RESULTS "results_exp.json"
 #define TIME_KEY "end_training_epoch"

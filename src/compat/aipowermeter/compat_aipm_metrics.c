@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/base_array.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 
 /* GPUs are numbered, and nobody has more of them. */
 enum { GPUS_MAX = 1024 };

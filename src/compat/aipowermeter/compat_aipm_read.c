@@ -21,10 +21,10 @@
 #include <string.h>
 
 #include "base/base_array.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 

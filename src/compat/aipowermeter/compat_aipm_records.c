@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 
 /* A line has a few numbers for each process. */
 enum { LINE_MAX_LENGTH = 16 * 1024 * 1024 };

@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_out.h"
-#include "base/text/base_utf8.h"
+#include "record/record_experiment.h"
 #include "record/record_ops.h"
-#include "record/run/record_experiment.h"
 
 #define SEGMENT_END WM_AIPM_SEGMENT_END "\n"
 

@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
-#include "record/run/record_experiment.h"
+#include "record/record_experiment.h"
 
 #define BYTES_PER_GIB 1073741824.0
 

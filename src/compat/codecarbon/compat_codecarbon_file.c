@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/base_options.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "compat/codecarbon/compat_codecarbon.h"
 #include "record/record_target.h"
 

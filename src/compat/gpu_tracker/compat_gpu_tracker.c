@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
-#include "record/calls/record_timepoint.h"
 #include "record/record_ops.h"
+#include "record/record_timepoint.h"
 #include "view/view_units.h"
 
 #define PREFIX "gpu-tracker:"

@@ -3,8 +3,8 @@
  * all of its layouts as forms in which things are printed. */
 #include <stdlib.h>
 
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
-#include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
 /* One, two and three tabs, as its documents show them. */

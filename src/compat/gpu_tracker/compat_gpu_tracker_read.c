@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/base_array.h"
+#include "base/base_utf8.h"
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 #include "view/view_units.h"
 
 /* More than a month of ticks a second; kept in memory they take 770 MB. */

@@ -9,8 +9,8 @@
 #ifndef WM_COMPAT_GPU_TRACKER_READ_H
 #define WM_COMPAT_GPU_TRACKER_READ_H
 
-#include "record/calls/record_timepoint.h"
 #include "record/record_ops.h"
+#include "record/record_timepoint.h"
 
 struct wm_tracking_row;
 

@@ -6,8 +6,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/base_utf8.h"
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 #include "record/sql/record_sql.h"
 #include "region/mark/region_file.h"
 

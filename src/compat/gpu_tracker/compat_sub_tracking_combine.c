@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/base_array.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "compat/gpu_tracker/compat_sub_tracking_write.h"
 #include "wattmeter/analysis.h"
 

@@ -15,12 +15,12 @@
 
 #include "base/base_array.h"
 #include "base/base_map.h"
+#include "base/base_utf8.h"
 #include "base/text/base_names.h"
-#include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_sub_tracking_write.h"
 #include "record/calls/record_calls.h"
-#include "record/calls/record_timepoint.h"
 #include "record/record_read.h"
+#include "record/record_timepoint.h"
 
 /* From one number of a process to the next that stands for it; no pid is as large. */
 #define LANE_STEP INT64_C(10000000)

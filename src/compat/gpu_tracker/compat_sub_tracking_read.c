@@ -19,8 +19,8 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/base_utf8.h"
 #include "base/text/base_names.h"
-#include "base/text/base_utf8.h"
 #include "compat/gpu_tracker/compat_sub_tracking.h"
 #include "record/record_ops.h"
 

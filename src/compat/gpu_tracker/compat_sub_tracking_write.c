@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
 #include "record/sql/record_sql.h"
 

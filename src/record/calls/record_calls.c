@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_ops.h"
 #include "record/record_read.h"
 

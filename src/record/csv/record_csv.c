@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
 #include "base/text/base_number.h"
 #include "base/text/base_out.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
-#include "record/calls/record_timepoint.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
+#include "record/record_timepoint.h"
 
 enum {
     /* gpu_tracker's static values and the format, short enough for one page of

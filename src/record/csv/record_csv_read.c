@@ -12,9 +12,9 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "base/text/base_cells.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "record/csv/record_csv.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"

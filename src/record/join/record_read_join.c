@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 #include "record/join/record_meter_clock.h"
 #include "record/record_column.h"
 #include "record/record_ops.h"

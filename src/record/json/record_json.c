@@ -6,9 +6,9 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
 #include "base/text/base_out.h"
-#include "base/text/base_utf8.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 

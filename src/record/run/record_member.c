@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "base/text/base_json.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 
 _Static_assert(sizeof(pid_t) == sizeof(int), "pid_t is stored as an int");
 

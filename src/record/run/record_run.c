@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
-#include "record/record_metrics.h"
 #include "record/run/record_member.h"
+#include "record/run/record_metrics.h"
 
 /* Longer ones are cut off. */
 enum { NOTE_SIZE = 224 };

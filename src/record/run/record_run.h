@@ -16,8 +16,8 @@
 
 #include "base/base_error.h"
 #include "base/text/base_number.h"
-#include "record/record_metrics.h"
 #include "record/run/record_member.h"
+#include "record/run/record_metrics.h"
 #include "wattmeter/source.h"
 
 #define WM_RECORDING_FORMAT 1

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base_utf8.h"
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 #include "record/sql/record_pg.h"
 
 /* Held while a run begins, because of two that make the tables at the same time

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 
 /* Libpq is opened when it is needed: with what it needs in turn (TLS, Kerberos, LDAP) it
  * would cost every command 4 ms and 5 MB. */

@@ -17,7 +17,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_thread.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"
 #include "record/record_target.h"

@@ -13,7 +13,7 @@
 
 #include "base/base_error.h"
 #include "base/base_file.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 
 static char *temporary_folder(void)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base_error.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/run/record_run.h"
 
 static int status_of_result(int result, int number)

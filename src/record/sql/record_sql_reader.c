@@ -5,7 +5,7 @@
 
 #include "base/base_array.h"
 #include "base/base_clock.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/record_regions.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "record/record_channel.h"
 #include "record/record_ops.h"
 #include "record/sql/record_sql.h"

@@ -14,7 +14,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/base_shared.h"
+#include "region/drain/region_shared.h"
 #include "region/drain/region_source.h"
 
 /* What has just been made is not locked yet; its tracker needs far less than this. */

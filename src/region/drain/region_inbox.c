@@ -23,8 +23,8 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_map.h"
-#include "base/base_shared.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
+#include "region/drain/region_shared.h"
 #include "region/drain/region_source.h"
 
 #define MARGIN_NS (WM_NS_PER_MS / 4)

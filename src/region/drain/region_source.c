@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
-#include "base/base_shared.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
+#include "region/drain/region_shared.h"
 
 /* How long a thread that stopped in the middle of an event is waited for. */
 #define STUCK_NS WM_NS_PER_S

@@ -54,7 +54,7 @@ struct wm_region_folds {
 };
 
 struct wm_region_source {
-    struct wm_ring *ring; /* mapped; the kernel reads and writes it (base_shared.h) */
+    struct wm_ring *ring; /* mapped; the kernel reads and writes it (region_shared.h) */
     const struct wm_ring_event *events; /* mapped, and read likewise */
     size_t bytes;                       /* bytes that are mapped */
     uint32_t number;                    /* of the ring, and of the thread */

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/base_clock.h"
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "region/region_ring.h"
 
 /* Lines end as those of Python's csv module do. */

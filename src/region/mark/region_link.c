@@ -12,7 +12,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* Workers of a pool are children or grandchildren; the rest are shells. */
 enum { ANCESTORS = 8 };

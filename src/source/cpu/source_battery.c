@@ -19,7 +19,7 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/source_ops.h"
 
 #define MAX_BATTERIES 8

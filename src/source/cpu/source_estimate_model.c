@@ -10,8 +10,8 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "source/cpu/source_rapl_total.h"
 
 #define WINDOW_S 0.5

@@ -20,7 +20,7 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/cpu/source_rapl_total.h"
 #include "source/source_advice.h"
 #include "source/source_ops.h"

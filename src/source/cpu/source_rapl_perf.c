@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/base_file.h"
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "source/cpu/source_rapl.h"
 
 enum { GROUP_MAX = 8 };

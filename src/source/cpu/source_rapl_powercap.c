@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/cpu/source_rapl.h"
 
 /* More than there are packages with their parts; intel-rapl-mmio has them again. */

@@ -10,7 +10,7 @@
 
 #include "base/base_array.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/cpu/source_rapl.h"
 
 /* More than the largest machine has: 64 packages, 1024 cores. */

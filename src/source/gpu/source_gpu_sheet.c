@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 struct slot {
     enum wm_reading_state state;

@@ -16,7 +16,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/hwmon/source_hwmon.h"
 
 /* A machine of two sockets with 128 cores each, and then some. */

@@ -15,7 +15,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/hwmon/source_hwmon.h"
 
 /* More than any machine has CPU packages. */

@@ -15,7 +15,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/source_kernel_text.h"
 
 /* A process that sleeps may still lose pages to reclaim, so its files are read

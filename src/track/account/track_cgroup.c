@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "track/account/track_account.h"
 
 struct wm_cgroup {

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 #define CACHE(cache, result)                                                               \
     PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_##cache | (PERF_COUNT_HW_CACHE_OP_READ << 8) | \

@@ -12,8 +12,8 @@
 #include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_options.h"
+#include "base/base_text.h"
 #include "base/base_thread.h"
-#include "base/text/base_text.h"
 #include "track/snippet/track_snippet.h"
 #include "wattmeter/tracker.h"
 

@@ -17,7 +17,7 @@
 #include "analyze/energy/analyze_energy.h"
 #include "analyze/energy/analyze_uncertainty.h"
 #include "base/base_error.h"
-#include "source/source_set.h"
+#include "source/set/source_set.h"
 #include "wattmeter/energy.h"
 
 /* A CPU package, its memory or a GPU. */

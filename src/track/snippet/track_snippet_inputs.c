@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "record/record_stats.h"
 #include "source/source_energy.h"
 #include "source/source_traits.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 
 const struct wm_flame_measure wm_flame_measures[WM_FLAME_MEASURES] = {
     { "energy", "J", "Energy", "Energy without regions inside", "Energy by region" },

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/select/source_gpu_select.h"
 
 struct wm_words wm_words_number(double number, int decimals, const char *suffix)

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/text/base_json.h"
-#include "record/calls/record_timepoint.h"
+#include "record/record_timepoint.h"
 #include "view/json/view_json_node.h"
 
 static const char no_result[] = "the recording ends without a result";

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_page.h"
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base_text.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
 #include "view/plot/view_plot_label.h"
 #include "view/plot/view_plot_legend.h"
 #include "view/view_units.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "view/plot/view_plot_label.h"
 #include "view/plot/view_plot_report.h"
 #include "view/view_units.h"

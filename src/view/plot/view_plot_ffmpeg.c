@@ -17,8 +17,8 @@
 
 #include "base/base_error.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 
 /* Used if PATH cannot be trusted. */
 #define FFMPEG "/usr/bin/ffmpeg"

@@ -12,7 +12,7 @@
 
 #include "base/base_file.h"
 #include "base/base_thread.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_ffmpeg.h"
 #include "view/plot/view_plot_page.h"

@@ -7,10 +7,10 @@
 #include "base/base_array.h"
 #include "base/base_clock.h"
 #include "base/base_file.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "base/text/base_localtime.h"
 #include "base/text/base_number.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
 #include "record/calls/record_calls.h"
 #include "view/plot/view_plot.h"
 

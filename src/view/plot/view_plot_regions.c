@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 #include "view/chart/view_flame.h"
 #include "view/plot/view_plot.h"
 #include "view/plot/view_plot_legend.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_panel.h"
 

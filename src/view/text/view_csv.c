@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "record/record_read.h"
 #include "view/text/view_text_line.h"
 #include "view/view.h"

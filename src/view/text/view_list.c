@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_utf8.h"
 #include "base/text/base_json.h"
-#include "base/text/base_utf8.h"
+#include "record/record_experiment.h"
 #include "record/record_read.h"
-#include "record/run/record_experiment.h"
 #include "record/run/record_writer.h"
 #include "view/json/view_json_node.h"
 #include "view/text/view_text_line.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "record/record_channel.h"
 #include "view/text/view_text_line.h"
 #include "view/view.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 #define MOST_PRICE 1e6
 #define MOST_CARBON 1e5

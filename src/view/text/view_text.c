@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base_clock.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "view/text/view_text_line.h"
 
 #define MOST_PROCESSES 5

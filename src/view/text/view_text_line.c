@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* An interval that is no wider than this, as a part of the figure, is not shown. */
 #define NARROW 0.05

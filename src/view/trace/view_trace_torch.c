@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "base/base_clock.h"
+#include "base/base_utf8.h"
 #include "base/text/base_number.h"
-#include "base/text/base_utf8.h"
 
 enum { DEPTH_MOST = 256, TEXT_SIZE = 64, COPY_SIZE = 65536 };
 

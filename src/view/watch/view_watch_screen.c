@@ -23,7 +23,7 @@
 #include <wchar.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_colour.h"
 

@@ -14,11 +14,11 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/drm/source_drm_card.h"
 #include "source/gpu/drm/source_drm_clients.h"
-#include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
+#include "source/gpu/source_drm_text.h"
 #include "source/source_gpu_channel.h"
 
 static const char source_name[] = "drm";

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/drm/source_drm_names.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 #include "source/gpu/source_gpu_pci.h"
 
 /* Drivers whose fdinfo has engine counters. */

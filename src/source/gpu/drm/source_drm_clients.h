@@ -16,7 +16,7 @@
 #include "base/base_clock.h"
 #include "base/base_error.h"
 #include "source/gpu/drm/source_drm_card.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 #include "source/source_traits.h"
 #include "wattmeter/source.h"
 

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "source/gpu/drm/source_drm_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
+#include "source/gpu/source_drm_text.h"
 #include "source/gpu/source_gpu_pci.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))

@@ -8,9 +8,9 @@
 
 #include "base/base_error.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/drm/source_drm_card.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 #include "source/gpu/source_gpu_pci.h"
 
 /* No GPU that is awake draws nothing. */

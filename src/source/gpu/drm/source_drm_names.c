@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 enum {
     LINE = 256,          /* longer ones are passed over: no device has so long a name */

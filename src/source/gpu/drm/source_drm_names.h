@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 
 struct wm_drm_ids {
     uint16_t vendor, device;

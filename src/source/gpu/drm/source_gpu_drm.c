@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "base/base_text.h"
 #include "source/gpu/drm/source_gpu_drm_look.h"
+#include "source/gpu/source_drm_text.h"
 
 struct drm {
     char sysfs[256], procfs[256];

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "source/gpu/drm/source_drm_text.h"
+#include "base/base_text.h"
+#include "source/gpu/source_drm_text.h"
 
 enum { NAME_SIZE = 40, NAMES_MAX = 64, PWM_MAX = 100000 };
 

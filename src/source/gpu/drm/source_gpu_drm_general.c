@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/base_file.h"
-#include "source/gpu/drm/source_drm_text.h"
-#include "source/gpu/drm/source_gpu_sysfs.h"
+#include "source/gpu/source_drm_text.h"
+#include "source/gpu/source_gpu_sysfs.h"
 
 /* The same in the device's uevent, which has it where the file is missing. */
 static bool find_id(const struct wm_drm_card *card, const char *path, uint64_t *ret_id)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/source_gpu_pci.h"
 
 /* Room for each text that NVML gives, and for those made here. */

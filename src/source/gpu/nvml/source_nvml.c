@@ -18,7 +18,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/nvml/source_gpu_nvml.h"
 #include "source/gpu/nvml/source_nvml_abi.h"
 #include "source/gpu/nvml/source_nvml_boards.h"

@@ -11,7 +11,7 @@
 
 #include "base/base_error.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 /* The versioned name: the bare .so comes with development packages only. */
 static const char default_library[] = "libnvidia-ml.so.1";

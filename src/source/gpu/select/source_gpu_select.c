@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/select/source_gpu_choice.h"
 #include "source/gpu/source_gpu_pci.h"
 

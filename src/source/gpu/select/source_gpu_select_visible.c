@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/base_error.h"
-#include "base/text/base_text.h"
-#include "source/gpu/drm/source_gpu_sysfs.h"
+#include "base/base_text.h"
 #include "source/gpu/select/source_gpu_select.h"
 #include "source/gpu/select/source_gpu_visible.h"
 #include "source/gpu/source_gpu_pci.h"
+#include "source/gpu/source_gpu_sysfs.h"
 
 /* Room for what is to be said about the choice. */
 enum { REMARK_SIZE = 1024 };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/select/source_gpu_visible_mask.h"
 
 static struct wm_mask_word trimmed(struct wm_mask_word word)

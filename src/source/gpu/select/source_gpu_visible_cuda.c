@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "source/gpu/select/source_gpu_visible_mask.h"
 #include "source/gpu/source_gpu_pci.h"
 

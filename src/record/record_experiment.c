@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_experiment.c - targets, names and model cards of experiments. */
-#include "record/run/record_experiment.h"
+#include "record/record_experiment.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "base/base_file.h"
-#include "base/text/base_text.h"
-#include "base/text/base_utf8.h"
+#include "base/base_text.h"
+#include "base/base_utf8.h"
 #include "record/record_ops.h"
 
 #define MOST_OF_A_MODEL 1e30

@@ -9,11 +9,11 @@
 
 #include "base/base_clock.h"
 #include "base/base_error.h"
+#include "source/set/source_set.h"
 #include "source/source_config.h"
 #include "source/source_gpu_channel.h"
 #include "source/source_guarded.h"
 #include "source/source_ops.h"
-#include "source/source_set.h"
 
 #define WM_SOURCE_ADDRESS(name) &wm_source_##name,
 static const struct wm_source_ops *const table[] = { WM_SOURCES(WM_SOURCE_ADDRESS) };

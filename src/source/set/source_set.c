@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_set.c - sources that are opened, read and closed together. */
-#include "source/source_set.h"
+#include "source/set/source_set.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_metrics.c - series of numbers that the measured program writes itself. */
-#include "record/record_metrics.h"
+#include "record/run/record_metrics.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_text.c - strict numbers and valid UTF-8. */
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_drm_text.c - parsers of numbers, lists of clock levels, uevents and DRM
  * clients. */
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 int wm_parse_sysfs_number(const char *text, int64_t *ret_value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_timepoint.c - gpu_tracker's 21 measurements of a tick, and what it keeps of the
  * machine. */
-#include "record/calls/record_timepoint.h"
+#include "record/record_timepoint.h"
 
 #include <limits.h>
 #include <math.h>

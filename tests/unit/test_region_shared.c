@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_base_shared.c - what is there is copied, and what is not is no signal. */
+/* test_region_shared.c - what is there is copied, and what is not is no signal. */
 #include "test.h"
 
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/base_shared.h"
+#include "region/drain/region_shared.h"
 
 enum { PAGE = 4096 };
 
@@ -50,7 +50,7 @@ static void test_cut_short(void **state)
     }
 }
 
-UNIT(base_shared)
+UNIT(region_shared)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_cut_short) };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base_shared.c - copies by way of the kernel, from this process to itself. */
-#include "base/base_shared.h"
+/* region_shared.c - copies by way of the kernel, from this process to itself. */
+#include "region/drain/region_shared.h"
 
 #include <errno.h>
 #include <fcntl.h>

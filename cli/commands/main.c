@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the program `wattmeter`. */
+/* commands/main.c - the program `wattmeter`. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>

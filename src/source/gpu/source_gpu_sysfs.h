@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "source/gpu/drm/source_drm_text.h"
+#include "source/gpu/source_drm_text.h"
 
 /* What the kernel's compute driver (KFD) says of a node, a processor or a GPU; they are
  * numbered without gaps. WM_EACCES where it may not be read, WM_ENOENT behind the last. */

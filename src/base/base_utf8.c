@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_utf8.c - text on its way into a recording. */
-#include "base/text/base_utf8.h"
+#include "base/base_utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 
 enum { SHOWN_PATH_MAX = 150 };
 

@@ -10,7 +10,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_file.h"
-#include "base/text/base_text.h"
+#include "base/base_text.h"
 #include "record/run/record_writer.h"
 #include "track/track_state.h"
 #include "wattmeter/version.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source_gpu_sysfs.c - compute nodes of amdkfd, tiles of xe. */
-#include "source/gpu/drm/source_gpu_sysfs.h"
+#include "source/gpu/source_gpu_sysfs.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base_shared.h - mapped files that other processes may cut short. Touching what is not
+ * region_shared.h - mapped files that other processes may cut short. Touching what is not
  * there any more is SIGBUS; the kernel, asked to copy it, only says so. So does it where
  * a page has to be made for which there is no memory.
  *
  * Words of eight bytes that are aligned are assumed to be copied whole, as kernels do.
  */
-#ifndef WM_BASE_SHARED_H
-#define WM_BASE_SHARED_H
+#ifndef WM_REGION_SHARED_H
+#define WM_REGION_SHARED_H
 
 #include <stdbool.h>
 #include <stddef.h>
