@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cap/search/cap_model.h"
 #include "made_search.h"
 #include "wattmeter/cap_search.h"
 
@@ -316,6 +317,35 @@ static void test_gain_that_may_be_noise(void **state)
 
 /* The curve has all caps of the range, and no lower cap is faster; what was measured is in
  * the interval or near it. */
+/* Where it was measured a curve is known better than between, and there better than beyond;
+ * a level offset of all measurements changes nothing of that. */
+static void test_curve(void **state)
+{
+    enum { MEASURED = 3, BETWEEN = 1, BEYOND = 2 };
+    static const double measured[MEASURED] = { 0.2, 0.5, 0.6 };
+    static const double places[] = { 0.2, 0.35, 0.9, 1 };
+    const struct wm_cap_shape shape = { .level = 1, .uneven = 0.01 };
+    struct wm_cap_curve curve[2];
+
+    (void)state;
+    for (int high = 0; high < 2; high++) {
+        struct wm_cap_sample samples[MEASURED];
+        for (int i = 0; i < MEASURED; i++)
+            samples[i] = (struct wm_cap_sample) { .place = measured[i],
+                                                  .mean = 10 * high - 0.1 * i,
+                                                  .squares = 4e-4,
+                                                  .count = 4 };
+        wm_cap_curve_fit(samples, MEASURED, &shape, places, ARRAY_LEN(places),
+                         &curve[high]);
+        const double *sd = curve[high].sd;
+        assert_true(sd[0] > 0 && sd[0] < sd[BETWEEN] && sd[BETWEEN] < sd[BEYOND]);
+        assert_true(curve[high].sd_to_last[3] < 1e-6);
+        assert_true(curve[high].sd_to_last[0] > 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        assert_true(fabs(curve[1].sd[i] - curve[0].sd[i]) < 1e-3 * curve[0].sd[i]);
+}
+
 static void test_fit(void **state)
 {
     struct wm_cap_row rows[5];
@@ -440,6 +470,7 @@ UNIT(cap_search)
         cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_objectives),
         cmocka_unit_test(test_gain_that_may_be_noise),
+        cmocka_unit_test(test_curve),
         cmocka_unit_test(test_fit),
         cmocka_unit_test_setup_teardown(test_tables, test_make_dir, test_remove_dir),
         cmocka_unit_test_setup_teardown(test_out_of_memory, test_make_dir, test_remove_dir),
