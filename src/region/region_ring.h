@@ -157,8 +157,7 @@ struct wm_ring_control {
     _Atomic uint64_t lost;          /* events of threads that could not make a ring */
     _Atomic uint32_t no_ring_errno; /* why the last of these threads could not */
     _Alignas(64) _Atomic uint64_t rings_gone;
-    _Atomic uint64_t
-        progress; /* moves while rings are opened or emptied; 0: not yet begun */
+    _Atomic uint64_t progress; /* moves while rings are opened or emptied */
     _Atomic uint32_t is_closed;
     _Atomic uint32_t folds_all; /* short calls are folded however slowly they come */
     _Atomic int32_t other_pid;  /* a process whose regions go to its own tracker instead, by

@@ -26,14 +26,15 @@ enum { IDLE_TICKS = 128 };
 
 _Static_assert(IDLE_TICKS < WM_REGIONS_WAITING_LEAST, "the analysis keeps them until then");
 
-/* How long the rings are left alone for a recording that has no room and makes none: a
- * program waits a third longer for room in a full ring before it gives up. At the end
- * nobody waits any more, and a disk that is slow is waited for where one that fails is not.
- */
-#define HOLD_NS (1500 * WM_NS_PER_MS)
+/* How long the rings are left alone for a recording that has no room and makes none, while
+ * programs wait for room in full rings: the ticks have to wait as well. At the end nobody
+ * waits any more, and a disk that is slow is waited for where one that fails is not. */
+#define HOLD_NS (5 * WM_NS_PER_S)
 #define HOLD_AT_END_NS (30 * WM_NS_PER_S)
 #define HOLD_FAILING_NS (2 * WM_NS_PER_S)
 #define HOLD_STEP_NS WM_NS_PER_MS
+
+_Static_assert(HOLD_NS < WM_REGIONS_WAIT_NS, "ticks wait for edges that are held");
 
 /* The recorder is given the calls that are over at least so often, however long the time
  * between two ticks is. It writes at least twice a second, so that a call which ended a

@@ -2,6 +2,7 @@
 """postgres_server.py - a PostgreSQL server of a test's own: in a folder of its
 own, on a Unix socket there and nowhere else, never as root."""
 
+import contextlib
 import glob
 import os
 import pwd
@@ -100,15 +101,14 @@ class Server:
     def hang(self):
         """Stopped as by a debugger: connections stay, and nothing answers."""
         self.stopped = self.processes()
-        for pid in self.stopped:
-            os.kill(pid, signal.SIGSTOP)
+        for pid in self.stopped:  # the server first; one of the others may have ended
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
 
     def go_on(self):
         for pid in self.stopped:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-            except ProcessLookupError:
-                pass
         self.stopped = []
 
     def remove(self):

@@ -605,7 +605,6 @@ static void test_full(void **state)
     wm_region_begin("outermost");
     wm_region_end();
     assert_int_equal(poll(&wake, 1, 0), 0);
-    drain(log, false); /* so that it has started */
     wm_region_begin("outer");
     mark_unfolded(WM_RING_SIZE_MAX);
     assert_int_equal(poll(&wake, 1, 0), 1);
@@ -636,7 +635,7 @@ static void *drain_late(void *context)
 
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    usleep(3000000); /* longer than one that has started is waited for */
+    usleep(3000000);
     for (int i = 0; i < 50; i++)
         drain(context, false);
     return NULL;

@@ -71,10 +71,10 @@ struct wm_region_rates wm_region_rates_of(const struct wm_region_package *packag
                                           const struct wm_region_line *line);
 
 /* Edges come to be known within this time (a thread is waited for a second, and a recording
- * for half a second). So many ticks as there are in it wait for theirs, within these
+ * for five). So many ticks as there are in it wait for theirs, within these
  * bounds; one that waits longer is taken in without, and edges that are earlier count from
  * it on. */
-#define WM_REGIONS_WAIT_NS INT64_C(4000000000)
+#define WM_REGIONS_WAIT_NS INT64_C(8000000000)
 #define WM_REGIONS_WAITING_LEAST 256
 #define WM_REGIONS_WAITING_MOST 16384
 

@@ -17,10 +17,9 @@
 #include "base/base_file.h"
 
 /* How long a full ring is waited for while nothing is taken out of any ring: a tracker that
- * lives may not have been given a processor among hundreds of busy threads. */
-#define PATIENCE_NS (2 * WM_NS_PER_S)
-/* While it starts: it opens its sensors and the recording after the program has begun. */
-#define PATIENCE_AT_START_NS (10 * WM_NS_PER_S)
+ * lives may not have been given a processor among hundreds of busy threads, and when it
+ * starts it opens its sensors and the recording first. */
+#define PATIENCE_NS (10 * WM_NS_PER_S)
 
 /* After so long it is worth while to see whether it does live; and to make a ring again
  * where none could be made. */
@@ -384,8 +383,7 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
     int64_t waited_ns = 0, doubt_ns = DOUBT_NS;
     long nap_ns = NAP_MIN_NS;
 
-    while (waited_ns < (progress == 0 ? PATIENCE_AT_START_NS : PATIENCE_NS) &&
-           !atomic_load(&control->is_closed)) {
+    while (waited_ns < PATIENCE_NS && !atomic_load(&control->is_closed)) {
         wake(writer->target);
         take_nap(nap_ns);
         if (fits(writer, total))
