@@ -121,9 +121,9 @@ void wm_track_begin_round(struct wm_tracker *tracker, bool is_end)
  * until the first tick in which that was seen. */
 static int64_t oldest_that_counts(const struct wm_tracker *tracker)
 {
-    int64_t interval_ns = tracker->round_ns - tracker->before_ns;
+    int64_t between_ns = tracker->round_ns - tracker->before_ns;
 
-    return tracker->round_ns - 2 * interval_ns - HELD_UP_NS;
+    return tracker->round_ns - 2 * between_ns - HELD_UP_NS;
 }
 
 void wm_track_read_sources(struct wm_tracker *tracker, enum wm_track_demand demand,

@@ -21,7 +21,7 @@ import tap
 
 # With how many C files and changes each has.
 PAGES = {"add-a-source.md": (1, 2), "add-a-recorder.md": (1, 2), "add-a-command.md": (1, 2), "add-a-figure.md": (0, 2),
-         "internals/add-a-gpu-metric.md": (0, 4)}
+         "add-a-gpu-metric.md": (0, 4)}
 FILE = re.compile(r"^#+ [^\n]*`([\w/]+\.c)`\n(?:(?!^#).)*?^```c\n(/\* SPDX.*?)^```$", re.MULTILINE | re.DOTALL)
 CHANGE = re.compile(r"^```diff\n\+\+\+ (\S+)\n (.*?)\n((?:\+.*\n)+)```$", re.MULTILINE)
 # What the product is made of; the rest of the tree would only take time.

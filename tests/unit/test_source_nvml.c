@@ -18,6 +18,7 @@
 
 #include "base/base_clock.h"
 #include "source/source_ops.h"
+#include "wattmeter/gpu.h"
 #include "wattmeter/source.h"
 
 /* The channels of a GPU. */
@@ -299,6 +300,31 @@ static void test_choice_among_many(void **state)
     read_source(source);
     for (size_t i = 0; i < 64 * METRICS; i++)
         assert_int_equal(readings[i].state, WM_READING_OK);
+    wm_source_close(source);
+}
+
+/* What a run samples without `channels` are the fields that the table says it samples. */
+static void test_sampled_fields(void **state)
+{
+    const struct wm_gpu_field_info *info;
+    size_t sampled = 0;
+
+    (void)state;
+    use_scenario_file("constant.json");
+    struct wm_source *source = open_source(NULL);
+    size_t count = wm_source_channel_count(source);
+    for (unsigned field = 0; (info = wm_gpu_field_info(field)) != NULL; field++) {
+        size_t channel = 0;
+        if (!info->metric || info->on_demand)
+            continue;
+        while (channel < count &&
+               strcmp(wm_source_channel(source, channel)->metric, info->metric) != 0)
+            channel++;
+        if (channel == count)
+            fail_msg("%s is not sampled", info->metric);
+        sampled++;
+    }
+    assert_int_equal(sampled, METRICS);
     wm_source_close(source);
 }
 
@@ -1578,6 +1604,7 @@ UNIT(source_nvml)
         cmocka_unit_test(test_choice_among_many),
         IN_DIR(test_no_library),
         cmocka_unit_test(test_path_of_loader),
+        cmocka_unit_test(test_sampled_fields),
         IN_DIR(test_cannot_start),
         IN_DIR(test_one_call_fails),
         IN_DIR(test_older_calls),

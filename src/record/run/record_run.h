@@ -20,6 +20,8 @@
 #include "record/run/record_metrics.h"
 #include "wattmeter/source.h"
 
+/* Rises when a reader of before would misread what is written now. Tables, columns and keys
+ * that such a reader does not miss can be added without. */
 #define WM_RECORDING_FORMAT 1
 
 /* One source of the session: there, or why not. */

@@ -8,8 +8,9 @@
 #define ROW(metric, kind, more, group, key, label, unit, type, asked, fixed, summary)            \
     { group, key, label, unit, summary, WM_GPU_##type, WM_GPU_##asked, fixed, metric, kind, more }
 
-/* What is only shown; what is sampled in every run as well; and what is sampled on demand,
- * as a gauge or a counter of that name. */
+/* What is only shown; what every run samples as well (a list of each driver names the same
+ * fields: usual[] of NVML, fields[] of DRM); and what is sampled on demand, as a gauge or a
+ * counter of that name. */
 #define FIELD(...) ROW(NULL, WM_GAUGE, false, __VA_ARGS__)
 #define SAMPLED(metric, kind, ...) ROW(metric, kind, false, __VA_ARGS__)
 #define GAUGE(metric, ...) ROW(metric, WM_GAUGE, true, __VA_ARGS__)
