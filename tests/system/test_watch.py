@@ -392,6 +392,11 @@ def filter_and_tree(folder):
     terminal.type("Enter")
     terminal.wait("h help")
     assert "0 of 2" in terminal.screen()
+    terminal.type("/", *"x" * 200, *"END")
+    terminal.resize(80, 24)  # the end of a long text, with count and keys
+    wait_for(lambda: re.search("^Filter: x+END_  0 of 2  Esc: remove  Enter: keep$",
+                               terminal.screen(), re.M), terminal.screen)
+    assert re.search(" command +0 of 2$", terminal.screen(), re.M), terminal.screen()
     terminal.type("Escape")
     terminal.wait("2 processes")
     assert "\u2514" in terminal.screen()
@@ -422,8 +427,13 @@ def signals(folder):
     terminal.type("Down")
     pid = family.rows()[0][0]
     terminal.type("F9")
-    terminal.type("1", "0")
+    terminal.type("1", "0", "7")
+    terminal.wait("There is no signal 107.")
+    terminal.type("Enter")
+    terminal.type("9")  # too many digits
+    terminal.type("BSpace")
     terminal.wait(f"Send SIGUSR1 (10) to {pid}")
+    assert not family.heard.exists()
     terminal.type("Enter")
     wait_for(family.heard.exists, "the signal")
     wait_for(lambda: family.heard.read_text() == str(int(signal.SIGUSR1)), "SIGUSR1")

@@ -55,7 +55,7 @@ struct wm_watch_view {
     struct wm_watch_user users[WM_WATCH_USERS];
     size_t user_count;
     enum wm_watch_question question;
-    int signal;        /* that is to be sent to the chosen process */
+    int typed_signal;  /* its number, by digits; 0: none */
     char message[160]; /* shown until the next key; "" */
     int64_t window_ns, newest_ns;
     bool is_paused, has_help, hides_charts;

@@ -23,7 +23,7 @@ enum wm_watch_order {
     WM_WATCH_ORDERS
 };
 
-enum { WM_WATCH_FILTER_SIZE = 64 };
+enum { WM_WATCH_FILTER_SIZE = 256 };
 
 struct wm_watch_process {
     struct wm_tracker_process process;
