@@ -161,14 +161,16 @@ def without_gpu(folder):
 def many_gpus(folder):
     for count in 8, 64:
         terminal = Watched(folder, "--", "sleep", "1000",
-                           gpus=[gpu(power=100 + 5 * i) for i in range(count)])
+                           gpus=[gpu(power=100 + 5 * i, temperature=91 if i == count - 2 else 61)
+                                 for i in range(count)])
         terminal.wait_chart()
         highest = 100 + 5 * (count - 1)
         wait_for(lambda: re.search(rf"● {count} GPUs: mean {(100 + highest) / 2:.3g} W, 100 W "
                                    rf"to {highest} W sim ● gpu0 100 W", terminal.screen()),
                  terminal.screen)
         screen = terminal.screen()
-        row = re.search(rf"\+(\d+), highest +{highest} W sim", screen)
+        row = re.search(rf"\+(\d+), highest: gpu{count - 1} {highest} W sim, gpu\d+ 75 %, "
+                        rf"gpu\d+ 8.59 GB, gpu{count - 2} 91 °C$", screen, re.M)
         assert row and int(row[1]) + len(re.findall("^gpu", screen, re.M)) == count, screen
         assert not re.search(r"…|total", screen.splitlines()[3]), screen
         assert re.search(r"^gpu0 +100 W sim", screen, re.M), screen
@@ -189,6 +191,23 @@ def many_gpus(folder):
             terminal.type("Tab")
         terminal.wait("Total power")
         terminal.close()
+
+
+@case("equal GPUs: all, lost ones, and their mean before the chosen one's line; colours differ")
+def equal_gpus(folder):
+    terminal = Watched(folder, "--", "sleep", "1000", TERM="tmux-256color",
+                       gpus=[gpu()] * 6 + [gpu(lost_at=3)])
+    terminal.wait("● 6 GPUs: all 300 W sim, 1 lost ● gpu0 300 W sim")
+    screen = terminal.tmux("capture-pane", "-p", "-e")
+    legend, *rows = screen[screen.index("Power (W)"):].splitlines()
+    inks = dict(re.findall("\x1b\\[(38;5;\\d+)m● (gpu0|cpu) ", legend)[::-1])
+    assert len(inks) == 2, legend
+    blue = next(ink for ink, name in inks.items() if name == "gpu0")
+    assert not any(re.search(f"\x1b\\[{blue}m[\u2801-\u28ff]", row) for row in rows), screen
+    assert re.search("\x1b\\[1;4mgpu0 ", screen), screen
+    terminal.resize(40, 10)
+    wait_for(lambda: re.search("^Power \\(W\\) +● gpu0 300 W sim", terminal.screen(), re.M), terminal.screen)
+    terminal.close()
 
 
 @case("large terminals have panels side by side, which move as they would be drawn")
@@ -519,8 +538,10 @@ def small_terminals(folder):
     terminal.type("h")
     for columns, rows, last in (60, 15, "/ filter"), (40, 10, "+- zoom"):
         terminal.resize(columns, rows)
-        wait_for(lambda: re.search(rf"^ +power +use( +memory)?$(.*\n)*.*{re.escape(last)}$",
-                                   terminal.screen().rstrip(), re.M), terminal.screen)
+        # No heading without a row.
+        wait_for(lambda: bool(re.search(r"^ +power +use +memory$\n^CPU ", terminal.screen(), re.M))
+                 == (" PID " in terminal.screen()) == (rows > 10) and
+                 terminal.screen().rstrip().endswith(last), terminal.screen)
     terminal.close()
 
 

@@ -220,15 +220,17 @@ static void test_panels(void **state)
     close_all();
 }
 
-/* With many devices the sum has a panel, so that it does not squeeze their lines. */
+/* With many devices the sum has a panel, so that it does not squeeze their lines; no other
+ * device has the colour of a GPU. */
 static void test_many(void **state)
 {
-    enum { GPUS = 8 };
-    struct wm_channel gpus[GPUS];
+    enum { GPUS = 64 };
+    struct wm_channel gpus[GPUS + 1];
     char names[GPUS][8];
-    struct wm_reading readings[GPUS];
+    struct wm_reading readings[GPUS + 1] = { 0 };
 
     (void)state;
+    gpus[GPUS] = channels[3];
     for (int i = 0; i < GPUS; i++) {
         snprintf(names[i], sizeof(names[i]), "gpu%d", i);
         gpus[i] = channels[1];
@@ -236,13 +238,17 @@ static void test_many(void **state)
         readings[i] = (struct wm_reading) { START, 100, WM_READING_OK };
     }
     const struct wm_run run = { .interval_ns = S / 10, .core_count = 4 };
-    const struct wm_tick tick = { START, readings, GPUS };
-    assert_int_equal(wm_live_open(&run, gpus, GPUS, &live, NULL), WM_OK);
+    const struct wm_tick tick = { START, readings, GPUS + 1 };
+    assert_int_equal(wm_live_open(&run, gpus, GPUS + 1, &live, NULL), WM_OK);
     assert_int_equal(wm_watch_data_init(&data, live, S, NULL), WM_OK);
     wm_watch_data_add(&data, &tick);
     assert_int_equal(data.gpu_count, GPUS);
     assert_null(find("total", "power"));
-    assert_true(find("total", "total_power")->now == 800);
+    assert_true(find("total", "total_power")->now == 100 * GPUS);
+    assert_int_equal(find("gpu0", "power")->colour, 0);
+    for (int i = 0; i < GPUS; i++)
+        assert_int_not_equal(find(names[i], "power")->colour,
+                             find("machine", "cpu_use")->colour);
     close_all();
 }
 

@@ -7,15 +7,8 @@
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 
-/* REST_WIDTH: of "+99 more, highest 1.23 kW", FEW_WIDTH of "+9". More lines of GPUs than
- * GPU_LINES_MOST are drawn as their mean and their range. */
-enum {
-    LABELS_WIDTH = 8,
-    TEXT_MAX = 128,
-    REST_WIDTH = 26,
-    FEW_WIDTH = 3,
-    GPU_LINES_MOST = 4
-};
+/* REST_WIDTH: of "+99 more, highest 1.23 kW", FEW_WIDTH of "+9". */
+enum { LABELS_WIDTH = 8, TEXT_MAX = 128, REST_WIDTH = 26, FEW_WIDTH = 3 };
 
 struct wm_quantity wm_watch_text(double value, const char *unit)
 {
@@ -73,11 +66,17 @@ struct legend {
     size_t first, end, count;
 };
 
+/* In another panel than the first it is the chosen GPU's. */
+static bool is_chosen(const struct legend *legend, const struct wm_watch_series *series)
+{
+    return series == legend->chosen ||
+           (legend->chosen && is_same_gpu(series, legend->chosen));
+}
+
 /* Whether a series is drawn as a part of its GPUs alone. */
 static bool is_folded(const struct legend *legend, const struct wm_watch_series *series)
 {
-    return legend->is_folded && is_of_gpu(series) &&
-           !(legend->chosen && is_same_gpu(series, legend->chosen));
+    return legend->is_folded && is_of_gpu(series) && !is_chosen(legend, series);
 }
 
 /* The series that have an entry. */
@@ -103,7 +102,7 @@ static struct legend legend_of(const struct wm_watch_view *view,
 
     while ((series = wm_watch_next(&view->data, chart->panel, &at)))
         gpus += is_of_gpu(series);
-    legend.is_folded = gpus > GPU_LINES_MOST;
+    legend.is_folded = gpus > WM_WATCH_GPU_LINES;
     return legend;
 }
 
@@ -124,23 +123,34 @@ static size_t entries_that_fit(struct legend *legend, size_t first, int width)
     return fitting;
 }
 
+/* The place of the chosen entry, and its series; NULL: there is none. */
+static size_t find_chosen(const struct legend *legend,
+                          const struct wm_watch_series **ret_series)
+{
+    size_t place = 0, at = 0;
+
+    while ((*ret_series = next_entry(legend, &at)) && !is_chosen(legend, *ret_series))
+        place++;
+    return place;
+}
+
 /* From the chosen one on, where not all up to it fit. */
 static void fit_legend(struct legend *legend, int width)
 {
     const struct wm_watch_series *series;
-    size_t chosen = 0, at = 0;
+    size_t chosen = find_chosen(legend, &series);
 
     legend->end = entries_that_fit(legend, 0, width);
     if (legend->end == legend->count)
         return;
     int rest = legend->is_folded ? FEW_WIDTH : REST_WIDTH;
     legend->end = entries_that_fit(legend, 0, width - rest);
-    while ((series = next_entry(legend, &at)) && series != legend->chosen)
-        chosen++;
-    if (!legend->is_first || chosen < legend->end)
+    if (!series || chosen < legend->end)
         return;
     legend->first = chosen;
-    legend->end = legend->first + entries_that_fit(legend, legend->first, width - rest);
+    legend->end = chosen + entries_that_fit(legend, chosen, width - rest);
+    if (legend->end == chosen)
+        legend->end += entries_that_fit(legend, chosen, width - FEW_WIDTH);
 }
 
 static void put_rest(const struct legend *legend, int row, int column, int width)
@@ -166,26 +176,55 @@ static void put_rest(const struct legend *legend, int row, int column, int width
     wm_watch_screen_put(row, column, width, text);
 }
 
-/* "8 GPUs: mean 118 W, 100 W to 135 W" now, without those that are hidden. */
-static void write_folded(const struct legend *legend, char *text, size_t size)
+/* "8 GPUs: mean 118 W, 100 W to 135 W" now, without those that are hidden; without the
+ * range; "8 GPUs: all 118 W" of equal ones. */
+static void write_folded(const struct legend *legend, bool has_range, char *text,
+                         size_t size)
 {
-    struct wm_chart_fold fold = { 0 };
+    struct wm_chart_fold fold = { .low = NAN, .high = NAN };
     const struct wm_watch_series *series;
     const char *unit = "", *origin = "";
-    size_t at = 0;
+    size_t at = 0, lost = 0;
 
     while ((series = wm_watch_next(legend->data, legend->panel, &at))) {
+        bool is_shown = is_of_gpu(series) && !series->is_hidden;
         unit = series->feed.unit;
         origin = is_of_gpu(series) ? wm_watch_origin(series) : origin;
-        if (is_of_gpu(series) && !series->is_hidden && series->state == WM_READING_OK)
+        if (is_shown && series->state == WM_READING_OK)
             wm_chart_fold_value(&fold, series->now);
+        else
+            lost += is_shown && series->has_value;
     }
-    if (fold.count == 0)
-        fold.low = fold.high = NAN;
+    const struct wm_quantity low = wm_watch_text(fold.low, unit),
+                             high = wm_watch_text(fold.high, unit);
+    bool is_level = strcmp(low.text, high.text) == 0;
     double mean = wm_chart_fold_mean(&fold); /* NAN of none */
-    snprintf(text, size, "● %zu GPUs: mean %.15s, %.15s to %.15s%s", fold.count,
-             wm_watch_text(mean, unit).text, wm_watch_text(fold.low, unit).text,
-             wm_watch_text(fold.high, unit).text, origin);
+    snprintf(text, size, "● %zu GPUs: %s %.15s", fold.count, is_level ? "all" : "mean",
+             is_level ? low.text : wm_watch_text(mean, unit).text);
+    if (has_range && !is_level)
+        snprintf(text + strlen(text), size - strlen(text), ", %.15s to %.15s", low.text,
+                 high.text);
+    snprintf(text + strlen(text), size - strlen(text), "%s", origin);
+    if (lost > 0)
+        snprintf(text + strlen(text), size - strlen(text), ", %zu lost", lost);
+}
+
+/* As much of it as leaves room for the chosen entry; the columns it takes. */
+static int put_folded(const struct legend *legend, int row, int column, int width)
+{
+    const struct wm_watch_series *series;
+    char text[TEXT_MAX];
+
+    find_chosen(legend, &series);
+    width -= FEW_WIDTH + (series ? legend_entry(series, text, sizeof(text)) : 0);
+    write_folded(legend, true, text, sizeof(text));
+    if (wm_view_width(text) > width)
+        write_folded(legend, false, text, sizeof(text));
+    int taken = wm_view_width(text);
+    if (taken > width)
+        return 0;
+    wm_watch_screen_put(row, column, taken, text);
+    return taken + 1;
 }
 
 /* "Power (kW)", "CPU use (% of one core)" */
@@ -210,18 +249,15 @@ static void draw_legend(const struct wm_watch_screen *screen, struct legend *leg
     wm_watch_screen_put(row, chart->place.column, chart->place.columns, text);
     int column = chart->place.column + wm_view_width(text) + 2;
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-    if (legend->is_folded) {
-        write_folded(legend, text, sizeof(text));
-        wm_watch_screen_put(row, column, end - column, text);
-        column += wm_view_width(text) + 1;
-    }
+    if (legend->is_folded)
+        column += put_folded(legend, row, column, end - column);
     fit_legend(legend, end - column);
     for (size_t i = 0; (series = next_entry(legend, &at)); i++) {
-        bool is_chosen = legend->is_first && series == legend->chosen;
+        bool is_marked = legend->is_first && series == legend->chosen;
         if (i < legend->first || i >= legend->end)
             continue;
         int width = legend_entry(series, text, sizeof(text));
-        wm_watch_screen_style(screen, is_chosen ? WM_WATCH_CHOSEN : WM_WATCH_PLAIN,
+        wm_watch_screen_style(screen, is_marked ? WM_WATCH_CHOSEN : WM_WATCH_PLAIN,
                               series->is_hidden ? WM_WATCH_FAINT : ink_of(series));
         wm_watch_screen_put(row, column, width, text);
         column += width;
@@ -351,15 +387,8 @@ static void draw_line(struct wm_watch_chart *chart, int ink)
     wm_watch_canvas_draw(&chart->canvas, chart->line, &chart->values, (uint8_t)(ink + 1));
 }
 
-/* The range of the GPUs as two faint lines, and their mean. */
-static void draw_folded(struct wm_watch_chart *chart, const struct legend *legend)
+static void fold_gpus(struct wm_watch_chart *chart, const struct legend *legend)
 {
-    static const struct {
-        double (*value_of)(const struct wm_chart_fold *);
-        int ink;
-    } lines[] = { { wm_chart_fold_low, WM_WATCH_FAINT },
-                  { wm_chart_fold_high, WM_WATCH_FAINT },
-                  { wm_chart_fold_mean, 0 } };
     const struct wm_watch_series *series;
     size_t count = chart->canvas.columns * 2;
 
@@ -370,24 +399,34 @@ static void draw_folded(struct wm_watch_chart *chart, const struct legend *legen
         show(chart, series);
         wm_chart_fold_add(chart->folds, chart->line, count);
     }
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        wm_chart_fold_columns(chart->folds, lines[i].value_of, chart->line, count);
-        draw_line(chart, lines[i].ink);
-    }
 }
 
+static void draw_fold(struct wm_watch_chart *chart,
+                      double (*value_of)(const struct wm_chart_fold *), int ink)
+{
+    wm_chart_fold_columns(chart->folds, value_of, chart->line, chart->canvas.columns * 2);
+    draw_line(chart, ink);
+}
+
+/* A cell that lines share has the colour of the last: the mean of the GPUs stays in sight,
+ * and their range gives way. */
 static void draw_lines(struct wm_watch_chart *chart, const struct legend *legend)
 {
     const struct wm_watch_series *series;
 
-    if (legend->is_folded)
-        draw_folded(chart, legend);
+    if (legend->is_folded) {
+        fold_gpus(chart, legend);
+        draw_fold(chart, wm_chart_fold_low, WM_WATCH_FAINT);
+        draw_fold(chart, wm_chart_fold_high, WM_WATCH_FAINT);
+    }
     for (size_t at = 0; (series = next_entry(legend, &at));) {
         if (series->is_hidden)
             continue;
         show(chart, series);
         draw_line(chart, ink_of(series));
     }
+    if (legend->is_folded)
+        draw_fold(chart, wm_chart_fold_mean, 0);
 }
 
 void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_view *view,

@@ -62,10 +62,12 @@ static bool is_of_device(const struct wm_watch_series *series,
     return series->channel && other->channel && strcmp(series->label, other->label) == 0;
 }
 
-/* The same device has the same colour in all panels. */
+/* The same device has the same colour in all panels. Of many GPUs one has a line, so that
+ * they take turns in a few colours, which no other device has. */
 static void set_colours(struct wm_watch_data *data)
 {
-    size_t next = 0;
+    size_t next =
+        data->gpu_count < WM_WATCH_GPU_LINES ? data->gpu_count : WM_WATCH_GPU_LINES;
 
     for (size_t k = 0; k < COUNT(colour_order); k++) {
         for (size_t i = 1; i < data->count; i++) {
@@ -75,7 +77,10 @@ static void set_colours(struct wm_watch_data *data)
                 continue;
             while (!is_of_device(&data->series[first], own))
                 first++;
-            own->colour = first < i ? data->series[first].colour : next++;
+            own->colour = own->channel->device_kind == WM_DEVICE_GPU
+                              ? own->gpu % WM_WATCH_GPU_LINES
+                          : first < i ? data->series[first].colour
+                                      : next++;
         }
     }
 }
@@ -197,8 +202,8 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
         status = init_line(data, series, run->interval_ns, err);
         pair(data, data->count++);
     }
-    set_colours(data);
     number_gpus(data);
+    set_colours(data);
     choose_panels(data);
     if (status < 0)
         wm_watch_data_release(data);

@@ -10,8 +10,9 @@
 #include "view/chart/view_mark.h"
 #include "wattmeter/watch.h"
 
-/* How far the chart can be zoomed out, times the window: so much is kept. */
-enum { WM_WATCH_KEPT = 4 };
+/* How far the chart can be zoomed out, times the window: so much is kept. More lines of
+ * GPUs than WM_WATCH_GPU_LINES are drawn as their mean and range, with the chosen one. */
+enum { WM_WATCH_KEPT = 4, WM_WATCH_GPU_LINES = 4 };
 
 /* A channel, or the sum of the devices' power. */
 struct wm_watch_series {

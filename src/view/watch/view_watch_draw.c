@@ -174,8 +174,8 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
     int processes = (int)view->processes.count + 1;
 
     processes = processes > room / 3 ? room / 3 : processes;
-    if (room - devices - processes < CHART_ROWS_LEAST)
-        processes = 0;
+    if (processes < 2 || room - devices - processes < CHART_ROWS_LEAST)
+        processes = 0; /* no heading alone */
     if (view->hides_charts)
         processes = room - devices + 2;
     int charts = room - devices - processes + 2;
