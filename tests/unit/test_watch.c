@@ -143,24 +143,37 @@ static void test_one(void **state)
 /* Watts are of the time since the joules before, and unknown while either is. */
 static void test_meter(void **state)
 {
-    struct wm_report_figure energy = { .state = WM_REPORT_KNOWN, .value = 30 };
+    struct wm_report_figure energy = { .state = WM_REPORT_KNOWN,
+                                       .value = 30,
+                                       .unit = "J",
+                                       .has_range = true,
+                                       .low = 27,
+                                       .high = 33,
+                                       .origin = WM_ESTIMATED };
     struct wm_watch_meter meter = { 0 };
 
     (void)state;
     wm_watch_meter_take(&meter, &energy, 0);
-    assert_true(isnan(meter.watts) && meter.joules == 30);
+    assert_true(isnan(meter.rate) && meter.total == 30);
+    assert_string_equal(meter.origin, "ESTIMATED");
+    assert_string_equal(meter.text, "30 J");
+    assert_string_equal(meter.uncertainty, "± 10 %");
     energy.value = 50;
     wm_watch_meter_take(&meter, &energy, 2);
-    assert_true(meter.watts == 10);
+    assert_true(meter.rate == 10);
     energy.value = 49; /* divided anew */
     wm_watch_meter_take(&meter, &energy, 1);
-    assert_true(meter.watts == 0);
+    assert_true(meter.rate == 0);
     energy = (struct wm_report_figure) { .state = WM_REPORT_MISSING };
     wm_watch_meter_take(&meter, &energy, 1);
-    assert_true(isnan(meter.watts));
-    energy = (struct wm_report_figure) { .state = WM_REPORT_AT_LEAST, .value = 60 };
+    assert_true(isnan(meter.rate));
+    assert_string_equal(meter.text, "n/a (not measured)");
+    energy =
+        (struct wm_report_figure) { .state = WM_REPORT_AT_LEAST, .value = 60, .unit = "J" };
     wm_watch_meter_take(&meter, &energy, 1);
-    assert_true(isnan(meter.watts) && meter.state == WM_REPORT_AT_LEAST);
+    assert_string_equal(meter.text, "at least 60.0 J");
+    assert_string_equal(meter.uncertainty, "");
+    assert_true(isnan(meter.rate) && meter.state == WM_REPORT_AT_LEAST);
 }
 
 /* From the oldest sample in the window to a second past the newest, in whole columns. */
@@ -388,7 +401,7 @@ static void test_processes(void **state)
           .gpu_memory_bytes = 8 },
         { .pid = 4, .parent = 3, .name = "Trainer", .power_w = 9, .energy_j = NAN },
     };
-    struct wm_watch_news news = { .processes = all, .process_count = 4, .when_ns = START };
+    struct wm_watch_news news = { .processes = all, .process_count = 4, .time_s = 100 };
 
     (void)state;
     found = (struct wm_watch_processes) { 0 };
@@ -398,7 +411,7 @@ static void test_processes(void **state)
     all[0].cpu_s = 3;
     all[2].start_time = 1; /* another one with its number */
     all[2].cpu_s = 5;
-    news.when_ns += 2 * S;
+    news.time_s += 2;
     found.chosen = 2;
     wm_watch_processes_take(&found, &news);
     assert_int_equal(found.chosen, 0);
@@ -426,9 +439,7 @@ static void test_tree_and_filter(void **state)
         { .pid = 40, .parent = 20, .name = "Trainer" },
         { .pid = 5, .parent = 5, .name = "own parent" },
     };
-    const struct wm_watch_news news = { .processes = all,
-                                        .process_count = 5,
-                                        .when_ns = START };
+    const struct wm_watch_news news = { .processes = all, .process_count = 5 };
 
     (void)state;
     found = (struct wm_watch_processes) { .order = WM_WATCH_BY_PID, .is_tree = true };
@@ -451,9 +462,7 @@ static void test_tree_and_filter(void **state)
 static void test_choosing(void **state)
 {
     struct wm_tracker_process all[100];
-    struct wm_watch_news news = { .processes = all,
-                                  .process_count = 100,
-                                  .when_ns = START };
+    struct wm_watch_news news = { .processes = all, .process_count = 100 };
 
     (void)state;
     for (int i = 0; i < 100; i++)

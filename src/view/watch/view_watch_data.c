@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_watch_data.c - samples as series of the last seconds. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "record/record_read.h"
 #include "record/run/record_run.h"
 #include "source/source_energy.h"
+#include "view/text/view_text_line.h"
+#include "view/view_units.h"
 #include "view/watch/view_watch_data.h"
 
 static const char power[] = "power", total_power[] = "total_power";
@@ -297,15 +300,34 @@ void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick)
     add_sum(data, data->newest_ns);
 }
 
-void wm_watch_meter_take(struct wm_watch_meter *meter,
-                         const struct wm_report_figure *energy, double seconds)
+static void print_figure(struct wm_watch_meter *meter,
+                         const struct wm_report_figure *figure)
 {
-    double joules = energy->state == WM_REPORT_MISSING ? NAN : energy->value;
-    double used = joules - meter->joules;
+    double off = fmax(figure->high - figure->value, figure->value - figure->low);
+    double ratio = figure->has_range && figure->value > 0 ? off / figure->value : 0;
+    const char *at_least = figure->state == WM_REPORT_AT_LEAST ? "at least " : "";
 
-    meter->state = energy->state;
-    meter->watts = !(seconds > 0) || isnan(used) ? NAN : fmax(used, 0) / seconds;
-    meter->joules = joules;
+    if (figure->state == WM_REPORT_MISSING)
+        snprintf(meter->text, sizeof(meter->text), "n/a (%s)",
+                 figure->why ? figure->why : "not measured");
+    else
+        snprintf(meter->text, sizeof(meter->text), "%s%s", at_least,
+                 wm_view_approximate(figure->value, ratio, figure->unit).text);
+    snprintf(meter->uncertainty, sizeof(meter->uncertainty), ratio > 0 ? "± %.10s" : "%.0s",
+             wm_view_percent(ratio).text);
+}
+
+void wm_watch_meter_take(struct wm_watch_meter *meter,
+                         const struct wm_report_figure *figure, double seconds)
+{
+    double total = figure->state == WM_REPORT_MISSING ? NAN : figure->value;
+    double used = total - meter->total;
+
+    meter->state = figure->state;
+    meter->rate = !(seconds > 0) || isnan(used) ? NAN : fmax(used, 0) / seconds;
+    meter->total = total;
+    meter->origin = wm_line_origin(figure->origin);
+    print_figure(meter, figure);
 }
 
 double wm_watch_latest(const struct wm_watch_data *data, const char *label,

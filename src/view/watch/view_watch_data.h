@@ -39,14 +39,18 @@ struct wm_watch_core {
     double use;
 };
 
-/* Joules up to a report, and the watts since the report before. */
+/* Joules or seconds of CPU time up to a report, and how many a second since the report
+ * before. */
 struct wm_watch_meter {
     enum wm_report_state state;
-    double joules, watts; /* NAN: not known */
+    double total, rate;   /* NAN: not known */
+    const char *origin;   /* "ESTIMATED", "SIMULATED", "" */
+    char text[128];       /* "3.21 kJ", "n/a (not measured)" */
+    char uncertainty[16]; /* "± 4 %"; "" */
 };
 
 void wm_watch_meter_take(struct wm_watch_meter *meter,
-                         const struct wm_report_figure *energy, double seconds);
+                         const struct wm_report_figure *figure, double seconds);
 
 struct wm_watch_data {
     struct wm_watch_series *series; /* [0] is the sum */

@@ -290,7 +290,8 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     cells[TEMPERATURE] = find(view, "temperature", &cpus);
     put_row(row++, columns, name_of_cpus(view), "", cells);
     fill_cells(view, &tree, cells);
-    cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.watts : NAN, "W");
+    cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.rate : NAN, "W");
+    cells[USE] = wm_watch_text(view->told_s > 0 ? view->target_cpu.rate : NAN, "ratio");
     cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
     put_row(row++, columns, view->data.target, "", cells);
     int left = top + rows - row, gpus = (int)view->data.gpu_count;

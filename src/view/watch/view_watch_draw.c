@@ -20,51 +20,34 @@ enum {
     TEXT_MAX = 512
 };
 
-/* The rows of the title, the watts and the joules. */
+/* The rows of the title, what is measured and the machine. */
 static int head_rows(const struct wm_watch_view *view)
 {
     return view->data.target && !view->data.is_of_all ? 3 : 2;
 }
 
-/* Until there are joules of two reports, the sensors' own watts stand for the machine. */
-static void print_machine_power(const struct wm_watch_view *view, char *text, size_t size)
+/* "machine  SIMULATED  1.01 kW (mean of 1 s)  6.27 kJ ± 0.87 %": what is not measured says
+ * so before all that a small terminal has no room for. */
+static void draw_energy(const struct wm_watch_view *view, const char *name,
+                        const struct wm_watch_meter *meter, int row, int columns)
 {
-    const struct wm_watch_series *total = view->data.series;
-    bool has_watts = total && total->state == WM_READING_OK;
-    bool is_metered = !isnan(view->machine.watts) && view->told_s > 0;
+    bool is_last = row + 1 == head_rows(view), has_room = columns >= UNIT_COLUMNS_LEAST;
+    const char *at_least = meter->state == WM_REPORT_AT_LEAST ? "at least " : "";
+    struct wm_detail text = { "" };
 
-    snprintf(text, size, "%s%s",
-             is_metered && view->machine.state == WM_REPORT_AT_LEAST ? "at least " : "",
-             wm_watch_text(is_metered  ? view->machine.watts
-                           : has_watts ? total->now
-                                       : NAN,
-                           "W")
-                 .text);
-}
-
-/* The watts of the last second, and the joules so far: those of what is measured, and of
- * the machine. */
-static void draw_energy(const struct wm_watch_view *view, int columns)
-{
-    const char *energy = view->energy[0] ? view->energy : "...";
-    const char *recorded = view->where[0] ? "   recorded to " : "";
-    const char *target = view->data.target;
-    double watts = view->told_s > 0 ? view->target.watts : NAN;
-    char power[64], text[TEXT_MAX];
-
-    print_machine_power(view, power, sizeof(power));
-    if (head_rows(view) == 2) {
-        snprintf(text, sizeof(text), "Power  %s   Energy  %.127s%s%.200s", power, energy,
-                 recorded, view->where);
-        wm_watch_screen_put_words(1, 0, columns, text);
-        return;
-    }
-    snprintf(text, sizeof(text), "Power   %s %s, machine %s", target,
-             wm_watch_text(watts, "W").text, power);
-    wm_watch_screen_put_words(1, 0, columns, text);
-    snprintf(text, sizeof(text), "Energy  %s %s, machine %.127s%s%.200s", target,
-             view->target_energy, energy, recorded, view->where);
-    wm_watch_screen_put_words(2, 0, columns, text);
+    wm_line_add(&text, "", "%s%s%s", name, meter->origin[0] ? "  " : "", meter->origin);
+    if (view->told_s == 0)
+        wm_line_add(&text, "  ", "...");
+    else if (!isnan(meter->rate))
+        wm_line_add(&text, "  ", "%s%7s%s", at_least, wm_watch_text(meter->rate, "W").text,
+                    has_room ? " (mean of 1 s)" : "");
+    if (view->told_s > 0)
+        wm_line_add(&text, "  ", "%s", meter->text);
+    if (has_room && meter->uncertainty[0])
+        wm_line_add(&text, " ", "%s", meter->uncertainty);
+    if (is_last && view->where[0])
+        wm_line_add(&text, "   ", "recorded to %s", view->where);
+    wm_watch_screen_put_words(row, 0, columns, text.text);
 }
 
 static void draw_title(const struct wm_watch_screen *screen,
@@ -86,7 +69,9 @@ static void draw_title(const struct wm_watch_screen *screen,
     wm_watch_screen_put(0, 0, columns - width - 1, left);
     wm_watch_screen_put(0, columns - width, width, right);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-    draw_energy(view, columns);
+    if (head_rows(view) > 2)
+        draw_energy(view, view->data.target, &view->target, 1, columns);
+    draw_energy(view, "machine", &view->machine, head_rows(view) - 1, columns);
 }
 
 static void draw_last_row(const struct wm_watch_screen *screen,

@@ -45,9 +45,8 @@ struct wm_watch_view {
     struct wm_watch_data data; /* all zero: the samples have not begun */
     struct wm_watch_processes processes;
     struct wm_watch_chart charts[WM_WATCH_CHARTS];
-    struct wm_watch_meter machine, target;
-    double told_s; /* the time of the report that these are of */
-    char energy[128], target_energy[64];
+    struct wm_watch_meter machine, target, target_cpu;
+    double told_s;               /* the time of the report that these are of; 0: none yet */
     size_t panel;                /* of wm_watch_panel(): the first chart's */
     size_t selected;             /* of the series in that panel */
     bool fits;                   /* the axes of values, which begin at 0 otherwise */

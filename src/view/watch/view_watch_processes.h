@@ -35,7 +35,7 @@ struct wm_watch_process {
 struct wm_watch_processes {
     struct wm_watch_process *all;
     size_t count;
-    int64_t when_ns;
+    double time_s;
     size_t *rows; /* those that are shown, in their order */
     size_t row_count;
     enum wm_watch_order order;
