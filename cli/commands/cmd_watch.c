@@ -304,7 +304,7 @@ static void follow(const struct subject *subject, struct view *view, struct kept
                    const struct cmd_streams *io)
 {
     struct wm_tracker *tracker = view->tracker;
-    int state = WM_TRACKER_RUNNING;
+    int state = WM_TRACKER_RUNNING, polls_alone = 0;
     struct wm_error err;
 
     while (state == WM_TRACKER_RUNNING) {
@@ -316,6 +316,11 @@ static void follow(const struct subject *subject, struct view *view, struct kept
             break;
         if (measure_is_interrupted() && wm_tracker_exit_code(tracker) >= 0)
             break;
+        if (is_over && state == WM_TRACKER_RUNNING && ++polls_alone == 2 &&
+            isatty(fileno(io->chat)))
+            fprintf(io->chat,
+                    "wattmeter watch: still measuring process %d; Ctrl-C ends it\n",
+                    (int)wm_tracker_pid(tracker));
     }
     stop_view(view, io);
     show_kept(kept);

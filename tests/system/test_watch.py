@@ -224,6 +224,7 @@ def side_by_side(folder):
     terminal.type(" ")
     terminal.wait("PAUSED")
     moved = terminal.screen()
+    assert re.search(r"^ +0:00:\d\d\.\d +0:00:\d\d\.\d ", moved, re.M), moved
     terminal.resize(199, 50)
     wait_for(lambda: chart_of(terminal.screen()) != chart_of(moved), "other charts")
     terminal.resize(200, 50)
@@ -258,9 +259,26 @@ def keys(folder):
                   "Clocks (GHz)", "Power (W)"):
         terminal.type("Tab")
         terminal.wait(panel)
+    for _ in range(3):
+        terminal.type("Tab")
+    terminal.wait("Temperature (°C)")
+    terminal.type("z")
+    terminal.wait("the axis of this panel always fits its values")
+    terminal.type("z")
+    for _ in range(3):
+        terminal.type("Tab")
+    terminal.wait("Power (W)")
+    assert "always fits" not in terminal.screen(), terminal.screen()
     terminal.type("+")
     terminal.wait("window 10 s")
     terminal.type("-")
+    terminal.wait("window 20 s")
+    terminal.type(*"---")
+    terminal.wait("the window is a quarter to four times 20 s")
+    assert "window 80 s" in terminal.screen(), terminal.screen()
+    wait_for(lambda: re.search(r"^ +0:00:\d\d +0:00:\d\d.*\n +power", terminal.screen(), re.M),
+             terminal.screen)
+    terminal.type(*"++")
     terminal.wait("window 20 s")
     assert lowest_mark(terminal.screen()) == 0, terminal.screen()
     terminal.type("x")  # GPU 0, which was chosen in the panels before
@@ -285,12 +303,13 @@ def keys(folder):
         terminal.type("s")
         terminal.wait(heading)
     for key, heading in {"P": "CPU▼", "M": "memory▼", "T": "CPU time▼", "N": "PID▲",
-                         "I": "PID▼", "W": "power▲", "F6": "energy▲"}.items():
+                         "I": "PID▼", "W": "power▼", "F6": "energy▼"}.items():
         terminal.type(key)
         terminal.wait(heading)
     for key, back in ("h", "h"), ("F1", "Escape"):
         terminal.type(key)
         terminal.wait("sort by the next column")
+        terminal.wait("the next panel of: Power, GPU use, Memory, Temperature, CPU use, Clocks")
         terminal.type(back)
         terminal.wait_chart()
     terminal.type("c")
@@ -540,7 +559,7 @@ def small_terminals(folder):
     terminal.type("h")
     for columns, rows in (80, 24), (60, 40):
         terminal.resize(columns, rows)
-        wait_for(lambda: "% of a core" in " ".join(terminal.screen().split()), terminal.screen)
+        wait_for(lambda: "wattmeter doctor says why" in " ".join(terminal.screen().split()), terminal.screen)
         assert "samples go on" in " ".join(terminal.screen().split()), terminal.screen()
     terminal.type("h")
     for columns, rows, last in (60, 15, "/ filter"), (40, 10, "+- zoom"):
@@ -612,9 +631,12 @@ def the_view_ends_alone(folder):
     terminal.wait_chart()
     terminal.type("q")
     terminal.wait("bef1ore")
+    wait_for(lambda: re.search(r"still measuring process \d+; Ctrl-C ends it", terminal.screen()),
+             terminal.screen)
     go.touch()
     terminal.wait("aft1er")
     terminal.wait_end()
+    assert terminal.screen().count("still measuring") == 1, terminal.screen()
     terminal.close()
 
 

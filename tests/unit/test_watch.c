@@ -364,8 +364,7 @@ static const char *rows(void)
 
 static const char *rows_by(enum wm_watch_order order)
 {
-    found.order = order;
-    wm_watch_processes_arrange(&found);
+    wm_watch_processes_sort(&found, order);
     return rows();
 }
 
@@ -424,8 +423,10 @@ static void test_processes(void **state)
     assert_string_equal(rows_by(WM_WATCH_BY_MEMORY), "2 3 1 4");
     assert_string_equal(rows_by(WM_WATCH_BY_PID), "1 2 3 4");
     found.is_inverted = true;
-    assert_string_equal(rows_by(WM_WATCH_BY_PID), "4 3 2 1");
-    found.is_inverted = false;
+    wm_watch_processes_arrange(&found);
+    assert_string_equal(rows(), "4 3 2 1");
+    assert_string_equal(rows_by(WM_WATCH_BY_MEMORY),
+                        "2 3 1 4"); /* the next key, not inverted */
     wm_watch_processes_release(&found);
 }
 

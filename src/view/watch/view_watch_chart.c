@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_watch_chart.c - a panel over the last seconds in the terminal. */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -334,22 +336,39 @@ static void put_value_marks(const struct wm_watch_chart *chart,
     }
 }
 
+/* As in the head: "0:22:57"; "0:22:57.5" */
+static void print_time(double seconds, bool has_tenths, char *text, size_t size)
+{
+    int64_t tenths = llround(seconds * 10), whole = tenths / 10;
+
+    snprintf(text, size, "%" PRId64 ":%02d:%02d", whole / 3600, (int)(whole / 60 % 60),
+             (int)(whole % 60));
+    if (has_tenths)
+        snprintf(text + strlen(text), size - strlen(text), ".%d", (int)(tenths % 10));
+}
+
+/* Marks are at whole seconds, minutes or hours, or at parts of them. */
 static void put_time_marks(const struct wm_watch_chart *chart)
 {
     const struct wm_axis *time = &chart->time;
-    size_t columns = chart->canvas.columns;
+    size_t columns = chart->canvas.columns, most = columns / 12;
+    double places[WM_CHART_MARKS], length = time->high - time->low;
     int row = chart->place.row + chart->place.rows - 1;
-    struct wm_chart_marks marks;
+    char text[32];
 
-    wm_chart_marks_of(time, "s", columns / 12, &marks);
-    for (size_t i = 0; i < marks.count; i++) {
-        double part = (marks.marks[i].at - time->low) / (time->high - time->low);
-        size_t column = (size_t)(part * (double)columns);
-        if (column + strlen(marks.marks[i].label) <= columns)
-            wm_watch_screen_put(row, left_of(chart) + (int)column, LABELS_WIDTH,
-                                marks.marks[i].label);
+    most = most < WM_CHART_MARKS ? most : WM_CHART_MARKS;
+    double step = length / (double)most;
+    double size = step > 1200 ? 3600 : step > 20 ? 60 : 1;
+    const struct wm_axis scaled = { time->low / size, time->high / size };
+    size_t count = wm_axis_marks(&scaled, most, places);
+    bool has_tenths = count > 1 && (places[1] - places[0]) * size < 0.9;
+    for (size_t i = 0; i < count; i++) {
+        double at = places[i] * size;
+        size_t column = (size_t)((at - time->low) / length * (double)columns);
+        print_time(at, has_tenths, text, sizeof(text));
+        if (column + strlen(text) <= columns)
+            wm_watch_screen_put(row, left_of(chart) + (int)column, LABELS_WIDTH + 2, text);
     }
-    put_label(chart, row, marks.symbol);
 }
 
 static bool is_same_place(const struct wm_watch_place *a, const struct wm_watch_place *b)

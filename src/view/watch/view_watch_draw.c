@@ -58,7 +58,9 @@ static void draw_title(const struct wm_watch_screen *screen,
     int64_t seconds = view->newest_ns / WM_NS_PER_S;
     snprintf(right, sizeof(right), "%s%swindow %g s  %" PRId64 ":%02d:%02d ",
              view->is_paused ? "PAUSED  " : "",
-             columns >= UNIT_COLUMNS_LEAST ? "CPU: % of one core  " : "",
+             columns < UNIT_COLUMNS_LEAST ? ""
+             : view->data.gpu_count > 0   ? "CPU, GPU: % of one  "
+                                          : "CPU: % of one core  ",
              (double)view->window_ns / WM_NS_PER_S, seconds / 3600,
              (int)(seconds / 60 % 60), (int)(seconds % 60));
     int width = wm_view_width(right);
@@ -87,15 +89,28 @@ static void draw_last_row(const struct wm_watch_screen *screen,
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
+static struct wm_detail help_text(const struct wm_watch_view *view, const char *text)
+{
+    struct wm_detail all = { "" };
+    const char *panel;
+
+    wm_line_add(&all, "", "%s", text);
+    for (size_t i = 0;
+         strchr(text, 0)[-1] == ':' && (panel = wm_watch_panel(&view->data, i)); i++)
+        wm_line_add(&all, i > 0 ? ", " : " ", "%s", wm_chart_heading(panel));
+    return all;
+}
+
 /* Texts are wrapped beside their keys. */
-static void draw_help(int top, int rows, int columns)
+static void draw_help(const struct wm_watch_view *view, int top, int rows, int columns)
 {
     enum { KEYS_COLUMNS = 9 };
     const struct wm_watch_help_entry *entry;
     int row = top;
 
     for (size_t i = 0; (entry = wm_watch_help(i)) && row < rows; i++) {
-        const char *text = entry->text;
+        const struct wm_detail whole = help_text(view, entry->text);
+        const char *text = whole.text;
         wm_watch_screen_put(row, 1, KEYS_COLUMNS - 1, entry->keys);
         while (*text && row < rows) {
             size_t length = wm_view_fit_words(text, columns - KEYS_COLUMNS - 1);
@@ -189,7 +204,7 @@ void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
         if (is_drawn)
             draw_parts(screen, view, rows, columns);
         else if (view->has_help)
-            draw_help(head_rows(view), rows - 1, columns);
+            draw_help(view, head_rows(view), rows - 1, columns);
         else
             wm_watch_screen_put(4, 2, columns, "waiting for the drivers");
         draw_last_row(screen, view, rows - 1, columns);

@@ -92,7 +92,7 @@ bool wm_watch_obey(struct wm_watch_view *view, const struct wm_watch_input *inpu
 void wm_watch_last_row(const struct wm_watch_view *view, int columns, char *text,
                        size_t size);
 
-/* Keys, and what they do. */
+/* Keys, and what they do; what ends with a colon is followed by the panels. */
 struct wm_watch_help_entry {
     const char *keys, *text;
 };

@@ -36,6 +36,8 @@ static void next_panel(struct wm_watch_view *view)
 {
     const struct wm_watch_series *chosen = wm_watch_entry(view, view->selected), *series;
 
+    if (!wm_watch_panel(&view->data, 1))
+        snprintf(view->message, sizeof(view->message), "there is no other panel");
     view->panel = wm_watch_panel(&view->data, view->panel + 1) ? view->panel + 1 : 0;
     view->selected = 0;
     for (size_t i = 0; chosen && (series = wm_watch_entry(view, i)); i++) {
@@ -49,6 +51,10 @@ static void zoom(struct wm_watch_view *view, int64_t window_ns)
     if (window_ns <= WM_WATCH_KEPT * view->data.window_ns &&
         window_ns >= view->data.window_ns / WM_WATCH_KEPT)
         view->window_ns = window_ns;
+    else
+        snprintf(view->message, sizeof(view->message),
+                 "the window is a quarter to four times %g s (--window)",
+                 (double)view->data.window_ns / 1e9);
 }
 
 static void zoom_in(struct wm_watch_view *view)
@@ -63,7 +69,14 @@ static void zoom_out(struct wm_watch_view *view)
 
 static void fit(struct wm_watch_view *view)
 {
+    const struct wm_watch_series *series = wm_watch_entry(view, 0);
+    const char *unit = series ? series->feed.unit : "";
+
     view->fits = !view->fits;
+    if (wm_chart_panel_axis(1, 2, unit, true).low ==
+        wm_chart_panel_axis(1, 2, unit, false).low)
+        snprintf(view->message, sizeof(view->message),
+                 "the axis of this panel always fits its values");
 }
 
 static void hide(struct wm_watch_view *view)
@@ -90,15 +103,10 @@ static void help(struct wm_watch_view *view)
     view->has_help = !view->has_help;
 }
 
-static void sort_by(struct wm_watch_view *view, enum wm_watch_order order)
-{
-    view->processes.order = order;
-    wm_watch_processes_arrange(&view->processes);
-}
-
 static void sort_next(struct wm_watch_view *view)
 {
-    sort_by(view, (view->processes.order + 1) % WM_WATCH_ORDERS);
+    wm_watch_processes_sort(&view->processes,
+                            (view->processes.order + 1) % WM_WATCH_ORDERS);
 }
 
 static void invert(struct wm_watch_view *view)
@@ -164,7 +172,7 @@ static const struct binding {
 static const struct wm_watch_help_entry help_entries[] = {
     { "q F10", "end the view; a process that was there goes on" },
     { "h F1", "help; Esc leaves help, questions, filter, tree, the chosen process" },
-    { "tab", "the next panel: power, use, memory, temperature, total power, clocks" },
+    { "tab", "the next panel of:" },
     { "+ -", "a shorter or a longer window" },
     { "space", "hold the picture; samples go on" },
     { "z", "fit the axis of power, use and memory to the values, or begin it at 0" },
@@ -177,8 +185,8 @@ static const struct wm_watch_help_entry help_entries[] = {
     { "I", "sort the other way round" },
     { "k F9", "send a signal to the chosen process" },
     { "", "more than four GPUs: their mean, between the least and the greatest" },
-    { "",
-      "est: estimated; sim: simulated; n/a: wattmeter doctor says why; CPU: % of a core" },
+    { "", "CPU: % of a core; GPU: % of a GPU, over all GPUs that a process is on" },
+    { "", "est: estimated; sim: simulated; n/a: wattmeter doctor says why" },
 };
 
 const struct wm_watch_help_entry *wm_watch_help(size_t entry)
@@ -345,7 +353,7 @@ static void act(struct wm_watch_view *view, const struct wm_watch_input *input)
         if (is_it && binding->act)
             binding->act(view);
         else if (is_it)
-            sort_by(view, binding->order);
+            wm_watch_processes_sort(&view->processes, binding->order);
     }
 }
 

@@ -165,6 +165,14 @@ void wm_watch_processes_arrange(struct wm_watch_processes *processes)
     }
 }
 
+void wm_watch_processes_sort(struct wm_watch_processes *processes,
+                             enum wm_watch_order order)
+{
+    processes->order = order;
+    processes->is_inverted = false;
+    wm_watch_processes_arrange(processes);
+}
+
 void wm_watch_processes_take(struct wm_watch_processes *processes,
                              const struct wm_watch_news *news)
 {

@@ -50,7 +50,11 @@ struct wm_watch_processes {
 void wm_watch_processes_take(struct wm_watch_processes *processes,
                              const struct wm_watch_news *news);
 
-/* After order, filter or tree has changed. */
+/* The highest first, or the lowest PID. */
+void wm_watch_processes_sort(struct wm_watch_processes *processes,
+                             enum wm_watch_order order);
+
+/* After filter, tree or direction has changed. */
 void wm_watch_processes_arrange(struct wm_watch_processes *processes);
 
 /* NULL: none is. */

@@ -327,9 +327,8 @@ bool wm_watch_click(struct wm_watch_view *view, int row, int column)
         if (column >= at)
             continue;
         if (columns[i].order != UNSORTED)
-            processes->order = (enum wm_watch_order)columns[i].order;
+            wm_watch_processes_sort(processes, (enum wm_watch_order)columns[i].order);
         break;
     }
-    wm_watch_processes_arrange(processes);
     return true;
 }
