@@ -688,6 +688,10 @@ def without_colour(folder):
     terminal.wait_chart()
     screen = terminal.tmux("capture-pane", "-p", "-e")
     assert not re.search(r"\x1b\[[0-9;]*3[0-8]", screen), screen
+    # A mark in the legend, and at the end of the line.
+    wait_for(lambda: re.search("^Power .* ■ gpu0 300 W sim ▲ cpu ", terminal.screen(), re.M) and
+             re.search("[\u2801-\u28ff] *■$", terminal.screen(), re.M) and
+             re.search("[\u2801-\u28ff] *▲$", terminal.screen(), re.M), terminal.screen)
     terminal.close()
 
 

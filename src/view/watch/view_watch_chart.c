@@ -45,15 +45,6 @@ static double now_of(const struct wm_watch_series *series)
     return series->state == WM_READING_OK ? series->now : NAN;
 }
 
-/* How wide the entry of a series in the legend is, with its text. */
-static int legend_entry(const struct wm_watch_series *series, char *text, size_t size)
-{
-    snprintf(text, size, "%s %.24s %s%s", series->is_hidden ? "○" : "●", series->label,
-             wm_watch_text(now_of(series), series->feed.unit).text,
-             wm_watch_origin(series));
-    return wm_view_width(text) + 1;
-}
-
 static bool is_same_gpu(const struct wm_watch_series *a, const struct wm_watch_series *b)
 {
     return is_of_gpu(a) && is_of_gpu(b) && a->gpu == b->gpu;
@@ -64,9 +55,29 @@ struct legend {
     const struct wm_watch_data *data;
     const char *panel;
     const struct wm_watch_series *chosen; /* in the first chart; NULL: none */
-    bool is_first, is_folded;
+    bool is_first, is_folded, has_forms;
     size_t first, end, count;
 };
+
+/* The mark of a line, in the legend and, where colours do not tell lines apart, at its end.
+ */
+static const char *mark_of(const struct legend *legend, int ink)
+{
+    static const char *const forms[] = { "●", "■", "▲", "◆", "▼", "★", "+", "×" };
+
+    return forms[legend->has_forms ? (size_t)ink % (sizeof(forms) / sizeof(forms[0])) : 0];
+}
+
+/* How wide the entry of a series in the legend is, with its text. */
+static int legend_entry(const struct legend *legend, const struct wm_watch_series *series,
+                        char *text, size_t size)
+{
+    snprintf(text, size, "%s %.24s %s%s",
+             series->is_hidden ? "○" : mark_of(legend, ink_of(series)), series->label,
+             wm_watch_text(now_of(series), series->feed.unit).text,
+             wm_watch_origin(series));
+    return wm_view_width(text) + 1;
+}
 
 /* In another panel than the first it is the chosen GPU's. */
 static bool is_chosen(const struct legend *legend, const struct wm_watch_series *series)
@@ -92,10 +103,12 @@ static const struct wm_watch_series *next_entry(const struct legend *legend, siz
     return series;
 }
 
-static struct legend legend_of(const struct wm_watch_view *view,
+static struct legend legend_of(const struct wm_watch_screen *screen,
+                               const struct wm_watch_view *view,
                                const struct wm_watch_chart *chart)
 {
     struct legend legend = { .data = &view->data,
+                             .has_forms = !wm_watch_screen_has_colour(screen),
                              .panel = chart->panel,
                              .chosen = wm_watch_entry(view, view->selected),
                              .is_first = chart == view->charts };
@@ -119,7 +132,7 @@ static size_t entries_that_fit(struct legend *legend, size_t first, int width)
     while ((series = next_entry(legend, &at))) {
         if (legend->count++ < first || width < 0)
             continue;
-        width -= legend_entry(series, text, sizeof(text));
+        width -= legend_entry(legend, series, text, sizeof(text));
         fitting += width >= -1; /* no blank follows the last */
     }
     return fitting;
@@ -218,7 +231,7 @@ static int put_folded(const struct legend *legend, int row, int column, int widt
     char text[TEXT_MAX];
 
     find_chosen(legend, &series);
-    width -= FEW_WIDTH + (series ? legend_entry(series, text, sizeof(text)) : 0);
+    width -= FEW_WIDTH + (series ? legend_entry(legend, series, text, sizeof(text)) : 0);
     write_folded(legend, true, text, sizeof(text));
     if (wm_view_width(text) > width)
         write_folded(legend, false, text, sizeof(text));
@@ -258,7 +271,7 @@ static void draw_legend(const struct wm_watch_screen *screen, struct legend *leg
         bool is_marked = legend->is_first && series == legend->chosen;
         if (i < legend->first || i >= legend->end)
             continue;
-        int width = legend_entry(series, text, sizeof(text));
+        int width = legend_entry(legend, series, text, sizeof(text));
         wm_watch_screen_style(screen, is_marked ? WM_WATCH_CHOSEN : WM_WATCH_PLAIN,
                               series->is_hidden ? WM_WATCH_FAINT : ink_of(series));
         wm_watch_screen_put(row, column, width, text);
@@ -448,6 +461,37 @@ static void draw_lines(struct wm_watch_chart *chart, const struct legend *legend
         draw_fold(chart, wm_chart_fold_mean, 0);
 }
 
+/* A mark behind the newest value of a line. */
+static void put_mark(const struct wm_watch_chart *chart, const struct legend *legend,
+                     double seconds, double value, int ink)
+{
+    const struct wm_axis *time = &chart->time, *values = &chart->values;
+    double columns = (double)chart->canvas.columns, rows = (double)chart->canvas.rows;
+    double column = (seconds - time->low) / (time->high - time->low) * columns + 1;
+    double row = (values->high - value) / (values->high - values->low) * rows;
+
+    if (row >= 0 && row < rows) /* which NAN is not */
+        wm_watch_screen_put(chart->place.row + 1 + (int)row,
+                            left_of(chart) + (int)fmin(column, columns - 1), 1,
+                            mark_of(legend, ink));
+}
+
+static void put_marks(const struct wm_watch_chart *chart, const struct legend *legend,
+                      double seconds)
+{
+    const struct wm_chart_fold *fold = chart->folds + 2 * chart->canvas.columns;
+    const struct wm_watch_series *series;
+
+    while (legend->is_folded && fold > chart->folds && (--fold)->count == 0)
+        ;
+    for (size_t at = 0; (series = next_entry(legend, &at));) {
+        if (!series->is_hidden)
+            put_mark(chart, legend, seconds, now_of(series), ink_of(series));
+    }
+    if (legend->is_folded)
+        put_mark(chart, legend, seconds, wm_chart_fold_mean(fold), 0);
+}
+
 void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_view *view,
                          struct wm_watch_chart *chart, const char *panel,
                          const struct wm_watch_place *place)
@@ -459,7 +503,7 @@ void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_v
 
     const struct wm_watch_series *first = wm_watch_next(&view->data, panel, &at);
     chart->panel = panel;
-    struct legend legend = legend_of(view, chart);
+    struct legend legend = legend_of(screen, view, chart);
     chart->place = *place;
     chart->time = wm_watch_time(view->newest_ns, view->window_ns, cells);
     chart->is_there = first && wm_watch_values(&view->data, panel, &chart->time, view->fits,
@@ -476,6 +520,8 @@ void wm_watch_draw_chart(struct wm_watch_screen *screen, const struct wm_watch_v
     draw_lines(chart, &legend);
     put_value_marks(chart, &marks);
     put_cells(screen, chart);
+    if (legend.has_forms)
+        put_marks(chart, &legend, (double)view->newest_ns / 1e9);
     put_time_marks(chart);
     wm_watch_screen_shift(screen, place->row + 1, place->rows - 1, left_of(chart),
                           place->column + place->columns, cells_moved(&before, chart));
