@@ -17,6 +17,7 @@ enum {
     CHART_ROWS_GOOD = 10, /* with legend and times, so that two stand one below the other */
     CHART_COLUMNS_LEAST = 75,
     UNIT_COLUMNS_LEAST = 76,
+    POWER_COLUMNS = 7, /* of "1.23 kW", so that two rows are in line */
     TEXT_MAX = 512
 };
 
@@ -35,16 +36,18 @@ static void draw_energy(const struct wm_watch_view *view, const char *name,
     const char *at_least = meter->state == WM_REPORT_AT_LEAST ? "at least " : "";
     struct wm_detail text = { "" };
 
-    wm_line_add(&text, "", "%s%s%s", name, meter->origin[0] ? "  " : "", meter->origin);
-    if (view->told_s == 0)
-        wm_line_add(&text, "  ", "...");
-    else if (!isnan(meter->rate))
-        wm_line_add(&text, "  ", "%s%7s%s", at_least, wm_watch_text(meter->rate, "W").text,
-                    has_room ? " (mean of 1 s)" : "");
-    if (view->told_s > 0)
+    wm_line_add(&text, "", "%s", name);
+    if (view->told_s > 0) {
+        if (meter->origin[0])
+            wm_line_add(&text, "  ", "%s", meter->origin);
+        if (!isnan(meter->rate))
+            wm_line_add(&text, "  ", "%s%*s%s", at_least, at_least[0] ? 0 : POWER_COLUMNS,
+                        wm_watch_text(meter->rate, "W").text,
+                        has_room ? " (mean of 1 s)" : "");
         wm_line_add(&text, "  ", "%s", meter->text);
-    if (has_room && meter->uncertainty[0])
-        wm_line_add(&text, " ", "%s", meter->uncertainty);
+        if (has_room && meter->uncertainty[0])
+            wm_line_add(&text, " ", "%s", meter->uncertainty);
+    }
     if (is_last && view->where[0])
         wm_line_add(&text, "   ", "recorded to %s", view->where);
     wm_watch_screen_put_words(row, 0, columns, text.text);
