@@ -425,7 +425,8 @@ def one_window(folder):
             assert command[0] <= machine[0], screen
             use = float(re.search(r"^command +[\d.]+ k?W +([\d.]+) %", screen, re.M)[1])
             # A sample may come in between the two that the second of a row ends with.
-            if abs(use - sum(float(row[7]) for row in rows)) <= 2:
+            is_known = all(row[8] == "%" for row in rows)
+            if is_known and abs(use - sum(float(row[7]) for row in rows)) <= 2:
                 heads.add(head[0])
         return len(heads) >= 5
 

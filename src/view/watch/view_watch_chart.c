@@ -208,7 +208,7 @@ static void write_folded(const struct legend *legend, bool has_range, char *text
         if (is_shown && series->state == WM_READING_OK)
             wm_chart_fold_value(&fold, series->now);
         else
-            lost += is_shown && series->has_value;
+            lost += is_shown && series->has_value && series->state == WM_READING_FAILED;
     }
     const struct wm_quantity low = wm_watch_text(fold.low, unit),
                              high = wm_watch_text(fold.high, unit);
