@@ -225,7 +225,8 @@ def equal_gpus(folder):
     assert not any(re.search(f"\x1b\\[{blue}m[\u2801-\u28ff]", row) for row in rows), screen
     assert re.search("\x1b\\[1;4mgpu0 ", screen), screen
     terminal.resize(40, 10)
-    wait_for(lambda: re.search("^Power \\(W\\) +● gpu0 300 W sim", terminal.screen(), re.M), terminal.screen)
+    wait_for(lambda: re.search(r"^machine  SIMULATED  ≥ [\d.]+ k?W  ≥ [\d.]+ kJ\n"
+                               r"Power \(W\) +● gpu0 300 W sim", terminal.screen(), re.M), terminal.screen)
     terminal.close()
 
 

@@ -171,7 +171,7 @@ static void test_meter(void **state)
     energy =
         (struct wm_report_figure) { .state = WM_REPORT_AT_LEAST, .value = 60, .unit = "J" };
     wm_watch_meter_take(&meter, &energy, 1);
-    assert_string_equal(meter.text, "at least 60.0 J");
+    assert_string_equal(meter.text, "60.0 J");
     assert_string_equal(meter.uncertainty, "");
     assert_true(isnan(meter.rate) && meter.state == WM_REPORT_AT_LEAST);
 }

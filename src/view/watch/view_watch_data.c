@@ -305,13 +305,12 @@ static void print_figure(struct wm_watch_meter *meter,
 {
     double off = fmax(figure->high - figure->value, figure->value - figure->low);
     double ratio = figure->has_range && figure->value > 0 ? off / figure->value : 0;
-    const char *at_least = figure->state == WM_REPORT_AT_LEAST ? "at least " : "";
 
     if (figure->state == WM_REPORT_MISSING)
         snprintf(meter->text, sizeof(meter->text), "n/a (%s)",
                  figure->why ? figure->why : "not measured");
     else
-        snprintf(meter->text, sizeof(meter->text), "%s%s", at_least,
+        snprintf(meter->text, sizeof(meter->text), "%s",
                  wm_view_approximate(figure->value, ratio, figure->unit).text);
     snprintf(meter->uncertainty, sizeof(meter->uncertainty), ratio > 0 ? "± %.10s" : "%.0s",
              wm_view_percent(ratio).text);

@@ -33,7 +33,9 @@ static void draw_energy(const struct wm_watch_view *view, const char *name,
                         const struct wm_watch_meter *meter, int row, int columns)
 {
     bool is_last = row + 1 == head_rows(view), has_room = columns >= UNIT_COLUMNS_LEAST;
-    const char *at_least = meter->state == WM_REPORT_AT_LEAST ? "at least " : "";
+    const char *at_least = meter->state != WM_REPORT_AT_LEAST ? ""
+                           : has_room                         ? "at least "
+                                                              : "≥ ";
     struct wm_detail text = { "" };
 
     wm_line_add(&text, "", "%s", name);
@@ -44,7 +46,7 @@ static void draw_energy(const struct wm_watch_view *view, const char *name,
             wm_line_add(&text, "  ", "%s%*s%s", at_least, at_least[0] ? 0 : POWER_COLUMNS,
                         wm_watch_text(meter->rate, "W").text,
                         has_room ? " (mean of 1 s)" : "");
-        wm_line_add(&text, "  ", "%s", meter->text);
+        wm_line_add(&text, "  ", "%s%s", at_least, meter->text);
         if (has_room && meter->uncertainty[0])
             wm_line_add(&text, " ", "%s", meter->uncertainty);
     }
