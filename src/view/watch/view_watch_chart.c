@@ -158,14 +158,12 @@ static void fit_legend(struct legend *legend, int width)
     legend->end = entries_that_fit(legend, 0, width);
     if (legend->end == legend->count)
         return;
-    int rest = legend->is_folded ? FEW_WIDTH : REST_WIDTH;
-    legend->end = entries_that_fit(legend, 0, width - rest);
+    width -= FEW_WIDTH;
+    legend->end = entries_that_fit(legend, 0, width);
     if (!series || chosen < legend->end)
         return;
     legend->first = chosen;
-    legend->end = chosen + entries_that_fit(legend, chosen, width - rest);
-    if (legend->end == chosen)
-        legend->end += entries_that_fit(legend, chosen, width - FEW_WIDTH);
+    legend->end = chosen + entries_that_fit(legend, chosen, width);
 }
 
 static void put_rest(const struct legend *legend, int row, int column, int width)
@@ -193,9 +191,9 @@ static void put_rest(const struct legend *legend, int row, int column, int width
 
 /* "8 GPUs: mean 118 W, 100 W to 135 W" now, without those that are hidden; without the
  * range; "8 GPUs: all 118 W" of equal ones. */
-static void write_folded(const struct legend *legend, bool has_range, char *text,
-                         size_t size)
+static struct wm_detail folded_text(const struct legend *legend, bool has_range)
 {
+    struct wm_detail text = { "" };
     struct wm_chart_fold fold = { .low = NAN, .high = NAN };
     const struct wm_watch_series *series;
     const char *unit = "", *origin = "";
@@ -214,14 +212,14 @@ static void write_folded(const struct legend *legend, bool has_range, char *text
                              high = wm_watch_text(fold.high, unit);
     bool is_level = strcmp(low.text, high.text) == 0;
     double mean = wm_chart_fold_mean(&fold); /* NAN of none */
-    snprintf(text, size, "● %zu GPUs: %s %.15s", fold.count, is_level ? "all" : "mean",
-             is_level ? low.text : wm_watch_text(mean, unit).text);
+    wm_line_add(&text, "", "● %zu GPUs: %s %s", fold.count, is_level ? "all" : "mean",
+                is_level ? low.text : wm_watch_text(mean, unit).text);
     if (has_range && !is_level)
-        snprintf(text + strlen(text), size - strlen(text), ", %.15s to %.15s", low.text,
-                 high.text);
-    snprintf(text + strlen(text), size - strlen(text), "%s", origin);
+        wm_line_add(&text, ", ", "%s to %s", low.text, high.text);
+    wm_line_add(&text, "", "%s", origin);
     if (lost > 0)
-        snprintf(text + strlen(text), size - strlen(text), ", %zu lost", lost);
+        wm_line_add(&text, ", ", "%zu lost", lost);
+    return text;
 }
 
 /* As much of it as leaves room for the chosen entry; the columns it takes. */
@@ -232,14 +230,15 @@ static int put_folded(const struct legend *legend, int row, int column, int widt
 
     find_chosen(legend, &series);
     width -= FEW_WIDTH + (series ? legend_entry(legend, series, text, sizeof(text)) : 0);
-    write_folded(legend, true, text, sizeof(text));
-    if (wm_view_width(text) > width)
-        write_folded(legend, false, text, sizeof(text));
-    int taken = wm_view_width(text);
-    if (taken > width)
-        return 0;
-    wm_watch_screen_put(row, column, taken, text);
-    return taken + 1;
+    for (int has_range = 1; has_range >= 0; has_range--) {
+        const struct wm_detail whole = folded_text(legend, has_range);
+        int taken = wm_view_width(whole.text);
+        if (taken > width)
+            continue;
+        wm_watch_screen_put(row, column, taken, whole.text);
+        return taken + 1;
+    }
+    return 0;
 }
 
 /* "Power (kW)", "CPU use (% of one core)" */
