@@ -102,6 +102,7 @@ static void tell_report(struct view *view, const struct wm_report *report,
 {
     wm_report_figure(report, NULL, "energy", &news->energy);
     wm_report_figure(report, NULL, "tree_energy", &news->target_energy);
+    wm_report_figure(report, NULL, "cpu_time", &news->target_cpu_time);
     news->process_count = find_processes(view, report);
     news->processes = view->processes;
     view->module->tell(view->watch, news);
@@ -111,11 +112,12 @@ static void tell_report(struct view *view, const struct wm_report *report,
  * report without a new sample has no news. */
 static void tell_news(struct view *view)
 {
-    struct wm_watch_news news = { .when_ns = now_ns() };
+    const int64_t when_ns = now_ns();
+    struct wm_watch_news news = { 0 };
     struct wm_report_figure time;
     struct wm_report *report;
 
-    if (view->told_ns > 0 && news.when_ns - view->told_ns < NEWS_NS)
+    if (view->told_ns > 0 && when_ns - view->told_ns < NEWS_NS)
         return;
     if (wm_tracker_report(view->tracker, &report, NULL) < 0)
         return;
@@ -127,7 +129,7 @@ static void tell_news(struct view *view)
         view->told_s = news.time_s;
     }
     if (time.state != WM_REPORT_MISSING)
-        view->told_ns = news.when_ns;
+        view->told_ns = when_ns;
     wm_report_free(report);
 }
 
@@ -302,7 +304,7 @@ static void follow(const struct subject *subject, struct view *view, struct kept
                    const struct cmd_streams *io)
 {
     struct wm_tracker *tracker = view->tracker;
-    int state = WM_TRACKER_RUNNING;
+    int state = WM_TRACKER_RUNNING, polls_alone = 0;
     struct wm_error err;
 
     while (state == WM_TRACKER_RUNNING) {
@@ -314,6 +316,11 @@ static void follow(const struct subject *subject, struct view *view, struct kept
             break;
         if (measure_is_interrupted() && wm_tracker_exit_code(tracker) >= 0)
             break;
+        if (is_over && state == WM_TRACKER_RUNNING && ++polls_alone == 2 &&
+            isatty(fileno(io->chat)))
+            fprintf(io->chat,
+                    "wattmeter watch: still measuring process %d; Ctrl-C ends it\n",
+                    (int)wm_tracker_pid(tracker));
     }
     stop_view(view, io);
     show_kept(kept);

@@ -54,10 +54,10 @@ struct wm_watch_request {
 struct wm_watch_news {
     struct wm_report_figure energy;        /* of the machine */
     struct wm_report_figure target_energy; /* of the processes that are measured */
-    double time_s;                         /* from the first sample to the last of these */
+    struct wm_report_figure target_cpu_time;
+    double time_s; /* from the first sample to the last of these */
     const struct wm_tracker_process *processes;
     size_t process_count;
-    int64_t when_ns; /* CLOCK_MONOTONIC */
 };
 
 /* wattmeter-watch.so exports this under the name wm_watch_module. */

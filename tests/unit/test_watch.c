@@ -143,24 +143,37 @@ static void test_one(void **state)
 /* Watts are of the time since the joules before, and unknown while either is. */
 static void test_meter(void **state)
 {
-    struct wm_report_figure energy = { .state = WM_REPORT_KNOWN, .value = 30 };
+    struct wm_report_figure energy = { .state = WM_REPORT_KNOWN,
+                                       .value = 30,
+                                       .unit = "J",
+                                       .has_range = true,
+                                       .low = 27,
+                                       .high = 33,
+                                       .origin = WM_ESTIMATED };
     struct wm_watch_meter meter = { 0 };
 
     (void)state;
     wm_watch_meter_take(&meter, &energy, 0);
-    assert_true(isnan(meter.watts) && meter.joules == 30);
+    assert_true(isnan(meter.rate) && meter.total == 30);
+    assert_string_equal(meter.origin, "ESTIMATED");
+    assert_string_equal(meter.text, "30 J");
+    assert_string_equal(meter.uncertainty, "± 10 %");
     energy.value = 50;
     wm_watch_meter_take(&meter, &energy, 2);
-    assert_true(meter.watts == 10);
+    assert_true(meter.rate == 10);
     energy.value = 49; /* divided anew */
     wm_watch_meter_take(&meter, &energy, 1);
-    assert_true(meter.watts == 0);
+    assert_true(meter.rate == 0);
     energy = (struct wm_report_figure) { .state = WM_REPORT_MISSING };
     wm_watch_meter_take(&meter, &energy, 1);
-    assert_true(isnan(meter.watts));
-    energy = (struct wm_report_figure) { .state = WM_REPORT_AT_LEAST, .value = 60 };
+    assert_true(isnan(meter.rate));
+    assert_string_equal(meter.text, "n/a (not measured)");
+    energy =
+        (struct wm_report_figure) { .state = WM_REPORT_AT_LEAST, .value = 60, .unit = "J" };
     wm_watch_meter_take(&meter, &energy, 1);
-    assert_true(isnan(meter.watts) && meter.state == WM_REPORT_AT_LEAST);
+    assert_string_equal(meter.text, "60.0 J");
+    assert_string_equal(meter.uncertainty, "");
+    assert_true(isnan(meter.rate) && meter.state == WM_REPORT_AT_LEAST);
 }
 
 /* From the oldest sample in the window to a second past the newest, in whole columns. */
@@ -220,15 +233,17 @@ static void test_panels(void **state)
     close_all();
 }
 
-/* With many devices the sum has a panel, so that it does not squeeze their lines. */
+/* With many devices the sum has a panel, so that it does not squeeze their lines; no other
+ * device has the colour of a GPU. */
 static void test_many(void **state)
 {
-    enum { GPUS = 8 };
-    struct wm_channel gpus[GPUS];
+    enum { GPUS = 64 };
+    struct wm_channel gpus[GPUS + 1];
     char names[GPUS][8];
-    struct wm_reading readings[GPUS];
+    struct wm_reading readings[GPUS + 1] = { 0 };
 
     (void)state;
+    gpus[GPUS] = channels[3];
     for (int i = 0; i < GPUS; i++) {
         snprintf(names[i], sizeof(names[i]), "gpu%d", i);
         gpus[i] = channels[1];
@@ -236,13 +251,17 @@ static void test_many(void **state)
         readings[i] = (struct wm_reading) { START, 100, WM_READING_OK };
     }
     const struct wm_run run = { .interval_ns = S / 10, .core_count = 4 };
-    const struct wm_tick tick = { START, readings, GPUS };
-    assert_int_equal(wm_live_open(&run, gpus, GPUS, &live, NULL), WM_OK);
+    const struct wm_tick tick = { START, readings, GPUS + 1 };
+    assert_int_equal(wm_live_open(&run, gpus, GPUS + 1, &live, NULL), WM_OK);
     assert_int_equal(wm_watch_data_init(&data, live, S, NULL), WM_OK);
     wm_watch_data_add(&data, &tick);
     assert_int_equal(data.gpu_count, GPUS);
     assert_null(find("total", "power"));
-    assert_true(find("total", "total_power")->now == 800);
+    assert_true(find("total", "total_power")->now == 100 * GPUS);
+    assert_int_equal(find("gpu0", "power")->colour, 0);
+    for (int i = 0; i < GPUS; i++)
+        assert_int_not_equal(find(names[i], "power")->colour,
+                             find("machine", "cpu_use")->colour);
     close_all();
 }
 
@@ -345,8 +364,7 @@ static const char *rows(void)
 
 static const char *rows_by(enum wm_watch_order order)
 {
-    found.order = order;
-    wm_watch_processes_arrange(&found);
+    wm_watch_processes_sort(&found, order);
     return rows();
 }
 
@@ -382,7 +400,7 @@ static void test_processes(void **state)
           .gpu_memory_bytes = 8 },
         { .pid = 4, .parent = 3, .name = "Trainer", .power_w = 9, .energy_j = NAN },
     };
-    struct wm_watch_news news = { .processes = all, .process_count = 4, .when_ns = START };
+    struct wm_watch_news news = { .processes = all, .process_count = 4, .time_s = 100 };
 
     (void)state;
     found = (struct wm_watch_processes) { 0 };
@@ -392,7 +410,7 @@ static void test_processes(void **state)
     all[0].cpu_s = 3;
     all[2].start_time = 1; /* another one with its number */
     all[2].cpu_s = 5;
-    news.when_ns += 2 * S;
+    news.time_s += 2;
     found.chosen = 2;
     wm_watch_processes_take(&found, &news);
     assert_int_equal(found.chosen, 0);
@@ -405,8 +423,10 @@ static void test_processes(void **state)
     assert_string_equal(rows_by(WM_WATCH_BY_MEMORY), "2 3 1 4");
     assert_string_equal(rows_by(WM_WATCH_BY_PID), "1 2 3 4");
     found.is_inverted = true;
-    assert_string_equal(rows_by(WM_WATCH_BY_PID), "4 3 2 1");
-    found.is_inverted = false;
+    wm_watch_processes_arrange(&found);
+    assert_string_equal(rows(), "4 3 2 1");
+    assert_string_equal(rows_by(WM_WATCH_BY_MEMORY),
+                        "2 3 1 4"); /* the next key, not inverted */
     wm_watch_processes_release(&found);
 }
 
@@ -420,9 +440,7 @@ static void test_tree_and_filter(void **state)
         { .pid = 40, .parent = 20, .name = "Trainer" },
         { .pid = 5, .parent = 5, .name = "own parent" },
     };
-    const struct wm_watch_news news = { .processes = all,
-                                        .process_count = 5,
-                                        .when_ns = START };
+    const struct wm_watch_news news = { .processes = all, .process_count = 5 };
 
     (void)state;
     found = (struct wm_watch_processes) { .order = WM_WATCH_BY_PID, .is_tree = true };
@@ -445,9 +463,7 @@ static void test_tree_and_filter(void **state)
 static void test_choosing(void **state)
 {
     struct wm_tracker_process all[100];
-    struct wm_watch_news news = { .processes = all,
-                                  .process_count = 100,
-                                  .when_ns = START };
+    struct wm_watch_news news = { .processes = all, .process_count = 100 };
 
     (void)state;
     for (int i = 0; i < 100; i++)

@@ -89,29 +89,6 @@ static int watch_begin(struct wm_watch *watch, struct wm_recording *live,
     return WM_OK;
 }
 
-/* "3.21 kJ ± 4 %"; without the uncertainty "3.21 kJ" */
-static void print_energy(const struct wm_report_figure *energy, bool is_whole,
-                         char *ret_text, size_t size)
-{
-    struct wm_detail text = { "" };
-    double off = fmax(energy->high - energy->value, energy->value - energy->low);
-    double ratio = energy->has_range && energy->value > 0 ? off / energy->value : 0;
-
-    if (energy->state == WM_REPORT_MISSING) {
-        wm_line_add(&text, "", is_whole ? "n/a (%s)" : "n/a",
-                    energy->why ? energy->why : "not measured");
-    } else {
-        wm_line_add(&text, "", "%s%s",
-                    energy->state == WM_REPORT_AT_LEAST ? "at least " : "",
-                    wm_view_approximate(energy->value, ratio, "J").text);
-        if (ratio > 0 && is_whole)
-            wm_line_add(&text, " ", "± %s", wm_view_percent(ratio).text);
-        if (is_whole)
-            wm_line_add_origin(&text, energy->origin);
-    }
-    snprintf(ret_text, size, "%s", text.text);
-}
-
 static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
 {
     struct wm_watch_view *view = &watch->view;
@@ -119,11 +96,9 @@ static void watch_tell(struct wm_watch *watch, const struct wm_watch_news *news)
 
     if (view->is_paused)
         return;
-    print_energy(&news->energy, true, view->energy, sizeof(view->energy));
-    print_energy(&news->target_energy, false, view->target_energy,
-                 sizeof(view->target_energy));
     wm_watch_meter_take(&view->machine, &news->energy, seconds);
     wm_watch_meter_take(&view->target, &news->target_energy, seconds);
+    wm_watch_meter_take(&view->target_cpu, &news->target_cpu_time, seconds);
     view->told_s = news->time_s;
     wm_watch_processes_take(&view->processes, news);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view_watch_data.c - samples as series of the last seconds. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "record/record_read.h"
 #include "record/run/record_run.h"
 #include "source/source_energy.h"
+#include "view/text/view_text_line.h"
+#include "view/view_units.h"
 #include "view/watch/view_watch_data.h"
 
 static const char power[] = "power", total_power[] = "total_power";
@@ -62,10 +65,12 @@ static bool is_of_device(const struct wm_watch_series *series,
     return series->channel && other->channel && strcmp(series->label, other->label) == 0;
 }
 
-/* The same device has the same colour in all panels. */
+/* The same device has the same colour in all panels. Of many GPUs one has a line, so that
+ * they take turns in a few colours, which no other device has. */
 static void set_colours(struct wm_watch_data *data)
 {
-    size_t next = 0;
+    size_t next =
+        data->gpu_count < WM_WATCH_GPU_LINES ? data->gpu_count : WM_WATCH_GPU_LINES;
 
     for (size_t k = 0; k < COUNT(colour_order); k++) {
         for (size_t i = 1; i < data->count; i++) {
@@ -75,7 +80,10 @@ static void set_colours(struct wm_watch_data *data)
                 continue;
             while (!is_of_device(&data->series[first], own))
                 first++;
-            own->colour = first < i ? data->series[first].colour : next++;
+            own->colour = own->channel->device_kind == WM_DEVICE_GPU
+                              ? own->gpu % WM_WATCH_GPU_LINES
+                          : first < i ? data->series[first].colour
+                                      : next++;
         }
     }
 }
@@ -197,8 +205,8 @@ int wm_watch_data_init(struct wm_watch_data *data, const struct wm_recording *li
         status = init_line(data, series, run->interval_ns, err);
         pair(data, data->count++);
     }
-    set_colours(data);
     number_gpus(data);
+    set_colours(data);
     choose_panels(data);
     if (status < 0)
         wm_watch_data_release(data);
@@ -292,15 +300,33 @@ void wm_watch_data_add(struct wm_watch_data *data, const struct wm_tick *tick)
     add_sum(data, data->newest_ns);
 }
 
-void wm_watch_meter_take(struct wm_watch_meter *meter,
-                         const struct wm_report_figure *energy, double seconds)
+static void print_figure(struct wm_watch_meter *meter,
+                         const struct wm_report_figure *figure)
 {
-    double joules = energy->state == WM_REPORT_MISSING ? NAN : energy->value;
-    double used = joules - meter->joules;
+    double off = fmax(figure->high - figure->value, figure->value - figure->low);
+    double ratio = figure->has_range && figure->value > 0 ? off / figure->value : 0;
 
-    meter->state = energy->state;
-    meter->watts = !(seconds > 0) || isnan(used) ? NAN : fmax(used, 0) / seconds;
-    meter->joules = joules;
+    if (figure->state == WM_REPORT_MISSING)
+        snprintf(meter->text, sizeof(meter->text), "n/a (%s)",
+                 figure->why ? figure->why : "not measured");
+    else
+        snprintf(meter->text, sizeof(meter->text), "%s",
+                 wm_view_approximate(figure->value, ratio, figure->unit).text);
+    snprintf(meter->uncertainty, sizeof(meter->uncertainty), ratio > 0 ? "± %.10s" : "%.0s",
+             wm_view_percent(ratio).text);
+}
+
+void wm_watch_meter_take(struct wm_watch_meter *meter,
+                         const struct wm_report_figure *figure, double seconds)
+{
+    double total = figure->state == WM_REPORT_MISSING ? NAN : figure->value;
+    double used = total - meter->total;
+
+    meter->state = figure->state;
+    meter->rate = !(seconds > 0) || isnan(used) ? NAN : fmax(used, 0) / seconds;
+    meter->total = total;
+    meter->origin = wm_line_origin(figure->origin);
+    print_figure(meter, figure);
 }
 
 double wm_watch_latest(const struct wm_watch_data *data, const char *label,

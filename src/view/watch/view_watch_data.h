@@ -10,8 +10,9 @@
 #include "view/chart/view_mark.h"
 #include "wattmeter/watch.h"
 
-/* How far the chart can be zoomed out, times the window: so much is kept. */
-enum { WM_WATCH_KEPT = 4 };
+/* How far the chart can be zoomed out, times the window: so much is kept. More lines of
+ * GPUs than WM_WATCH_GPU_LINES are drawn as their mean and range, with the chosen one. */
+enum { WM_WATCH_KEPT = 4, WM_WATCH_GPU_LINES = 4 };
 
 /* A channel, or the sum of the devices' power. */
 struct wm_watch_series {
@@ -38,14 +39,18 @@ struct wm_watch_core {
     double use;
 };
 
-/* Joules up to a report, and the watts since the report before. */
+/* Joules or seconds of CPU time up to a report, and how many a second since the report
+ * before. */
 struct wm_watch_meter {
     enum wm_report_state state;
-    double joules, watts; /* NAN: not known */
+    double total, rate;   /* NAN: not known */
+    const char *origin;   /* "ESTIMATED", "SIMULATED", "" */
+    char text[128];       /* "3.21 kJ", "n/a (not measured)" */
+    char uncertainty[16]; /* "± 4 %"; "" */
 };
 
 void wm_watch_meter_take(struct wm_watch_meter *meter,
-                         const struct wm_report_figure *energy, double seconds);
+                         const struct wm_report_figure *figure, double seconds);
 
 struct wm_watch_data {
     struct wm_watch_series *series; /* [0] is the sum */

@@ -35,28 +35,27 @@ int wm_watch_device_rows(const struct wm_watch_view *view, int columns, int most
     int rows = 3 + (int)view->data.gpu_count, cores = (int)core_rows(view, columns);
 
     rows += rows + cores <= most ? cores : cores > 0;
-    return rows < most ? rows : most;
+    rows = rows < most ? rows : most;
+    return rows > 1 ? rows : 0; /* no heading alone */
 }
 
-/* What a row of the table is of: all devices of that kind; of GPUs [first..end), or all
- * others. */
+/* What a row of the table is of: all devices of that kind, or a GPU. */
 struct subject {
     enum wm_device_kind kind;
-    size_t first, end;
-    bool is_rest;
+    size_t gpu;
 };
 
 /* The power of the machine is that of its CPUs and memory. */
 static bool is_of(const struct wm_watch_series *series, const struct subject *subject,
                   bool is_power)
 {
+    if (!series->channel)
+        return false;
     enum wm_device_kind kind = series->channel->device_kind;
-
     if (is_power && !series->is_summed)
         return false;
     if (subject->kind == WM_DEVICE_GPU)
-        return kind == WM_DEVICE_GPU && (series->gpu >= subject->first &&
-                                         series->gpu < subject->end) != subject->is_rest;
+        return kind == WM_DEVICE_GPU && series->gpu == subject->gpu;
     if (is_power && subject->kind == WM_DEVICE_CPU)
         return kind != WM_DEVICE_GPU;
     return kind == subject->kind;
@@ -73,8 +72,7 @@ static struct wm_quantity find(const struct wm_watch_view *view, const char *pan
     size_t at = 0;
 
     while ((series = wm_watch_next(&view->data, panel, &at))) {
-        if (!series->channel || series->state != WM_READING_OK ||
-            !is_of(series, subject, is_power))
+        if (series->state != WM_READING_OK || !is_of(series, subject, is_power))
             continue;
         last = series;
         found = isnan(found) ? series->now
@@ -140,7 +138,7 @@ static const struct wm_watch_series *series_of(const struct wm_watch_view *view,
 
 static void put_gpu(const struct wm_watch_view *view, size_t gpu, int row, int columns)
 {
-    const struct subject subject = { WM_DEVICE_GPU, gpu, gpu + 1, .is_rest = false };
+    const struct subject subject = { WM_DEVICE_GPU, gpu };
     const struct wm_watch_series *series = series_of(view, gpu);
     double total = wm_watch_latest(&view->data, series->label, "memory_total");
     struct wm_quantity cells[CELLS];
@@ -155,25 +153,54 @@ static void put_gpu(const struct wm_watch_view *view, size_t gpu, int row, int c
             series->channel->model ? series->channel->model : "", cells);
 }
 
+static bool is_of_rest(const struct wm_watch_series *series, size_t first, size_t end)
+{
+    return series->channel && series->channel->device_kind == WM_DEVICE_GPU &&
+           (series->gpu < first || series->gpu >= end);
+}
+
+/* "+57, highest: gpu40 615 W sim, gpu9 97 %, gpu63 85.0 GB, gpu40 91 °C" of the GPUs that
+ * have no row: those outside of [first..end). */
+static void put_rest(const struct wm_watch_view *view, size_t first, size_t end, int row,
+                     int columns)
+{
+    static const char *const panels[] = { "power", "gpu_use", "memory", "temperature" };
+    struct wm_detail text = { "" };
+
+    wm_line_add(&text, "", "+%zu, highest:", view->data.gpu_count - (end - first));
+    for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++) {
+        const struct wm_watch_series *series, *highest = NULL;
+        for (size_t at = 0; (series = wm_watch_next(&view->data, panels[i], &at));) {
+            if (series->state == WM_READING_OK && is_of_rest(series, first, end) &&
+                (!highest || series->now > highest->now))
+                highest = series;
+        }
+        if (highest)
+            wm_line_add(&text, i > 0 ? ", " : " ", "%s %s%s", highest->label,
+                        wm_watch_text(highest->now, highest->feed.unit).text,
+                        i == 0 ? wm_watch_origin(highest) : "");
+    }
+    wm_watch_screen_put_words(row, 0, columns, text.text);
+}
+
 /* The chosen GPU is among those that have a row. */
-static void put_gpus(const struct wm_watch_view *view, int row, int rows, int columns)
+static void put_gpus(const struct wm_watch_screen *screen, const struct wm_watch_view *view,
+                     int row, int rows, int columns)
 {
     size_t count = view->data.gpu_count, room = rows > 0 ? (size_t)rows : 0;
     size_t shown = count <= room ? count : room > 0 ? room - 1 : 0;
     const struct wm_watch_series *chosen = wm_watch_entry(view, view->selected);
     size_t first = chosen ? chosen->gpu : 0; /* 0 of what is no GPU */
-    struct wm_quantity cells[CELLS];
-    char label[32];
-
     first = first < shown ? 0 : first + 1 - shown;
-    for (size_t i = first; i < first + shown; i++)
+    for (size_t i = first; i < first + shown; i++) {
+        bool is_chosen =
+            chosen && is_of(chosen, &(struct subject) { WM_DEVICE_GPU, i }, false);
+        wm_watch_screen_style(screen, is_chosen ? WM_WATCH_CHOSEN : WM_WATCH_PLAIN, 0);
         put_gpu(view, i, row++, columns);
-    if (shown == count || room == 0)
-        return;
-    const struct subject folded = { WM_DEVICE_GPU, first, first + shown, .is_rest = true };
-    fill_cells(view, &folded, cells);
-    snprintf(label, sizeof(label), "+%zu, highest", count - shown);
-    put_row(row, columns, label, "", cells);
+    }
+    wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
+    if (shown < count && room > 0)
+        put_rest(view, first, first + shown, row, columns);
 }
 
 static void put_core(const struct wm_watch_core *core, int row, int column)
@@ -250,6 +277,8 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     struct wm_quantity cells[CELLS];
     int lines, columns, row = top;
 
+    if (rows == 0)
+        return;
     wm_watch_screen_size(&lines, &columns);
     if (view->data.gpu_count == 0)
         headings[CLOCK].text[0] = '\0';
@@ -261,10 +290,11 @@ void wm_watch_draw_devices(const struct wm_watch_screen *screen,
     cells[TEMPERATURE] = find(view, "temperature", &cpus);
     put_row(row++, columns, name_of_cpus(view), "", cells);
     fill_cells(view, &tree, cells);
-    cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.watts : NAN, "W");
+    cells[POWER] = wm_watch_text(view->told_s > 0 ? view->target.rate : NAN, "W");
+    cells[USE] = wm_watch_text(view->told_s > 0 ? view->target_cpu.rate : NAN, "ratio");
     cells[TEMPERATURE] = cells[CLOCK] = (struct wm_quantity) { "" };
     put_row(row++, columns, view->data.target, "", cells);
     int left = top + rows - row, gpus = (int)view->data.gpu_count;
     row += put_cores(view, row, left - gpus, columns);
-    put_gpus(view, row, top + rows - row, columns);
+    put_gpus(screen, view, row, top + rows - row, columns);
 }

@@ -17,54 +17,42 @@ enum {
     CHART_ROWS_GOOD = 10, /* with legend and times, so that two stand one below the other */
     CHART_COLUMNS_LEAST = 75,
     UNIT_COLUMNS_LEAST = 76,
+    POWER_COLUMNS = 7, /* of "1.23 kW", so that two rows are in line */
     TEXT_MAX = 512
 };
 
-/* The rows of the title, the watts and the joules. */
+/* The rows of the title, what is measured and the machine. */
 static int head_rows(const struct wm_watch_view *view)
 {
     return view->data.target && !view->data.is_of_all ? 3 : 2;
 }
 
-/* Until there are joules of two reports, the sensors' own watts stand for the machine. */
-static void print_machine_power(const struct wm_watch_view *view, char *text, size_t size)
+/* "machine  SIMULATED  1.01 kW (mean of 1 s)  6.27 kJ ± 0.87 %": what is not measured says
+ * so before all that a small terminal has no room for. */
+static void draw_energy(const struct wm_watch_view *view, const char *name,
+                        const struct wm_watch_meter *meter, int row, int columns)
 {
-    const struct wm_watch_series *total = view->data.series;
-    bool has_watts = total && total->state == WM_READING_OK;
-    bool is_metered = !isnan(view->machine.watts) && view->told_s > 0;
+    bool is_last = row + 1 == head_rows(view), has_room = columns >= UNIT_COLUMNS_LEAST;
+    const char *at_least = meter->state != WM_REPORT_AT_LEAST ? ""
+                           : has_room                         ? "at least "
+                                                              : "≥ ";
+    struct wm_detail text = { "" };
 
-    snprintf(text, size, "%s%s",
-             is_metered && view->machine.state == WM_REPORT_AT_LEAST ? "at least " : "",
-             wm_watch_text(is_metered  ? view->machine.watts
-                           : has_watts ? total->now
-                                       : NAN,
-                           "W")
-                 .text);
-}
-
-/* The watts of the last second, and the joules so far: those of what is measured, and of
- * the machine. */
-static void draw_energy(const struct wm_watch_view *view, int columns)
-{
-    const char *energy = view->energy[0] ? view->energy : "...";
-    const char *recorded = view->where[0] ? "   recorded to " : "";
-    const char *target = view->data.target;
-    double watts = view->told_s > 0 ? view->target.watts : NAN;
-    char power[64], text[TEXT_MAX];
-
-    print_machine_power(view, power, sizeof(power));
-    if (head_rows(view) == 2) {
-        snprintf(text, sizeof(text), "Power  %s   Energy  %.127s%s%.200s", power, energy,
-                 recorded, view->where);
-        wm_watch_screen_put_words(1, 0, columns, text);
-        return;
+    wm_line_add(&text, "", "%s", name);
+    if (view->told_s > 0) {
+        if (meter->origin[0])
+            wm_line_add(&text, "  ", "%s", meter->origin);
+        if (!isnan(meter->rate))
+            wm_line_add(&text, "  ", "%s%*s%s", at_least, at_least[0] ? 0 : POWER_COLUMNS,
+                        wm_watch_text(meter->rate, "W").text,
+                        has_room ? " (mean of 1 s)" : "");
+        wm_line_add(&text, "  ", "%s%s", at_least, meter->text);
+        if (has_room && meter->uncertainty[0])
+            wm_line_add(&text, " ", "%s", meter->uncertainty);
     }
-    snprintf(text, sizeof(text), "Power   %s %s, machine %s", target,
-             wm_watch_text(watts, "W").text, power);
-    wm_watch_screen_put_words(1, 0, columns, text);
-    snprintf(text, sizeof(text), "Energy  %s %s, machine %.127s%s%.200s", target,
-             view->target_energy, energy, recorded, view->where);
-    wm_watch_screen_put_words(2, 0, columns, text);
+    if (is_last && view->where[0])
+        wm_line_add(&text, "   ", "recorded to %s", view->where);
+    wm_watch_screen_put_words(row, 0, columns, text.text);
 }
 
 static void draw_title(const struct wm_watch_screen *screen,
@@ -75,7 +63,9 @@ static void draw_title(const struct wm_watch_screen *screen,
     int64_t seconds = view->newest_ns / WM_NS_PER_S;
     snprintf(right, sizeof(right), "%s%swindow %g s  %" PRId64 ":%02d:%02d ",
              view->is_paused ? "PAUSED  " : "",
-             columns >= UNIT_COLUMNS_LEAST ? "CPU: % of one core  " : "",
+             columns < UNIT_COLUMNS_LEAST ? ""
+             : view->data.gpu_count > 0   ? "CPU, GPU: % of one  "
+                                          : "CPU: % of one core  ",
              (double)view->window_ns / WM_NS_PER_S, seconds / 3600,
              (int)(seconds / 60 % 60), (int)(seconds % 60));
     int width = wm_view_width(right);
@@ -86,7 +76,9 @@ static void draw_title(const struct wm_watch_screen *screen,
     wm_watch_screen_put(0, 0, columns - width - 1, left);
     wm_watch_screen_put(0, columns - width, width, right);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
-    draw_energy(view, columns);
+    if (head_rows(view) > 2)
+        draw_energy(view, view->data.target, &view->target, 1, columns);
+    draw_energy(view, "machine", &view->machine, head_rows(view) - 1, columns);
 }
 
 static void draw_last_row(const struct wm_watch_screen *screen,
@@ -102,15 +94,28 @@ static void draw_last_row(const struct wm_watch_screen *screen,
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
 
+static struct wm_detail help_text(const struct wm_watch_view *view, const char *text)
+{
+    struct wm_detail all = { "" };
+    const char *panel;
+
+    wm_line_add(&all, "", "%s", text);
+    for (size_t i = 0;
+         strchr(text, 0)[-1] == ':' && (panel = wm_watch_panel(&view->data, i)); i++)
+        wm_line_add(&all, i > 0 ? ", " : " ", "%s", wm_chart_heading(panel));
+    return all;
+}
+
 /* Texts are wrapped beside their keys. */
-static void draw_help(int top, int rows, int columns)
+static void draw_help(const struct wm_watch_view *view, int top, int rows, int columns)
 {
     enum { KEYS_COLUMNS = 9 };
     const struct wm_watch_help_entry *entry;
     int row = top;
 
     for (size_t i = 0; (entry = wm_watch_help(i)) && row < rows; i++) {
-        const char *text = entry->text;
+        const struct wm_detail whole = help_text(view, entry->text);
+        const char *text = whole.text;
         wm_watch_screen_put(row, 1, KEYS_COLUMNS - 1, entry->keys);
         while (*text && row < rows) {
             size_t length = wm_view_fit_words(text, columns - KEYS_COLUMNS - 1);
@@ -174,8 +179,8 @@ static void draw_parts(struct wm_watch_screen *screen, struct wm_watch_view *vie
     int processes = (int)view->processes.count + 1;
 
     processes = processes > room / 3 ? room / 3 : processes;
-    if (room - devices - processes < CHART_ROWS_LEAST)
-        processes = 0;
+    if (processes < 2 || room - devices - processes < CHART_ROWS_LEAST)
+        processes = 0; /* no heading alone */
     if (view->hides_charts)
         processes = room - devices + 2;
     int charts = room - devices - processes + 2;
@@ -204,7 +209,7 @@ void wm_watch_draw(struct wm_watch_screen *screen, struct wm_watch_view *view)
         if (is_drawn)
             draw_parts(screen, view, rows, columns);
         else if (view->has_help)
-            draw_help(head_rows(view), rows - 1, columns);
+            draw_help(view, head_rows(view), rows - 1, columns);
         else
             wm_watch_screen_put(4, 2, columns, "waiting for the drivers");
         draw_last_row(screen, view, rows - 1, columns);

@@ -45,9 +45,8 @@ struct wm_watch_view {
     struct wm_watch_data data; /* all zero: the samples have not begun */
     struct wm_watch_processes processes;
     struct wm_watch_chart charts[WM_WATCH_CHARTS];
-    struct wm_watch_meter machine, target;
-    double told_s; /* the time of the report that these are of */
-    char energy[128], target_energy[64];
+    struct wm_watch_meter machine, target, target_cpu;
+    double told_s;               /* the time of the report that these are of; 0: none yet */
     size_t panel;                /* of wm_watch_panel(): the first chart's */
     size_t selected;             /* of the series in that panel */
     bool fits;                   /* the axes of values, which begin at 0 otherwise */
@@ -55,7 +54,7 @@ struct wm_watch_view {
     struct wm_watch_user users[WM_WATCH_USERS];
     size_t user_count;
     enum wm_watch_question question;
-    int signal;        /* that is to be sent to the chosen process */
+    int typed_signal;  /* its number, by digits; 0: none */
     char message[160]; /* shown until the next key; "" */
     int64_t window_ns, newest_ns;
     bool is_paused, has_help, hides_charts;
@@ -93,7 +92,7 @@ bool wm_watch_obey(struct wm_watch_view *view, const struct wm_watch_input *inpu
 void wm_watch_last_row(const struct wm_watch_view *view, int columns, char *text,
                        size_t size);
 
-/* Keys, and what they do. */
+/* Keys, and what they do; what ends with a colon is followed by the panels. */
 struct wm_watch_help_entry {
     const char *keys, *text;
 };

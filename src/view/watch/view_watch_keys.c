@@ -9,7 +9,9 @@
 #include "view/text/view_text_line.h"
 #include "view/watch/view_watch_draw.h"
 
-enum { SIGNAL_MOST = 64 };
+/* Digits beyond TYPED_MOST are ignored. The filter's text has FILTER_LEAST columns or more.
+ */
+enum { SIGNAL_MOST = 64, TYPED_MOST = 999, FILTER_LEAST = 8 };
 
 struct wm_watch_series *wm_watch_entry(const struct wm_watch_view *view, size_t index)
 {
@@ -34,6 +36,8 @@ static void next_panel(struct wm_watch_view *view)
 {
     const struct wm_watch_series *chosen = wm_watch_entry(view, view->selected), *series;
 
+    if (!wm_watch_panel(&view->data, 1))
+        snprintf(view->message, sizeof(view->message), "there is no other panel");
     view->panel = wm_watch_panel(&view->data, view->panel + 1) ? view->panel + 1 : 0;
     view->selected = 0;
     for (size_t i = 0; chosen && (series = wm_watch_entry(view, i)); i++) {
@@ -47,6 +51,10 @@ static void zoom(struct wm_watch_view *view, int64_t window_ns)
     if (window_ns <= WM_WATCH_KEPT * view->data.window_ns &&
         window_ns >= view->data.window_ns / WM_WATCH_KEPT)
         view->window_ns = window_ns;
+    else
+        snprintf(view->message, sizeof(view->message),
+                 "the window is a quarter to four times %g s (--window)",
+                 (double)view->data.window_ns / 1e9);
 }
 
 static void zoom_in(struct wm_watch_view *view)
@@ -61,7 +69,14 @@ static void zoom_out(struct wm_watch_view *view)
 
 static void fit(struct wm_watch_view *view)
 {
+    const struct wm_watch_series *series = wm_watch_entry(view, 0);
+    const char *unit = series ? series->feed.unit : "";
+
     view->fits = !view->fits;
+    if (wm_chart_panel_axis(1, 2, unit, true).low ==
+        wm_chart_panel_axis(1, 2, unit, false).low)
+        snprintf(view->message, sizeof(view->message),
+                 "the axis of this panel always fits its values");
 }
 
 static void hide(struct wm_watch_view *view)
@@ -88,15 +103,10 @@ static void help(struct wm_watch_view *view)
     view->has_help = !view->has_help;
 }
 
-static void sort_by(struct wm_watch_view *view, enum wm_watch_order order)
-{
-    view->processes.order = order;
-    wm_watch_processes_arrange(&view->processes);
-}
-
 static void sort_next(struct wm_watch_view *view)
 {
-    sort_by(view, (view->processes.order + 1) % WM_WATCH_ORDERS);
+    wm_watch_processes_sort(&view->processes,
+                            (view->processes.order + 1) % WM_WATCH_ORDERS);
 }
 
 static void invert(struct wm_watch_view *view)
@@ -127,7 +137,7 @@ static void ask_signal(struct wm_watch_view *view)
     if (lack)
         return;
     view->question = WM_WATCH_SIGNAL;
-    view->signal = SIGTERM;
+    view->typed_signal = 0;
 }
 
 /* By character, or by number of a function key, as htop has them. Without a function the
@@ -162,7 +172,7 @@ static const struct binding {
 static const struct wm_watch_help_entry help_entries[] = {
     { "q F10", "end the view; a process that was there goes on" },
     { "h F1", "help; Esc leaves help, questions, filter, tree, the chosen process" },
-    { "tab", "the next panel: power, use, memory, temperature, total power, clocks" },
+    { "tab", "the next panel of:" },
     { "+ -", "a shorter or a longer window" },
     { "space", "hold the picture; samples go on" },
     { "z", "fit the axis of power, use and memory to the values, or begin it at 0" },
@@ -175,8 +185,8 @@ static const struct wm_watch_help_entry help_entries[] = {
     { "I", "sort the other way round" },
     { "k F9", "send a signal to the chosen process" },
     { "", "more than four GPUs: their mean, between the least and the greatest" },
-    { "",
-      "est: estimated; sim: simulated; n/a: wattmeter doctor says why; CPU: % of a core" },
+    { "", "CPU: % of a core; GPU: % of a GPU, over all GPUs that a process is on" },
+    { "", "est: estimated; sim: simulated; n/a: wattmeter doctor says why" },
 };
 
 const struct wm_watch_help_entry *wm_watch_help(size_t entry)
@@ -185,13 +195,45 @@ const struct wm_watch_help_entry *wm_watch_help(size_t entry)
                                                                   : NULL;
 }
 
-/* "SIGTERM"; "signal 40" */
-static void signal_text(int number, char *text, size_t size)
+/* SIGTERM unless digits name another. */
+static int signal_of(const struct wm_watch_view *view)
+{
+    return view->typed_signal > 0 ? view->typed_signal : SIGTERM;
+}
+
+static void print_signal_question(const struct wm_watch_view *view,
+                                  const struct wm_watch_process *chosen, char *text,
+                                  size_t size)
 {
     char name[32];
 
-    wm_line_signal(name, sizeof(name), number);
-    snprintf(text, size, "%s", name);
+    wm_line_signal(name, sizeof(name), signal_of(view));
+    if (signal_of(view) > SIGNAL_MOST)
+        snprintf(text, size, "There is no signal %d.  Backspace: another one  Esc: no",
+                 signal_of(view));
+    else
+        snprintf(text, size,
+                 "Send %s to %d (%.24s)?  Enter: yes  Esc: no  0-9: another one", name,
+                 (int)chosen->process.pid, chosen->process.name);
+}
+
+/* The end of the filter's text, in as many columns as the counts and keys leave. */
+static void print_filter_question(const struct wm_watch_view *view, int columns, char *text,
+                                  size_t size)
+{
+    const struct wm_watch_processes *processes = &view->processes;
+    const char *end = processes->filter;
+    char keys[96];
+
+    snprintf(keys, sizeof(keys), "_  %zu of %zu  Esc: remove  Enter: keep",
+             processes->row_count, processes->count);
+    int room = columns - wm_view_width("Filter: ") - wm_view_width(keys);
+    room = room > FILTER_LEAST ? room : FILTER_LEAST;
+    while (*end && wm_view_width(end) > room)
+        do
+            end++;
+        while ((*end & 0xc0) == 0x80); /* within a character */
+    snprintf(text, size, "Filter: %s%s", end, keys);
 }
 
 static void print_keys(int columns, char *text, size_t size)
@@ -215,16 +257,11 @@ void wm_watch_last_row(const struct wm_watch_view *view, int columns, char *text
                        size_t size)
 {
     const struct wm_watch_process *chosen = wm_watch_processes_chosen(&view->processes);
-    char name[32];
 
     if (view->question == WM_WATCH_SIGNAL && chosen) {
-        signal_text(view->signal, name, sizeof(name));
-        snprintf(text, size,
-                 "Send %s to %d (%.24s)?  Enter: yes  Esc: no  0-9: another one", name,
-                 (int)chosen->process.pid, chosen->process.name);
+        print_signal_question(view, chosen, text, size);
     } else if (view->question == WM_WATCH_FILTER) {
-        snprintf(text, size, "Filter: %s_  Enter: keep  Esc: remove",
-                 view->processes.filter);
+        print_filter_question(view, columns, text, size);
     } else if (view->message[0]) {
         snprintf(text, size, "%s", view->message);
     } else {
@@ -241,26 +278,29 @@ static void send_signal(struct wm_watch_view *view)
     view->question = WM_WATCH_NO_QUESTION;
     if (!chosen)
         return;
-    signal_text(view->signal, name, sizeof(name));
-    bool is_sent = kill(chosen->process.pid, view->signal) == 0;
+    wm_line_signal(name, sizeof(name), signal_of(view));
+    bool is_sent = kill(chosen->process.pid, signal_of(view)) == 0;
     snprintf(view->message, sizeof(view->message),
              is_sent ? "%s sent to %d" : "cannot send %s to %d: %s", name,
              (int)chosen->process.pid, is_sent ? "" : strerror(errno));
 }
 
-/* Digits make a number until it is none of a signal; then they begin anew. */
+/* A number that is no signal is not sent, and does not become another one. */
 static void answer_signal(struct wm_watch_view *view, const struct wm_watch_input *input)
 {
     int digit = input->key == WM_WATCH_TEXT ? input->text[0] - '0' : -1;
 
     if (input->key == WM_WATCH_ENTER ||
         (input->key == WM_WATCH_TEXT && strchr("yY", input->text[0]))) {
-        send_signal(view);
+        if (signal_of(view) <= SIGNAL_MOST)
+            send_signal(view);
+    } else if (input->key == WM_WATCH_ERASE) {
+        view->typed_signal /= 10;
     } else if (input->key == WM_WATCH_TEXT && strchr("nN", input->text[0])) {
         view->question = WM_WATCH_NO_QUESTION;
     } else if (digit >= 0 && digit <= 9) {
-        int number = 10 * view->signal + digit;
-        view->signal = number <= SIGNAL_MOST ? number : digit > 0 ? digit : SIGTERM;
+        int number = 10 * view->typed_signal + digit;
+        view->typed_signal = number <= TYPED_MOST ? number : view->typed_signal;
     }
 }
 
@@ -313,7 +353,7 @@ static void act(struct wm_watch_view *view, const struct wm_watch_input *input)
         if (is_it && binding->act)
             binding->act(view);
         else if (is_it)
-            sort_by(view, binding->order);
+            wm_watch_processes_sort(&view->processes, binding->order);
     }
 }
 

@@ -165,10 +165,18 @@ void wm_watch_processes_arrange(struct wm_watch_processes *processes)
     }
 }
 
+void wm_watch_processes_sort(struct wm_watch_processes *processes,
+                             enum wm_watch_order order)
+{
+    processes->order = order;
+    processes->is_inverted = false;
+    wm_watch_processes_arrange(processes);
+}
+
 void wm_watch_processes_take(struct wm_watch_processes *processes,
                              const struct wm_watch_news *news)
 {
-    double seconds = (double)(news->when_ns - processes->when_ns) / 1e9;
+    double seconds = news->time_s - processes->time_s;
 
     struct wm_watch_process *all = calloc(news->process_count + 1, sizeof(*all));
     size_t *rows = calloc(news->process_count + 1, sizeof(*rows));
@@ -196,7 +204,7 @@ void wm_watch_processes_take(struct wm_watch_processes *processes,
     processes->all = all;
     processes->rows = rows;
     processes->count = news->process_count;
-    processes->when_ns = news->when_ns;
+    processes->time_s = news->time_s;
     processes->chosen = has_chosen ? processes->chosen : 0;
     wm_watch_processes_arrange(processes);
 }

@@ -23,7 +23,7 @@ enum wm_watch_order {
     WM_WATCH_ORDERS
 };
 
-enum { WM_WATCH_FILTER_SIZE = 64 };
+enum { WM_WATCH_FILTER_SIZE = 256 };
 
 struct wm_watch_process {
     struct wm_tracker_process process;
@@ -35,7 +35,7 @@ struct wm_watch_process {
 struct wm_watch_processes {
     struct wm_watch_process *all;
     size_t count;
-    int64_t when_ns;
+    double time_s;
     size_t *rows; /* those that are shown, in their order */
     size_t row_count;
     enum wm_watch_order order;
@@ -50,7 +50,11 @@ struct wm_watch_processes {
 void wm_watch_processes_take(struct wm_watch_processes *processes,
                              const struct wm_watch_news *news);
 
-/* After order, filter or tree has changed. */
+/* The highest first, or the lowest PID. */
+void wm_watch_processes_sort(struct wm_watch_processes *processes,
+                             enum wm_watch_order order);
+
+/* After filter, tree or direction has changed. */
 void wm_watch_processes_arrange(struct wm_watch_processes *processes);
 
 /* NULL: none is. */

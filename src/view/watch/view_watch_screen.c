@@ -263,6 +263,11 @@ void wm_watch_screen_clear(struct wm_watch_screen *screen)
     erase();
 }
 
+bool wm_watch_screen_has_colour(const struct wm_watch_screen *screen)
+{
+    return screen->has_colour;
+}
+
 static const attr_t attributes[] = {
     [WM_WATCH_PLAIN] = A_NORMAL,
     [WM_WATCH_BOLD] = A_BOLD,

@@ -30,6 +30,8 @@ void wm_watch_screen_show(struct wm_watch_screen *screen);
 enum { WM_WATCH_INKS = 16, WM_WATCH_FAINT };
 enum wm_watch_style { WM_WATCH_PLAIN, WM_WATCH_BOLD, WM_WATCH_REVERSE, WM_WATCH_CHOSEN };
 
+bool wm_watch_screen_has_colour(const struct wm_watch_screen *screen);
+
 /* How the text looks that is put from here on. */
 void wm_watch_screen_style(const struct wm_watch_screen *screen, enum wm_watch_style style,
                            int ink);

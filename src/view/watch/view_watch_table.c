@@ -240,8 +240,11 @@ static void draw_heading(const struct wm_watch_screen *screen,
     else
         snprintf(text, sizeof(text), "%zu process%s", processes->count,
                  processes->count == 1 ? "" : "es");
+    int room = width - wm_view_width(line) - 2;
+    if (wm_view_width(text) > room)
+        text[strcspn(text, ":")] = '\0'; /* the filter's own text */
     int right = wm_view_width(text);
-    if (wm_view_width(line) + 2 + right <= width)
+    if (right <= room)
         wm_watch_screen_put(row, width - right, right, text);
     wm_watch_screen_style(screen, WM_WATCH_PLAIN, 0);
 }
@@ -324,9 +327,8 @@ bool wm_watch_click(struct wm_watch_view *view, int row, int column)
         if (column >= at)
             continue;
         if (columns[i].order != UNSORTED)
-            processes->order = (enum wm_watch_order)columns[i].order;
+            wm_watch_processes_sort(processes, (enum wm_watch_order)columns[i].order);
         break;
     }
-    wm_watch_processes_arrange(processes);
     return true;
 }
