@@ -288,6 +288,46 @@ static void test_env(void **state)
     unsetenv("WATTMETER_TEST");
 }
 
+/* "" for none. */
+static void set_or_not(const char *name, const char *value)
+{
+    if (value[0])
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static void test_state_folder(void **state)
+{
+    static const struct {
+        const char *base, *home, *folder;
+    } cases[] = {
+        { "/state", "/home/me", "/state/wattmeter" },
+        { "state", "/home/me", "/home/me/.local/state/wattmeter" },
+        { "", "/home/me", "/home/me/.local/state/wattmeter" },
+        { "", "me", NULL },
+        { "", "", NULL },
+    };
+    static const char *const names[] = { "XDG_STATE_HOME", "HOME" };
+    char before[2][256];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        snprintf(before[i], sizeof(before[i]), "%s", wm_env(names[i], ""));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        set_or_not(names[0], cases[i].base);
+        set_or_not(names[1], cases[i].home);
+        char *folder = wm_file_state_folder();
+        if (cases[i].folder)
+            assert_string_equal(folder, cases[i].folder);
+        else
+            assert_null(folder);
+        free(folder);
+    }
+    for (size_t i = 0; i < 2; i++)
+        set_or_not(names[i], before[i]);
+}
+
 UNIT(base_file)
 {
 #define IN_SCRATCH(test)                                                                   \
@@ -297,7 +337,7 @@ UNIT(base_file)
         IN_SCRATCH(test_read_at),        IN_SCRATCH(test_read_line),
         IN_SCRATCH(test_open_folder),    IN_SCRATCH(test_slurp),
         IN_SCRATCH(test_slurp_failures), IN_SCRATCH(test_draft),
-        cmocka_unit_test(test_env),
+        cmocka_unit_test(test_env),      cmocka_unit_test(test_state_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

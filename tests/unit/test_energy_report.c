@@ -787,10 +787,30 @@ static void test_unknown_work(void **state)
     assert_true(share.rest == 30);
 }
 
+/* By CPU time, and never more than there is. */
+static void test_part_of_energy(void **state)
+{
+    struct wm_report report = { .cpu_energy.split.tree = wm_value_known(8),
+                                .cpu_total = wm_value_known(4) };
+    static const double seconds[][2] = { { 0, 0 }, { 1, 2 }, { 4, 8 }, { 5, 8 } };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(seconds); i++) {
+        const struct wm_known used = { .known = true, .number = seconds[i][0] };
+        const struct wm_value part = wm_report_energy_of(&report, &used);
+        assert_true(part.known && fabs(part.number - seconds[i][1]) < 1e-12);
+    }
+    assert_false(wm_report_energy_of(&report, &(struct wm_known) { 0 }).known);
+    report.cpu_total = wm_value_missing("nobody looked");
+    const struct wm_known used = { .known = true, .number = 1 };
+    assert_string_equal(wm_report_energy_of(&report, &used).why, "nobody looked");
+}
+
 UNIT(energy_report)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_part_of_energy),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_parts_add_up),
         cmocka_unit_test(test_measured_idle),

@@ -721,6 +721,34 @@ static void test_no_memory_for_a_path(void **state)
 
 #define WITH_DIR(test) cmocka_unit_test_setup_teardown(test, test_make_dir, test_remove_dir)
 
+/* A batch has what earlier ones did not, under the numbers that follow theirs. */
+static void test_batches_of_a_part(void **state)
+{
+    const struct wm_region_path paths[] = { { .name = "one", .parent = WM_REGION_NO_PATH },
+                                            { .name = "two", .parent = WM_REGION_NO_PATH },
+                                            { .name = "three" } };
+    struct wm_regions_part part = { .first_path = 7, .first_thread = 3 };
+    const struct wm_region_thread thread = { .pid = 1, .tid = 1 };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(wm_regions_part_add_path(&part, &paths[i]), WM_OK);
+    assert_int_equal(wm_regions_part_add_thread(&part, thread), WM_OK);
+    struct wm_region_batch batch = wm_regions_part_batch(&part);
+    assert_true(batch.first_path == 7 && batch.path_count == 2);
+    assert_true(batch.first_thread == 3 && batch.thread_count == 1);
+    wm_regions_part_next(&part);
+    assert_true(wm_regions_part_is_empty(&part));
+    assert_int_equal(wm_regions_part_add_path(&part, &paths[2]), WM_OK);
+    batch = wm_regions_part_batch(&part);
+    assert_true(batch.first_path == 9 && batch.path_count == 1);
+    assert_true(batch.first_thread == 4 && batch.thread_count == 0);
+    assert_string_equal(batch.paths[0].name, "three");
+    wm_regions_part_clear(&part);
+    assert_int_equal(wm_regions_part_next_path(&part), 10);
+    wm_regions_part_release(&part);
+}
+
 UNIT(record_regions)
 {
     const struct CMUnitTest tests[] = {
@@ -730,6 +758,7 @@ UNIT(record_regions)
         WITH_DIR(test_export_without),
         WITH_DIR(test_json),
         WITH_DIR(test_append),
+        cmocka_unit_test(test_batches_of_a_part),
         cmocka_unit_test(test_samples),
         WITH_DIR(test_many),
         WITH_DIR(test_too_many),
