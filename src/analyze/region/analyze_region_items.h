@@ -147,6 +147,10 @@ enum wm_region_part {
     WM_REGION_PARTS,
 };
 
+struct wm_region_bounds {
+    double least, most;
+};
+
 /* What is known of the CPU time of a path's calls that are over, and, once
  * wm_region_cpu_find() was there, what it comes to. */
 struct wm_region_clocked {
@@ -157,10 +161,13 @@ struct wm_region_clocked {
     double cpu_s, s, others_s;     /* the same in the end, with what is open still */
     double attributed_s, off_s;    /* CPU time of the others, and how far that may be off */
     double inside_cpu_s, inside_s; /* of the clocked calls right inside */
+    double inside_off_s;           /* by which their CPU time may be off */
+    bool has_started;              /* calls right inside were started by themselves */
     double alone;                  /* part of its time that it did not share with others */
     double
         unknown; /* the part of its CPU time that is divided by time, for lack of a clock */
     struct wm_region_use uses[WM_REGION_PARTS];
+    struct wm_region_bounds bounds[WM_REGION_PARTS]; /* of its CPU time */
 };
 
 /* Joules per second of CPU time. */

@@ -852,10 +852,15 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
     if (item == &regions->rest)
         return;
     struct wm_region_use *cpu = &ret_cost->uses[WM_REGION_CPU_TIME];
-    if (regions->has_clocks)
-        *cpu = item->clocked.uses[part];
-    if (part == WM_REGION_EXCLUSIVE && item->clocked.unknown > 0)
+    const struct wm_region_clocked *clocked = &item->clocked;
+    if (regions->has_clocks) {
+        double used = clocked->uses[part].used.number;
+        *cpu = clocked->uses[part];
+        cpu->random = fmax(
+            fmax(used - clocked->bounds[part].least, clocked->bounds[part].most - used), 0);
+    } else if (part == WM_REGION_EXCLUSIVE && clocked->unknown > 0) {
         cpu->random = fmax(cpu->random, item->moved.off_s);
+    }
 }
 
 static void find_figures(const struct wm_regions *regions,
