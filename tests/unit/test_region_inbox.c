@@ -933,14 +933,16 @@ static void test_short_calls(void **state)
 {
     enum { SHORT = 4000, BETWEEN = 60 };
     struct log *log = *state;
+    int64_t from_ns = wm_clock_monotonic_ns();
 
     for (int i = 0; i < SHORT; i++) {
         wm_region_begin("short");
         wm_region_end();
     }
+    int64_t most = 4 + (wm_clock_monotonic_ns() - from_ns) / WM_REGION_LONG_NS;
     drain(log, false);
     assert_int_equal(log->ends, SHORT);
-    assert_in_range(log->clocked_ends, 4, SHORT / 2);
+    assert_in_range(log->clocked_ends, 4, most);
     for (int i = 0; i < 4 * (BETWEEN + 1); i++) {
         bool is_long = i % (BETWEEN + 1) == 0;
         wm_region_begin("short");
@@ -1047,7 +1049,7 @@ static void test_folded(void **state)
     assert_int_equal(sums.of[find_sum(&sums, "other")].all.calls, ROUNDS);
     assert_int_equal(sums.of[outer].all.calls, ROUNDS * CALLS);
     assert_int_equal(sums.of[inner].all.calls, ROUNDS * CALLS);
-    assert_true(sums.of[outer].rows < ROUNDS * CALLS / 2);
+    assert_true(sums.of[outer].rows < ROUNDS * CALLS / 2 + inside_ns / WM_REGION_LONG_NS);
     assert_true(sums.of[inner].all.sum_ns <= sums.of[outer].all.sum_ns);
     assert_true(sums.of[outer].all.sum_ns <= (uint64_t)inside_ns);
     assert_int_equal(sums.of[outer].laid_ns, sums.of[outer].all.sum_ns);

@@ -10,50 +10,49 @@
  * rarely replace one another, and few texts are compared. */
 enum { NUMBERS = 16 };
 
-static uint32_t first_number(const char *name, size_t length)
+uint32_t wm_region_writer_hash(const char *name, size_t length)
 {
     uint32_t hash = 2166136261; /* FNV-1a */
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)name[i]) * 16777619;
-    return hash ^ hash >> 16;
+    return hash;
 }
 
-uint32_t wm_region_writer_find_text(const struct wm_region_writer *writer, const char *name,
-                                    size_t length, uint32_t *ret_free)
+uint32_t wm_region_writer_find_text(const struct wm_region_writer *writer, uint32_t hash,
+                                    const char *name, size_t length)
 {
-    uint32_t first = first_number(name, length);
-
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        uint32_t number = (first + i) % WM_RING_NAMES;
+        uint32_t number = (hash + i) % WM_RING_NAMES;
         const char *text = writer->names[number];
-        if (!text) {
-            *ret_free = number;
-            return WM_REGION_NO_NAME;
-        }
-        if (strncmp(text, name, length) == 0 && text[length] == '\0')
+        if (text && writer->hashes[number] == hash && strncmp(text, name, length) == 0 &&
+            text[length] == '\0')
             return number;
     }
-    *ret_free = (first + writer->next_number % NUMBERS) % WM_RING_NAMES;
     return WM_REGION_NO_NAME;
 }
 
-void wm_region_writer_take_number(struct wm_region_writer *writer, uint32_t number,
-                                  const char *name, size_t length)
+uint32_t wm_region_writer_take_number(struct wm_region_writer *writer, uint32_t hash,
+                                      const char *name, size_t length)
 {
+    uint32_t number = (hash + writer->next_number++ % NUMBERS) % WM_RING_NAMES;
+
+    for (uint32_t i = 0; i < NUMBERS && writer->names[number]; i++)
+        number = (hash + writer->next_number++ % NUMBERS) % WM_RING_NAMES;
     /* All are forgotten when there are too many: what is used will be back. */
     if (WM_REGION_TEXTS - writer->text_used < length + 1) {
         memset(writer->names, 0, sizeof(writer->names));
         memset(writer->places, 0, sizeof(writer->places));
         writer->text_used = 0;
     }
-    writer->next_number++;
-    writer->unfolded[number] = 0;
     char *text = writer->texts + writer->text_used;
     memcpy(text, name, length);
     text[length] = '\0';
     writer->text_used += length + 1;
     writer->names[number] = text;
+    writer->hashes[number] = hash;
+    writer->unfolded[number] = 0;
+    return number;
 }
 
 void wm_region_writer_note_place(struct wm_region_writer *writer, uint32_t number,

@@ -519,10 +519,12 @@ static bool add_named(struct wm_region_writer *writer, const struct wm_region_ma
     uint64_t slots = 2;
 
     size_t length = wm_region_name_length(name);
-    uint32_t free_number = 0, number = wm_region_writer_find(writer, name);
+    uint32_t hash = 0, number = wm_region_writer_find(writer, name);
     bool has_place = number != WM_REGION_NO_NAME;
-    if (!has_place)
-        number = wm_region_writer_find_text(writer, name, length, &free_number);
+    if (!has_place) {
+        hash = wm_region_writer_hash(name, length);
+        number = wm_region_writer_find_text(writer, hash, name, length);
+    }
     bool is_new = number == WM_REGION_NO_NAME;
     look_at_tail(writer, mark->kind, number);
     if (is_new)
@@ -530,10 +532,8 @@ static bool add_named(struct wm_region_writer *writer, const struct wm_region_ma
     if (!make_room(writer, slots))
         return false;
 
-    if (is_new) {
-        number = free_number;
-        wm_region_writer_take_number(writer, number, name, length);
-    }
+    if (is_new)
+        number = wm_region_writer_take_number(writer, hash, name, length);
     if (!has_place)
         wm_region_writer_note_place(writer, number, name);
     wm_region_writer_enter(writer);

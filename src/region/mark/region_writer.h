@@ -107,6 +107,7 @@ struct wm_region_writer {
     } places[WM_RING_NAMES];
     uint8_t next_place[WM_RING_NAMES / 2];
     const char *names[WM_RING_NAMES]; /* by number; NULL: none */
+    uint32_t hashes[WM_RING_NAMES];   /* of these */
     bool is_clocked[WM_RING_NAMES];   /* whether its calls are */
     uint8_t unfolded[WM_RING_NAMES];  /* this many of the next calls are not folded, as one
                                        * was too long, or had too many in it */
@@ -299,14 +300,17 @@ static inline bool wm_region_writer_is_quick(const struct wm_region_writer *writ
     return writer->ring && writer->level_count == 0;
 }
 
-/* The number of a name that is at a new pointer, or is cut. If it has none, `ret_free` is
- * the number to take: an unused one, or else that of the name to replace. */
-uint32_t wm_region_writer_find_text(const struct wm_region_writer *writer, const char *name,
-                                    size_t length, uint32_t *ret_free);
+/* Of the text of a name, for the two functions below. */
+uint32_t wm_region_writer_hash(const char *name, size_t length);
 
-/* Gives the number to a name, of which the text is copied. */
-void wm_region_writer_take_number(struct wm_region_writer *writer, uint32_t number,
-                                  const char *name, size_t length);
+/* The number of a name that is at a new pointer, or is cut; or WM_REGION_NO_NAME. */
+uint32_t wm_region_writer_find_text(const struct wm_region_writer *writer, uint32_t hash,
+                                    const char *name, size_t length);
+
+/* Gives a name, of which the text is copied, a number: an unused one, or else that of
+ * another name, which is forgotten. */
+uint32_t wm_region_writer_take_number(struct wm_region_writer *writer, uint32_t hash,
+                                      const char *name, size_t length);
 
 /* Notes that the name of that number is at this pointer. */
 void wm_region_writer_note_place(struct wm_region_writer *writer, uint32_t number,
