@@ -273,9 +273,11 @@ static void find_names(struct wm_region_items *items)
     }
 }
 
-double wm_region_cpu_find(struct wm_region_items *items, double total)
+double wm_region_cpu_find(struct wm_region_items *items,
+                          const struct wm_region_whole *whole)
 {
-    double most = total * (1 + TOTAL_OFF) + TOTAL_OFF_S;
+    double total = whole->used.number;
+    double most = whole->is_lower_bound ? INFINITY : total * (1 + TOTAL_OFF) + TOTAL_OFF_S;
 
     sum_inside(items);
     find_paths(items, most);

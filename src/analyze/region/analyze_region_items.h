@@ -74,6 +74,7 @@ struct wm_region_share {
 /* What was used in the end, and how far that may be off, as ratios at k = 2. */
 struct wm_region_whole {
     struct wm_known used;
+    bool is_lower_bound;  /* `used` is: more may have been used */
     struct wm_known most; /* more per second cannot be */
     bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
@@ -277,8 +278,10 @@ void wm_region_cpu_begin(struct wm_region_item *path, struct wm_region_use by_ti
                          double open_s, const struct wm_region_time times[WM_REGION_PARTS]);
 
 /* Then finds `clocked.uses` of all paths and names. What paths have exclusively, of which
- * the sum is returned, is `total` at most, but for what the two clocks may differ by. */
-double wm_region_cpu_find(struct wm_region_items *items, double total);
+ * the sum is returned, is no more than `whole`, but for what the two clocks may differ by,
+ * unless that is a lower bound. */
+double wm_region_cpu_find(struct wm_region_items *items,
+                          const struct wm_region_whole *whole);
 
 /* What an item, or the rest, has exclusively if each stretch is divided by time. */
 struct wm_region_by_time {

@@ -713,8 +713,7 @@ static void find_cpu_time(struct wm_regions *regions, const struct wm_region_who
             path, divide(regions, path, WM_REGION_INCLUSIVE, WM_REGION_CPU_TIME, wholes),
             open_s(regions, path), times);
     }
-    regions->exclusive_cpu =
-        wm_region_cpu_find(items, wholes[WM_REGION_CPU_TIME].used.number);
+    regions->exclusive_cpu = wm_region_cpu_find(items, &wholes[WM_REGION_CPU_TIME]);
 }
 
 int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
