@@ -173,6 +173,8 @@ def test_cpu_time_of_many_workers_is_what_their_threads_had():
             assert region.clocked_calls == region.calls == 800
         assert region.cpu_time.low <= sum(around[name] for _, around in measured)
         assert region.cpu_time.high >= sum(inside[name] for inside, _ in measured)
+    is_by_time = any(one.clocked_calls < one.calls for one in tracker.report.regions)
+    assert ("~ partly by time" in tracker.report.to_text()) == is_by_time
 
 
 def test_workers_find_the_tracker_of_another_thread():
