@@ -3,6 +3,7 @@
 
 import multiprocessing
 import threading
+import time
 
 import pytest
 
@@ -121,6 +122,59 @@ def test_workers_that_outlive_a_tracker_are_in_the_next_one():
         pools[0].map(job, range(6))
     pools[0].terminate()
     assert calls == [600] * 3
+
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def measure_work(connection):
+    """Sends the CPU time inside and around the regions of each name. The regions are kept, so
+    that each call has a copy of its name elsewhere."""
+    inside, around, kept = {}, {}, []
+
+    def mark(name, work):
+        region = wattmeter.region(name)
+        kept.append(region)
+        begin = time.thread_time()
+        with region:
+            inner = time.thread_time()
+            work()
+            inside[name] = inside.get(name, 0) + time.thread_time() - inner
+        around[name] = around.get(name, 0) + time.thread_time() - begin
+
+    def item():
+        mark("decode", lambda: burn(0.0003))
+        mark("wait", lambda: time.sleep(0.002))
+
+    for _ in range(100):
+        mark("item", item)
+        for _ in range(30):
+            mark("mostly short", lambda: None)
+        mark("mostly short", lambda: time.sleep(0.002))
+    connection.send((inside, around))
+
+
+def test_cpu_time_of_many_workers_is_what_their_threads_had():
+    context = multiprocessing.get_context("fork")
+    with wattmeter.track() as tracker:
+        pipes = [context.Pipe() for _ in range(8)]
+        workers = [context.Process(target=measure_work, args=(end,)) for _, end in pipes]
+        for worker in workers:
+            worker.start()
+        measured = [pipe.recv() for pipe, _ in pipes]
+        for worker in workers:
+            worker.join()
+    for name in ("item", "decode", "wait", "mostly short"):
+        region = tracker.report.regions[name]
+        if name != "mostly short":
+            assert region.clocked_calls == region.calls == 800
+        assert region.cpu_time.low <= sum(around[name] for _, around in measured)
+        assert region.cpu_time.high >= sum(inside[name] for inside, _ in measured)
+    is_by_time = any(one.clocked_calls < one.calls for one in tracker.report.regions)
+    assert ("~ partly by time" in tracker.report.to_text()) == is_by_time
 
 
 def test_workers_find_the_tracker_of_another_thread():

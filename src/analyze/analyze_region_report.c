@@ -298,6 +298,7 @@ static void find_wholes(const struct wm_analysis *analysis, const struct wm_repo
         tree.random = hypot(tree.random, split->tree_off / split->tree.number);
     wholes[WM_REGION_CPU_TIME] = (struct wm_region_whole) {
         .used = { report->cpu_total.known, report->cpu_total.number },
+        .is_lower_bound = report->cpu_total.why != NULL,
         .most = { report->run.core_count > 0, (double)report->run.core_count },
         .has_uncertainty = true,
         .quantum = 1, /* a thread has all of a core, or nothing */

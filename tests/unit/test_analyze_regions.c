@@ -331,11 +331,11 @@ static const struct {
         CLOCKED(500, A, 0, 0, 450) },
       { { A, 450, 360, 40.002, 1 }, { AB, 90, 90, 40, 0 } },
       50 },
-    { "a short one by itself, beside a clock, as without clocks",
+    { "a short one by itself has up to its time",
       500,
       { OPENS(0, A, 0), CLOSES(100, A, 0, 0), OPENS(100, C, 0),
         CLOCKED(500, C, 0, 100, 100) },
-      { { A, 50, 50, 450, 0 }, { C, 100, 100, 0.001, 1 } },
+      { { A, 50, 50, 50, 0 }, { C, 100, 100, 0.001, 1 } },
       350 },
     { "two at once in a thread share it",
       400,
@@ -395,6 +395,140 @@ static void test_clocks(void **state)
         if (clocked_rows[i].expected[1].path == AA)
             assert_near(figures.inclusive.uses[WM_REGION_CPU_TIME].used.number * 1e3,
                         clocked_rows[i].expected[0].inclusive_ms, 1e-6);
+        wm_regions_free(regions);
+    }
+}
+
+enum { WORKERS = 3, RUN_MS = 1000, DEEP = 3, KNOWN = ARRAY_LEN(known_paths) };
+
+/* CPU time in ms, as the threads had it. */
+struct truth {
+    double inclusive[KNOWN], exclusive[KNOWN], total;
+};
+
+/* A thread: its open calls, and the CPU time that it had when they began. */
+struct worker {
+    uint32_t stack[DEEP];
+    int starts_ms[DEEP];
+    double cpu_ms, begins_ms[DEEP];
+    int depth;
+    bool is_busy;
+};
+
+static uint32_t draw_inside(const struct worker *worker)
+{
+    bool is_second = uniform(0, 1) < 0.5;
+
+    if (worker->depth == 0)
+        return is_second ? A : C;
+    switch (worker->stack[worker->depth - 1]) {
+    case A:
+        return is_second ? AB : AA;
+    case AA:
+        return AAB;
+    default:
+        return KNOWN;
+    }
+}
+
+static void close_one(struct wm_regions *regions, struct worker *worker, uint32_t thread,
+                      int ms, bool is_clocked, struct truth *truth)
+{
+    int i = --worker->depth;
+    double cpu_ms = worker->cpu_ms - worker->begins_ms[i];
+    const struct step closes[] = { {
+        .ms = ms,
+        .path = worker->stack[i],
+        .thread = thread,
+        .kind = WM_REGION_CLOSES,
+        .start_ms = worker->starts_ms[i],
+        .clocked = is_clocked ? 1 + (uint64_t)(cpu_ms * 1e6) : 0,
+    } };
+
+    give_steps(regions, closes, 1);
+    truth->inclusive[worker->stack[i]] += cpu_ms;
+}
+
+/* In each millisecond a thread opens or closes a call, or not, and works or sleeps, which
+ * changes now and then. One more thread, and the workers outside of calls, work, too. */
+static void run_workers(struct wm_regions *regions, double part_seen, struct truth *truth)
+{
+    struct worker workers[WORKERS] = { 0 };
+    double clocked[KNOWN];
+
+    for (size_t i = 0; i < KNOWN; i++)
+        clocked[i] = floor(uniform(0, 3)) / 2;
+    clocked[AAB] = fmax(clocked[AAB], 0.1); /* with no clock at all it is not by thread */
+    for (int ms = 0; ms <= RUN_MS; ms++) {
+        for (uint32_t i = 0; i < WORKERS; i++) {
+            struct worker *worker = &workers[i];
+            double what = ms == RUN_MS ? 0 : uniform(0, 1);
+            uint32_t inside = draw_inside(worker);
+            while (worker->depth > 0 && what < 0.3) {
+                double part = clocked[worker->stack[worker->depth - 1]];
+                close_one(regions, worker, i, ms, uniform(0, 1) < part, truth);
+                what += ms == RUN_MS ? 0 : 1;
+            }
+            if (what >= 0.3 && what < 0.7 && inside < KNOWN) {
+                const struct step opens[] = { OPENS(ms, inside, i) };
+                give_steps(regions, opens, 1);
+                worker->stack[worker->depth] = inside;
+                worker->starts_ms[worker->depth] = ms;
+                worker->begins_ms[worker->depth++] = worker->cpu_ms;
+            }
+            if (uniform(0, 1) < 0.2)
+                worker->is_busy = !worker->is_busy;
+            if (ms == RUN_MS || !worker->is_busy)
+                continue;
+            worker->cpu_ms++;
+            truth->total++;
+            if (worker->depth > 0)
+                truth->exclusive[worker->stack[worker->depth - 1]]++;
+        }
+        truth->total += ms < RUN_MS && uniform(0, 1) < 0.5;
+        struct wm_region_totals totals =
+            totals_at(ms * MS, part_seen * truth->total / 1e3, NAN);
+        if (ms % 100 == 0)
+            wm_regions_tick(regions, &totals, NULL);
+    }
+    wm_regions_complete(regions, INT64_MAX);
+}
+
+static void assert_holds(const struct wm_region_cost *cost, double truth_ms)
+{
+    const struct wm_region_use *use = &cost->uses[WM_REGION_CPU_TIME];
+
+    assert_near(use->used.number * 1e3, truth_ms, use->random * 1e3 + 1e-6);
+}
+
+/* Whichever calls are clocked, and whatever those that are not did: the CPU time of each
+ * region lies in its interval, also if that of the run is but a lower bound. */
+static void test_cpu_time_is_in_its_interval(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 500; run++) {
+        struct wm_regions *regions = new_regions();
+        struct wm_region_whole wholes[WM_REGION_RESOURCES];
+        struct wm_region_figures figures;
+        struct truth truth = { 0 };
+        double part_seen = run % 2 == 0 ? 1 : 0.3;
+        run_workers(regions, part_seen, &truth);
+        fill_wholes(wholes, part_seen * truth.total / 1e3, NAN);
+        wholes[WM_REGION_CPU_TIME].is_lower_bound = part_seen < 1;
+        assert_int_equal(wm_regions_clock(regions, wholes, NULL), WM_OK);
+        for (uint32_t path = 0; path < KNOWN; path++) {
+            if (!wm_regions_path(regions, path, wholes, &figures))
+                continue;
+            assert_holds(&figures.inclusive, truth.inclusive[path]);
+            assert_holds(&figures.exclusive, truth.exclusive[path]);
+        }
+        for (size_t i = 0; i < wm_regions_facts(regions).names; i++) {
+            wm_regions_name(regions, i, wholes, &figures);
+            if (strcmp(figures.name, "A") != 0)
+                continue;
+            assert_holds(&figures.inclusive, truth.inclusive[A]);
+            assert_holds(&figures.exclusive, truth.exclusive[A] + truth.exclusive[AA]);
+        }
         wm_regions_free(regions);
     }
 }
@@ -1106,6 +1240,7 @@ UNIT(analyze_regions)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_cpu_time_is_in_its_interval),
         cmocka_unit_test(test_whose_gpu),
         cmocka_unit_test(test_energy_follows_cpu_time),
         cmocka_unit_test(test_less_in_the_end),

@@ -35,6 +35,12 @@ static struct size {
     long processes, threads, calls;
 } size = { 4, 8, 2000 };
 
+/* A new name for each call: calls of new names are not folded. */
+static void name_call(char name[32], long call)
+{
+    snprintf(name, 32, "%s %ld", names[(size_t)call % ARRAY_LEN(names)], call);
+}
+
 /* Every third call has one in it. */
 static void *mark_calls(void *context)
 {
@@ -43,7 +49,7 @@ static void *mark_calls(void *context)
     (void)context;
     for (long i = 0; i < size.calls; i++) {
         /* The same place holds another name each time. */
-        snprintf(name, sizeof(name), "%s", names[(size_t)i % ARRAY_LEN(names)]);
+        name_call(name, i);
         wm_region_begin(name);
         if (i % 3 == 0) {
             wm_region_begin("inner");
@@ -96,6 +102,7 @@ static int take(void *context, const struct wm_region_event *event)
     struct seen *thread = &seen[event->thread];
     bool has_inner = thread->call % 3 == 0;
     int steps = has_inner ? 4 : 2;
+    char name[32];
 
     assert_true(event->when_ns >= all.last_ns);
     all.last_ns = event->when_ns;
@@ -109,9 +116,8 @@ static int take(void *context, const struct wm_region_event *event)
     all.events++;
     if (thread->step == 0 || (has_inner && thread->step == 1)) {
         assert_int_equal(event->kind, WM_REGION_BEGINS);
-        check_name(event, thread->step == 1
-                              ? "inner"
-                              : names[(size_t)thread->call % ARRAY_LEN(names)]);
+        name_call(name, thread->call);
+        check_name(event, thread->step == 1 ? "inner" : name);
     } else {
         assert_int_equal(event->kind, WM_REGION_ENDS);
     }

@@ -13,6 +13,9 @@
 #define TOTAL_OFF_S 0.02
 #define TOTAL_OFF 0.01
 
+/* What is left of equal sums of seconds is rounding. */
+#define ROUNDING 1e-9
+
 static struct wm_region_item *parent_of(const struct wm_region_items *items,
                                         const struct wm_region_item *path)
 {
@@ -33,6 +36,11 @@ static double all_s_of(const struct wm_region_clocked *clocked)
     return clocked->s + clocked->others_s;
 }
 
+static double clock_off_s(const struct wm_region_clocked *clocked)
+{
+    return CLOCK_OFF_S * (double)clocked->calls;
+}
+
 void wm_region_cpu_begin(struct wm_region_item *path, struct wm_region_use by_time,
                          double open_s, const struct wm_region_time times[WM_REGION_PARTS])
 {
@@ -41,9 +49,10 @@ void wm_region_cpu_begin(struct wm_region_item *path, struct wm_region_use by_ti
     clocked->cpu_s = (double)clocked->cpu_ns / 1e9;
     clocked->s = (double)clocked->ns / 1e9;
     clocked->others_s = (double)clocked->others_ns / 1e9 + open_s;
-    clocked->inside_cpu_s = clocked->inside_s = 0;
+    clocked->inside_cpu_s = clocked->inside_s = clocked->inside_off_s = 0;
+    clocked->has_started = false;
     double part = all_s_of(clocked) > 0 ? clocked->others_s / all_s_of(clocked) : 0;
-    clocked->attributed_s = part * fmax(by_time.used.number, 0);
+    clocked->attributed_s = fmin(part * fmax(by_time.used.number, 0), clocked->others_s);
     clocked->off_s = part * hypot(by_time.systematic, by_time.random);
     /* Calls that were started by themselves may overlap others of their thread. */
     clocked->alone = path->is_free && times[WM_REGION_INCLUSIVE].ns > 0
@@ -61,6 +70,8 @@ static void sum_inside(struct wm_region_items *items)
             continue;
         parent->clocked.inside_cpu_s += path->clocked.cpu_s;
         parent->clocked.inside_s += path->clocked.s;
+        parent->clocked.inside_off_s += clock_off_s(&path->clocked);
+        parent->clocked.has_started |= path->is_free;
     }
 }
 
@@ -106,8 +117,59 @@ static double unknown_part(const struct wm_region_clocked *path,
     return all_s > 0 ? path->attributed_s / all_s * (parent ? parent->unknown : 1) : 0;
 }
 
+/* Whether all calls of a path lie in calls whose time is known. Calls that were started may
+ * outlive those around; in the recording of a killed tracker a call may have no end. */
+static bool lies_in_known(const struct wm_region_item *path,
+                          const struct wm_region_item *parent)
+{
+    return parent && !path->is_free && parent->block.unfinished == 0 &&
+           all_s_of(&parent->clocked) >= all_s_of(&path->clocked) * (1 - ROUNDING);
+}
+
+/* Of a path's calls that are not clocked: none has more than its time; together they have
+ * no more than the calls around leave, and no less than those cannot have had themselves.
+ * Outside of other calls they have at most what all processes used. Calls that were started
+ * overlap the others in the call around. */
+static struct wm_region_bounds bound_others(const struct wm_region_item *path,
+                                            const struct wm_region_item *parent,
+                                            double total)
+{
+    double others = path->clocked.others_s;
+
+    if (!lies_in_known(path, parent))
+        return (struct wm_region_bounds) { 0, fmin(others, total) };
+    const struct wm_region_clocked *around = &parent->clocked;
+    struct wm_region_bounds left = around->bounds[WM_REGION_INCLUSIVE];
+    if (around->has_started)
+        return (struct wm_region_bounds) { 0, fmin(others, left.most) };
+    left.least -= around->inside_cpu_s + around->inside_off_s;
+    left.most -= around->inside_cpu_s - around->inside_off_s;
+    return (struct wm_region_bounds) {
+        .least = fmax(left.least - fmax(left_s(around) - others, 0), 0),
+        .most = fmin(others, fmax(left.most, 0)),
+    };
+}
+
+/* Exclusively a path has what it has inclusively, less what each path inside has. */
+static void find_bounds(struct wm_region_item *path, struct wm_region_item *parent,
+                        double total)
+{
+    struct wm_region_clocked *clocked = &path->clocked;
+    struct wm_region_bounds others = bound_others(path, parent, total);
+    double least = clocked->cpu_s + others.least - clock_off_s(clocked);
+    double most = clocked->cpu_s + others.most + clock_off_s(clocked);
+
+    clocked->bounds[WM_REGION_INCLUSIVE] = (struct wm_region_bounds) { least, most };
+    clocked->bounds[WM_REGION_EXCLUSIVE] =
+        (struct wm_region_bounds) { clocked->alone * least, clocked->alone * most };
+    if (!parent)
+        return;
+    parent->clocked.bounds[WM_REGION_EXCLUSIVE].least -= parent->clocked.alone * most;
+    parent->clocked.bounds[WM_REGION_EXCLUSIVE].most -= parent->clocked.alone * least;
+}
+
 /* Those around a path come before it. */
-static void find_paths(struct wm_region_items *items)
+static void find_paths(struct wm_region_items *items, double total)
 {
     for (size_t i = 0; i <= items->number_count; i++) {
         struct wm_region_item *path = path_at(items, i);
@@ -118,7 +180,8 @@ static void find_paths(struct wm_region_items *items)
         if (parent)
             attribute(clocked, &parent->clocked);
         clocked->unknown = unknown_part(clocked, parent ? &parent->clocked : NULL);
-        double off = clocked->off_s + CLOCK_OFF_S * (double)clocked->calls;
+        find_bounds(path, parent, total);
+        double off = clocked->off_s + clock_off_s(clocked);
         double inclusive =
             fmax(clocked->cpu_s + clocked->attributed_s, clocked->inside_cpu_s);
         set_use(&clocked->uses[WM_REGION_INCLUSIVE], inclusive, off);
@@ -162,6 +225,8 @@ static double limit_to(struct wm_region_items *items, double total, double known
         double told = use->used.number * (1 - clocked->unknown) * of_known;
         set_use(use, told + by_time, use->random);
         clocked->unknown = told + by_time > 0 ? by_time / (told + by_time) : 0;
+        clocked->bounds[WM_REGION_EXCLUSIVE].least *= of_known;
+        clocked->bounds[WM_REGION_EXCLUSIVE].most *= of_known;
     }
     return total;
 }
@@ -176,9 +241,15 @@ static bool lies_in_its_name(const struct wm_region_items *items,
     return around != NULL;
 }
 
-static void add_use(struct wm_region_use *sum, const struct wm_region_use *use)
+static void add_cpu(struct wm_region_clocked *sum, const struct wm_region_clocked *path,
+                    enum wm_region_part part)
 {
-    set_use(sum, sum->used.number + use->used.number, sum->random + use->random);
+    struct wm_region_use *all = &sum->uses[part];
+    const struct wm_region_use *use = &path->uses[part];
+
+    set_use(all, all->used.number + use->used.number, all->random + use->random);
+    sum->bounds[part].least += fmax(path->bounds[part].least, 0);
+    sum->bounds[part].most += fmax(path->bounds[part].most, 0);
 }
 
 static void find_names(struct wm_region_items *items)
@@ -188,6 +259,7 @@ static void find_names(struct wm_region_items *items)
         name->calls = 0;
         set_use(&name->uses[WM_REGION_INCLUSIVE], 0, 0);
         set_use(&name->uses[WM_REGION_EXCLUSIVE], 0, 0);
+        memset(name->bounds, 0, sizeof(name->bounds));
     }
     for (size_t i = 0; i <= items->number_count; i++) {
         const struct wm_region_item *path = path_at(items, i);
@@ -195,20 +267,23 @@ static void find_names(struct wm_region_items *items)
             continue;
         struct wm_region_clocked *name = &items->names.list[path->of_name]->clocked;
         name->calls += path->clocked.calls;
-        add_use(&name->uses[WM_REGION_EXCLUSIVE], &path->clocked.uses[WM_REGION_EXCLUSIVE]);
+        add_cpu(name, &path->clocked, WM_REGION_EXCLUSIVE);
         if (!lies_in_its_name(items, path))
-            add_use(&name->uses[WM_REGION_INCLUSIVE],
-                    &path->clocked.uses[WM_REGION_INCLUSIVE]);
+            add_cpu(name, &path->clocked, WM_REGION_INCLUSIVE);
     }
 }
 
-double wm_region_cpu_find(struct wm_region_items *items, double total)
+double wm_region_cpu_find(struct wm_region_items *items,
+                          const struct wm_region_whole *whole)
 {
+    double total = whole->used.number;
+    double most = whole->is_lower_bound ? INFINITY : total * (1 + TOTAL_OFF) + TOTAL_OFF_S;
+
     sum_inside(items);
-    find_paths(items);
+    find_paths(items, most);
     double known = sum_exclusive(items, false), unknown = sum_exclusive(items, true);
     double sum = known + unknown;
-    if (sum > total * (1 + TOTAL_OFF) + TOTAL_OFF_S)
+    if (sum > most)
         sum = limit_to(items, total, known, unknown);
     find_names(items);
     return sum;

@@ -74,6 +74,7 @@ struct wm_region_share {
 /* What was used in the end, and how far that may be off, as ratios at k = 2. */
 struct wm_region_whole {
     struct wm_known used;
+    bool is_lower_bound;  /* `used` is: more may have been used */
     struct wm_known most; /* more per second cannot be */
     bool has_uncertainty; /* systematic and random are known */
     double systematic, random;
@@ -147,6 +148,10 @@ enum wm_region_part {
     WM_REGION_PARTS,
 };
 
+struct wm_region_bounds {
+    double least, most;
+};
+
 /* What is known of the CPU time of a path's calls that are over, and, once
  * wm_region_cpu_find() was there, what it comes to. */
 struct wm_region_clocked {
@@ -157,10 +162,13 @@ struct wm_region_clocked {
     double cpu_s, s, others_s;     /* the same in the end, with what is open still */
     double attributed_s, off_s;    /* CPU time of the others, and how far that may be off */
     double inside_cpu_s, inside_s; /* of the clocked calls right inside */
+    double inside_off_s;           /* by which their CPU time may be off */
+    bool has_started;              /* calls right inside were started by themselves */
     double alone;                  /* part of its time that it did not share with others */
     double
         unknown; /* the part of its CPU time that is divided by time, for lack of a clock */
     struct wm_region_use uses[WM_REGION_PARTS];
+    struct wm_region_bounds bounds[WM_REGION_PARTS]; /* of its CPU time */
 };
 
 /* Joules per second of CPU time. */
@@ -270,8 +278,10 @@ void wm_region_cpu_begin(struct wm_region_item *path, struct wm_region_use by_ti
                          double open_s, const struct wm_region_time times[WM_REGION_PARTS]);
 
 /* Then finds `clocked.uses` of all paths and names. What paths have exclusively, of which
- * the sum is returned, is `total` at most, but for what the two clocks may differ by. */
-double wm_region_cpu_find(struct wm_region_items *items, double total);
+ * the sum is returned, is no more than `whole`, but for what the two clocks may differ by,
+ * unless that is a lower bound. */
+double wm_region_cpu_find(struct wm_region_items *items,
+                          const struct wm_region_whole *whole);
 
 /* What an item, or the rest, has exclusively if each stretch is divided by time. */
 struct wm_region_by_time {

@@ -713,8 +713,7 @@ static void find_cpu_time(struct wm_regions *regions, const struct wm_region_who
             path, divide(regions, path, WM_REGION_INCLUSIVE, WM_REGION_CPU_TIME, wholes),
             open_s(regions, path), times);
     }
-    regions->exclusive_cpu =
-        wm_region_cpu_find(items, wholes[WM_REGION_CPU_TIME].used.number);
+    regions->exclusive_cpu = wm_region_cpu_find(items, &wholes[WM_REGION_CPU_TIME]);
 }
 
 int wm_regions_clock(struct wm_regions *regions, const struct wm_region_whole *wholes,
@@ -852,10 +851,15 @@ static void find_cost(const struct wm_regions *regions, const struct wm_region_i
     if (item == &regions->rest)
         return;
     struct wm_region_use *cpu = &ret_cost->uses[WM_REGION_CPU_TIME];
-    if (regions->has_clocks)
-        *cpu = item->clocked.uses[part];
-    if (part == WM_REGION_EXCLUSIVE && item->clocked.unknown > 0)
+    const struct wm_region_clocked *clocked = &item->clocked;
+    if (regions->has_clocks) {
+        double used = clocked->uses[part].used.number;
+        *cpu = clocked->uses[part];
+        cpu->random = fmax(
+            fmax(used - clocked->bounds[part].least, clocked->bounds[part].most - used), 0);
+    } else if (part == WM_REGION_EXCLUSIVE && clocked->unknown > 0) {
         cpu->random = fmax(cpu->random, item->moved.off_s);
+    }
 }
 
 static void find_figures(const struct wm_regions *regions,

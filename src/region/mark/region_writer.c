@@ -279,6 +279,19 @@ static void wake(const struct wm_region_target *target)
     close(fd);
 }
 
+/* The first calls of a number are clocked; how long they are decides for the rest. A name
+ * that replaces another continues with its credit: of names that are used once, each call
+ * would be a first one. */
+enum { FIRST_CALLS = 4 };
+
+static void start_credit(struct wm_region_writer *writer)
+{
+    for (uint32_t i = 0; i < WM_RING_NAMES; i++) {
+        writer->is_clocked[i] = true;
+        writer->credit_ns[i] = FIRST_CALLS * WM_REGION_LONG_NS;
+    }
+}
+
 struct wm_region_writer *wm_region_writer_new(struct wm_region_target *target,
                                               unsigned generation)
 {
@@ -287,6 +300,7 @@ struct wm_region_writer *wm_region_writer_new(struct wm_region_target *target,
         return NULL;
     writer->generation = generation;
     writer->target = target;
+    start_credit(writer);
     target->users++;
     return writer;
 }
@@ -444,65 +458,25 @@ static void count_lost(const struct wm_region_writer *writer, uint64_t events)
     atomic_fetch_add_explicit(lost, events, memory_order_relaxed);
 }
 
-/* The number of a name that stood elsewhere when it was last used, or is cut. */
-static uint32_t find_text(const struct wm_region_writer *writer, const char *name,
-                          size_t length)
-{
-    uint32_t place = wm_region_writer_place(name);
+/* The most that long calls pay in advance: a program's first call may take minutes, and all
+ * later ones be short. */
+#define CREDIT_MOST_NS WM_NS_PER_S
 
-    for (uint32_t i = place; i < place + 2; i++) {
-        const char *text = writer->names[i].text;
-        if (text && strncmp(text, name, length) == 0 && text[length] == '\0')
-            return i;
-    }
-    return WM_REGION_NO_NAME;
-}
-
-/* Calls of a name that are clocked before it is decided. */
-enum { FIRST_CALLS = 4 };
-
-/* Later ones weigh an eighth of what is known. A name whose calls are short, and one of
- * which is long after all, is tried once more. */
+/* A name whose calls are short, and one of which is long after all, is tried once more. */
 void wm_region_writer_learn(struct wm_region_writer *writer,
                             const struct wm_region_frame *frame, int64_t now_ns)
 {
-    uint32_t number = frame->number;
-    int64_t *mean_ns = &writer->mean_ns[number], length_ns = now_ns - frame->start_ns;
-    uint8_t *calls = &writer->clocked_calls[number];
+    int64_t *credit_ns = &writer->credit_ns[frame->number];
+    int64_t length_ns = now_ns - frame->start_ns;
 
-    if (frame->cpu_ns < 0)
-        *mean_ns = length_ns;
-    else
-        *mean_ns += (length_ns - *mean_ns) / (*calls < FIRST_CALLS ? *calls + 1 : 8);
+    *credit_ns += length_ns - (frame->cpu_ns < 0 ? 0 : WM_REGION_LONG_NS);
+    if (*credit_ns > CREDIT_MOST_NS)
+        *credit_ns = CREDIT_MOST_NS;
+    if (*credit_ns < 0) /* short calls that were all open at once */
+        *credit_ns = 0;
     if (length_ns > WM_REGION_FOLD_LONGEST_NS)
         wm_region_tail_settle(writer);
-    *calls = (uint8_t)(*calls < FIRST_CALLS ? *calls + 1 : FIRST_CALLS);
-    writer->is_clocked[number] = *calls < FIRST_CALLS || *mean_ns >= WM_REGION_LONG_NS;
-}
-
-/* A place for a name that is in none, and whose text has been made room for. */
-static uint32_t take_place(struct wm_region_writer *writer, const char *name, size_t length)
-{
-    uint32_t place = wm_region_writer_place(name);
-    uint32_t number = place + (writer->next_place[place / 2]++ & 1);
-
-    /* All are forgotten when there are too many: what is used will be back. */
-    if (WM_REGION_TEXTS - writer->text_used < length + 1) {
-        memset(writer->names, 0, sizeof(writer->names));
-        writer->text_used = 0;
-    }
-    /* The first calls tell, unless names come and go: then those would be all. */
-    writer->is_clocked[number] = !writer->was_taken[number];
-    writer->was_taken[number] = true;
-    writer->unfolded[number] = 0;
-    writer->clocked_calls[number] = 0;
-    writer->mean_ns[number] = 0;
-    char *text = writer->texts + writer->text_used;
-    memcpy(text, name, length);
-    text[length] = '\0';
-    writer->text_used += length + 1;
-    writer->names[number].text = text;
-    return number;
+    writer->is_clocked[frame->number] = *credit_ns >= WM_REGION_LONG_NS;
 }
 
 static void add_name(struct wm_region_writer *writer, uint32_t number, const char *name,
@@ -543,7 +517,12 @@ static bool add_named(struct wm_region_writer *writer, const struct wm_region_ma
     uint64_t slots = 2;
 
     size_t length = wm_region_name_length(name);
-    uint32_t number = find_text(writer, name, length);
+    uint32_t hash = 0, number = wm_region_writer_find(writer, name);
+    bool has_place = number != WM_REGION_NO_NAME;
+    if (!has_place) {
+        hash = wm_region_writer_hash(name, length);
+        number = wm_region_writer_find_text(writer, hash, name, length);
+    }
     bool is_new = number == WM_REGION_NO_NAME;
     look_at_tail(writer, mark->kind, number);
     if (is_new)
@@ -552,12 +531,13 @@ static bool add_named(struct wm_region_writer *writer, const struct wm_region_ma
         return false;
 
     if (is_new)
-        number = take_place(writer, name, length);
-    writer->names[number].pointer = name;
+        number = wm_region_writer_take_number(writer, hash, name, length);
+    if (!has_place)
+        wm_region_writer_note_place(writer, number, name);
     wm_region_writer_enter(writer);
     int64_t now_ns = wm_region_writer_now();
     if (is_new)
-        add_name(writer, number, writer->names[number].text, length);
+        add_name(writer, number, writer->names[number], length);
     wm_region_writer_add(writer, now_ns, wm_region_writer_what(mark->kind, number));
     if (mark->kind == WM_RING_START)
         wm_region_writer_add(writer, (int64_t)mark->parent, mark->id);

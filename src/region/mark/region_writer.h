@@ -99,15 +99,18 @@ struct wm_region_writer {
         unit; /* the ring's word (region_ring.h), and what each slot adds to it */
     unsigned generation; /* of the target */
 
-    /* Two places for each hash of a pointer, which a name's number is the index of. */
+    /* Where the program had names: two places for each hash of a pointer. A program that
+     * copies a name for each call has it at many pointers, and many names at one. */
     struct {
-        const char *pointer; /* where the program had the name */
-        const char *text;    /* the name that was there */
-    } names[WM_RING_NAMES];
+        const char *pointer;
+        uint32_t number; /* of the name that was last there */
+    } places[WM_RING_NAMES];
     uint8_t next_place[WM_RING_NAMES / 2];
-    bool is_clocked[WM_RING_NAMES];  /* whether its calls are */
-    uint8_t unfolded[WM_RING_NAMES]; /* this many of the next calls are not folded, as one
-                                      * was too long, or had too many in it */
+    const char *names[WM_RING_NAMES]; /* by number; NULL: none */
+    uint32_t hashes[WM_RING_NAMES];   /* of these */
+    bool is_clocked[WM_RING_NAMES];   /* whether its calls are */
+    uint8_t unfolded[WM_RING_NAMES];  /* this many of the next calls are not folded, as one
+                                       * was too long, or had too many in it */
 
     struct wm_region_target *target;
     uint64_t number;  /* number of the ring */
@@ -122,10 +125,10 @@ struct wm_region_writer {
     uint64_t level_count;
     uint64_t levels; /* a bit for each: it is in the ring; those beyond 64 are not */
 
-    /* Of each name, what decides whether its calls are clocked. */
-    bool was_taken[WM_RING_NAMES];        /* by another name before */
-    uint8_t clocked_calls[WM_RING_NAMES]; /* up to those that are clocked in any case */
-    int64_t mean_ns[WM_RING_NAMES];
+    /* Of each number: the time of long calls and clocked calls, less WM_REGION_LONG_NS for
+     * each clocked call. Calls are clocked while it pays for the next one. */
+    int64_t credit_ns[WM_RING_NAMES];
+    uint8_t next_number; /* selects the name that loses its number to a new one */
 
     /* Of the stack, with one more place for all that is deeper. */
     struct wm_region_frame frames[WM_REGION_FRAMES + 1];
@@ -142,7 +145,7 @@ struct wm_region_writer {
 
 enum { WM_REGION_NO_NAME = WM_RING_NAMES };
 
-/* The first of the two places of a name. */
+/* The first of the two places of a pointer. */
 static inline uint32_t wm_region_writer_place(const char *name)
 {
     return (uint32_t)((uint64_t)(uintptr_t)name * UINT64_C(0x9e3779b97f4a7c15) >> 57) * 2;
@@ -155,9 +158,11 @@ static inline uint32_t wm_region_writer_find(const struct wm_region_writer *writ
 {
     uint32_t place = wm_region_writer_place(name);
 
-    for (uint32_t i = place; i < place + 2; i++)
-        if (writer->names[i].pointer == name && strcmp(writer->names[i].text, name) == 0)
-            return i;
+    for (uint32_t i = place; i < place + 2; i++) {
+        uint32_t number = writer->places[i].number;
+        if (writer->places[i].pointer == name && strcmp(writer->names[number], name) == 0)
+            return number;
+    }
     return WM_REGION_NO_NAME;
 }
 
@@ -245,7 +250,8 @@ static inline uint64_t wm_region_writer_clocked(const struct wm_region_frame *fr
                              : (uint64_t)(wm_region_writer_cpu_now() - frame->cpu_ns) + 1;
 }
 
-/* A call of a name is over, which was clocked or long: whether the next one is clocked. */
+/* Decides whether the next call of the name is clocked, after one that was clocked or long.
+ */
 void wm_region_writer_learn(struct wm_region_writer *writer,
                             const struct wm_region_frame *frame, int64_t now_ns);
 
@@ -293,6 +299,22 @@ static inline bool wm_region_writer_is_quick(const struct wm_region_writer *writ
 {
     return writer->ring && writer->level_count == 0;
 }
+
+/* Of the text of a name, for the two functions below. */
+uint32_t wm_region_writer_hash(const char *name, size_t length);
+
+/* The number of a name that is at a new pointer, or is cut; or WM_REGION_NO_NAME. */
+uint32_t wm_region_writer_find_text(const struct wm_region_writer *writer, uint32_t hash,
+                                    const char *name, size_t length);
+
+/* Gives a name, of which the text is copied, a number: an unused one, or else that of
+ * another name, which is forgotten. */
+uint32_t wm_region_writer_take_number(struct wm_region_writer *writer, uint32_t hash,
+                                      const char *name, size_t length);
+
+/* Notes that the name of that number is at this pointer. */
+void wm_region_writer_note_place(struct wm_region_writer *writer, uint32_t number,
+                                 const char *name);
 
 /* NULL when out of memory. It has no ring yet. These three are called under the lock of
  * region.c. */

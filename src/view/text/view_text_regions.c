@@ -352,8 +352,7 @@ void wm_line_regions(const struct wm_text_view *view)
     print_names(&table);
     print_tree(&table);
     if (table.has_attributed)
-        fputs("~ by time: calls too short, or not over, for their thread's CPU clock to be "
-              "read\n",
+        fputs("~ partly by time: the thread's CPU clock was not read for every call\n",
               view->out);
     if (table.has_short)
         fputs("* calls shorter than three updates of what their energy is from: "
