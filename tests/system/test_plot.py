@@ -230,6 +230,23 @@ def _(folder):
     assert any(is_blue(pixel) for row in rows[80:] for pixel in row), "no mean of one sample"
 
 
+@case("the mean of devices that are sampled one after the other has no steps at its ends")
+def _(folder):
+    path = change(folder, "apart.sqlite", [
+        f'UPDATE sample SET "gpu{number}_power_W" = {100 + 10 * number}, '
+        f"gpu{number}_time_ns = time_ns + {9_000_000 * number}" for number in range(9)],
+        many_gpus(folder, 9))
+    names = ",".join(f"gpu{number}_power" for number in range(9))
+    for inputs, arguments in (1, []), (1, ["--from", "0.12", "--to", "0.25"]), (2, []):
+        svg = drawn(*[path] * inputs, *arguments, "-o", "-", "--format", "svg", "--channels",
+                    names, "--no-legend").stdout
+        bands = re.findall(r'fill-opacity[:=]"?0\.22[^>]* d="([^"]*)"', svg)
+        assert len(bands) == inputs, svg
+        for band in bands:
+            heights = {y for _, y in re.findall(r"([\d.]+) ([\d.]+)", band)}
+            assert len(heights) == 2, band
+
+
 def axes_of(svg):
     """The numbers at the left of each panel, from top to bottom, and the names of axes."""
     elements = [element for element in xml.etree.ElementTree.fromstring(svg).iter()

@@ -20,7 +20,7 @@
 #define OUTLIER_SIGMA (4 * 1.4826)
 
 /* Of several recordings, devices differ by their dashes alone. */
-enum { DEVICES_LEAST = 9, DASHES_LEAST = 5, DEVICES_IN_BAND = 3, OUTLIERS_MOST = 3 };
+enum { DEVICES_LEAST = 9, DASHES_LEAST = 5, OUTLIERS_MOST = 3 };
 
 static bool is_same(const char *a, const char *b)
 {
@@ -191,15 +191,14 @@ static bool find_middle(const struct group *group, double *ret_middle, double *r
     return true;
 }
 
-/* The farthest ones, and few: a band without most of its devices says nothing. */
+/* The farthest ones, and few. */
 static bool find_outliers(const struct group *group)
 {
     double middle, far;
 
     if (!find_middle(group, &middle, &far))
         return false;
-    for (size_t found = 0; found < OUTLIERS_MOST && found + DEVICES_IN_BAND < group->count;
-         found++) {
+    for (size_t found = 0; found < OUTLIERS_MOST; found++) {
         struct member *farthest = NULL;
         for (size_t i = 0; i < group->count; i++) {
             struct member *member = &group->members[i];
@@ -229,7 +228,7 @@ static double cell_x(const struct group *group, size_t index)
 }
 
 /* How many of the members have values, where some lack them. */
-static void write_count(const struct group *group, size_t begin, size_t end, size_t members)
+static void write_count(const struct group *group, size_t begin, size_t end)
 {
     const struct wm_plot_canvas *canvas = group->view->canvas;
     const struct wm_plot_style style = { .size = NAME_TEXT,
@@ -238,7 +237,7 @@ static void write_count(const struct group *group, size_t begin, size_t end, siz
     double left = cell_x(group, begin), room = cell_x(group, end - 1) - left;
     char text[32];
 
-    snprintf(text, sizeof(text), "%zu of %zu", group->folds[begin].count, members);
+    snprintf(text, sizeof(text), "%zu of %zu", group->folds[begin].count, group->count);
     if (wm_plot_text_width(canvas, NAME_TEXT, text) > room)
         return;
     double y = value_y(group, group->folds[begin].high);
@@ -283,15 +282,12 @@ static size_t same_count(const struct group *group, size_t begin)
 
 static void draw_band(const struct group *group)
 {
-    size_t members = 0, end;
+    size_t end;
 
     clear_folds(group);
-    for (size_t i = 0; i < group->count; i++) {
-        if (group->members[i].is_outlier)
-            continue;
+    for (size_t i = 0; i < group->count; i++)
         add_line(group, group->members[i].series);
-        members++;
-    }
+    wm_chart_fold_trim(group->folds, group->column_count);
     for (size_t i = 0; i < group->column_count; i = end + 1) {
         end = i;
         while (end < group->column_count && group->folds[end].count > 0)
@@ -301,8 +297,8 @@ static void draw_band(const struct group *group)
     }
     for (size_t i = 0; i < group->column_count; i = end) {
         end = same_count(group, i);
-        if (group->folds[i].count > 0 && group->folds[i].count < members)
-            write_count(group, i, end, members);
+        if (group->folds[i].count > 0 && group->folds[i].count < group->count)
+            write_count(group, i, end);
     }
 }
 

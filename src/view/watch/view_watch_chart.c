@@ -370,6 +370,7 @@ static void draw_folded(struct wm_watch_chart *chart, const struct legend *legen
         show(chart, series);
         wm_chart_fold_add(chart->folds, chart->line, count);
     }
+    wm_chart_fold_trim(chart->folds, count);
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         wm_chart_fold_columns(chart->folds, lines[i].value_of, chart->line, count);
         draw_line(chart, lines[i].ink);
