@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures and films of recordings, taken apart again."""
 
+import itertools
 import math
 import os
 import pty
@@ -234,12 +235,12 @@ def _(folder):
 def _(folder):
     path = change(folder, "apart.sqlite", [
         f'UPDATE sample SET "gpu{number}_power_W" = {100 + 10 * number}, '
-        f"gpu{number}_time_ns = time_ns + {9_000_000 * number}" for number in range(9)],
+        f"gpu{number}_time_ns_2 = time_ns + {9_000_000 * number}" for number in range(9)],
         many_gpus(folder, 9))
     names = ",".join(f"gpu{number}_power" for number in range(9))
-    for inputs, arguments in (1, []), (1, ["--from", "0.12", "--to", "0.25"]), (2, []):
-        svg = drawn(*[path] * inputs, *arguments, "-o", "-", "--format", "svg", "--channels",
-                    names, "--no-legend").stdout
+    for inputs in 1, 2:
+        svg = drawn(*[path] * inputs, "-o", "-", "--format", "svg", "--channels", names,
+                    "--no-legend").stdout
         bands = re.findall(r'fill-opacity[:=]"?0\.22[^>]* d="([^"]*)"', svg)
         assert len(bands) == inputs, svg
         for band in bands:
@@ -352,6 +353,25 @@ def _(folder):
         assert len(bars) == known, (bars, known)
         assert any("95 % intervals" in text for text in texts(svg)), texts(svg)
     assert True in counts and False in counts, counts
+
+
+@case("energy that a device lacks is drawn of no region: time is, and the figure says why")
+def _(folder):
+    lost = change(folder, "lost.sqlite", ["UPDATE sample SET gpu1_energy_J = NULL, "
+                                          "gpu1_power_W = NULL, gpu1_power_average_W = NULL"], TREE)
+    part = change(folder, "part.sqlite", [
+        "UPDATE sample SET gpu1_energy_J = NULL, gpu1_power_W = NULL, gpu1_power_average_W = NULL "
+        "WHERE time_ns > (SELECT avg(time_ns) FROM sample)"], TREE)
+    for path, kind in itertools.product((lost, part), ("regions", "flame")):
+        found = texts(drawn(path, "-o", "-", "--format", "svg", "--kind", kind).stdout)
+        assert any(text.startswith("Time by region") for text in found), found
+        assert any(f"{path.stem}: no energy by region (" in text for text in found), found
+        by = texts(drawn(path, "-o", "-", "--format", "svg", "--kind", kind, "--by", "time").stdout)
+        assert not any("no energy" in text for text in by), by
+    both = " ".join(texts(drawn(TREE, lost, "-o", "-", "--format", "svg", "--kind",
+                                "regions").stdout))
+    assert "Energy by region" in both and "lost: no energy by region" in both, both
+    assert "v1-tree: no energy" not in both, both
 
 
 @case("figures of whole runs name the command, the number of runs, and what is no measurement")

@@ -21,9 +21,8 @@
 #define TEXT_LEAST 5.0
 #define THICKEST 40.0
 #define NOTE                                                                               \
-    "Lines: 95 % intervals. -: not known, the uncertainty is larger than the energy. "     \
-    "est: "                                                                                \
-    "estimated, sim: simulated."
+    "Lines: 95 % intervals. -: not known, or less than its uncertainty. est: estimated, "  \
+    "sim: simulated."
 
 enum { REGIONS_MOST = 24, FIGURE_SIZE = 64 };
 
@@ -72,7 +71,7 @@ static int add(struct bars *bars, const struct wm_plot_request *request, size_t 
     struct wm_report_figure figure;
 
     if (wm_report_figure(report, part, bars->measure->key, &figure) < 0 ||
-        figure.state == WM_REPORT_MISSING)
+        !wm_flame_has(&figure))
         return WM_OK;
     struct bar *bar = find(bars, name, request->input_count);
     if (!bar)
@@ -209,14 +208,13 @@ static double right_of(const struct wm_plot_canvas *canvas, const struct bars *b
 
 static void draw_all(const struct wm_plot_request *request,
                      const struct wm_plot_canvas *canvas, const char *title,
-                     struct bars *bars)
+                     const char *note, struct bars *bars)
 {
     struct wm_plot_box box = wm_plot_title(canvas, title);
     size_t shown = bars->count < REGIONS_MOST ? bars->count : REGIONS_MOST;
     struct wm_axis axis = { 0, 0 };
 
-    if (strcmp(bars->measure->unit, "J") == 0)
-        box = wm_plot_note(canvas, &box, NOTE);
+    box = wm_plot_note(canvas, &box, note);
     qsort(bars->bars, bars->count, sizeof(*bars->bars), by_order);
     for (size_t i = 0; i < shown; i++)
         axis.high = fmax(axis.high, bars->bars[i].end);
@@ -255,7 +253,7 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
     struct wm_report **reports = calloc(request->input_count, sizeof(*reports));
     struct bars bars = { 0 };
     int status = reports ? WM_OK : wm_fail_memory(err, "figure");
-    char title[WM_PLOT_TITLE_SIZE];
+    char title[WM_PLOT_TITLE_SIZE], note[WM_PLOT_NOTE_SIZE] = "";
 
     for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
         status = wm_plot_report(request, &request->inputs[i], &reports[i], err);
@@ -270,7 +268,11 @@ int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas
     if (status == WM_OK) {
         wm_plot_title_of(bars.measure->title, (const struct wm_report *const *)reports,
                          request->input_count, request->input_count, title);
-        draw_all(request, canvas, request->title ? request->title : title, &bars);
+        if (strcmp(bars.measure->unit, "J") == 0)
+            snprintf(note, sizeof(note), "%s", NOTE);
+        for (size_t i = 0; i < request->input_count; i++)
+            wm_plot_add_missing(request, i, reports[i], note);
+        draw_all(request, canvas, request->title ? request->title : title, note, &bars);
     }
     release(&bars);
     for (size_t i = 0; reports && i < request->input_count; i++)
