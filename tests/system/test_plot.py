@@ -295,9 +295,88 @@ def _(folder):
                              [(run, *call) for call in zip(ends, ends[1:])])
         database.commit()
         database.close()
-        svg = drawn(path, "-o", "-", "--format", "svg", "--channels", "power").stdout
+        svg = drawn(path, "-o", "-", "--format", "svg", "--channels", "power",
+                    "--no-legend").stdout
         borders = re.findall(r'stroke-width[:=]"?0\.7\b[^>]* d="([^"]*)"', svg)
         assert len(borders) == bands, (count, borders)
+
+
+def region_colours(svg):
+    """The colour of each region of a legend."""
+    root = xml.etree.ElementTree.fromstring(svg)
+    found = {}
+    for element in root.iter():
+        fill = re.search(r"fill[:=]\"?(rgb\([^)]*\))[^>]*fill-opacity[:=]\"?0\.12",
+                         " ".join(f"{name}:{value}" for name, value in element.attrib.items()))
+        box = re.match(r"M ([\d.]+) ([\d.]+) L ([\d.]+) ", element.get("d", ""))
+        if fill and box and float(box[3]) - float(box[1]) == 20:
+            found[float(box[1]) + 26, float(box[2]) + 5] = fill[1]
+    names = {}
+    for element in root.iter():
+        if element.tag.endswith("}text") and element.get("x"):
+            x, y = float(element.get("x")), float(element.get("y"))
+            names.update({element.text: colour for (left, middle), colour in found.items()
+                          if left == x and abs(middle - y) < 8})
+    return names
+
+
+@case("a region has one colour in all parts of a recording, and its name in the legend")
+def _(folder):
+    path = change(folder, "regions.sqlite", ["DELETE FROM region_call", "DELETE FROM region_path"],
+                  TREE)
+    database = sqlite3.connect(path)
+    run, first, last = database.execute("SELECT min(run), min(time_ns), max(time_ns) "
+                                        "FROM sample").fetchone()
+    for number in range(8):
+        start, stop = (first + (last - first) * n // 8 for n in (number, number + 1))
+        database.execute("INSERT INTO region_path VALUES (?, ?, NULL, ?, 0, 0)",
+                         (run, number, f"part{number}"))
+        database.execute("INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
+                         " VALUES (?, ?, 0, ?, ?, 0)", (run, number, start, stop))
+    database.commit()
+    database.close()
+    draw = lambda *words: drawn(path, "-o", "-", "--format", "svg", "--channels", "power",
+                                *words).stdout
+    whole = draw()
+    colours = region_colours(whole)
+    assert set(colours) == {f"part{number}" for number in range(6)}, colours
+    assert len(set(colours.values())) == 6 and "+2 more regions" in texts(whole), colours
+    middle = (last - first) / 2e9
+    late = draw("--from", str(middle))
+    assert set(region_colours(late)) == {"part4", "part5", "part6", "part7"}, texts(late)
+    assert all(region_colours(late)[name] == colours[name] for name in ("part4", "part5")), late
+    assert not region_colours(draw("--no-regions")) and "part0" not in draw("--no-legend")
+
+
+def without(metrics, device, when="1"):
+    """Statements that take values and leave the reason."""
+    columns = [f"{device}_{metric}" for metric in metrics]
+    return ([f'UPDATE sample SET "{column}" = NULL WHERE {when}' for column in columns] +
+            [f"DELETE FROM gap WHERE channel = '{column}'" for column in columns] +
+            ["INSERT INTO gap (run, channel, from_ns, to_ns, state, why) SELECT min(run), "
+             f"'{column}', min(time_ns), max(time_ns), 'failed', 'GPU is lost' FROM sample "
+             f"WHERE {when}" for column in columns])
+
+
+@case("what has no value is in the legend with the reason, and an end is marked at its line")
+def _(folder):
+    power = ["power_W", "energy_J"]
+    one = change(folder, "one.sqlite", without(power, "gpu1"), TREE)
+    draw = lambda *words: texts(drawn(*words, "-o", "-", "--format", "svg").stdout)
+    assert "Power: no value of gpu1 (GPU is lost)" in draw(one), draw(one)
+    assert "one, Power: no value of gpu1 (GPU is lost)" in draw(TREE, one, "--channels", "power")
+    both = change(folder, "both.sqlite", without(power, "gpu0"), one)
+    assert "Power: no value of gpu0 and 1 more" in draw(both), draw(both)
+    # A panel without any line keeps the name of its axis.
+    empty = draw(both, "--channels", "gpu0_power,memory", "--no-legend")
+    assert "Power (W)" in empty, empty
+    # Past the end of one of two recordings.
+    assert "short: no value" in draw(f"short={TREE}", record(folder, 100, float),
+                                     "--from", "5")
+    half = change(folder, "half.sqlite", without(
+        power, "gpu1", "time_ns > (SELECT avg(time_ns) FROM sample)"), TREE)
+    assert draw(half, "--channels", "power").count("gpu1: GPU is lost") == 1, draw(half)
+    assert not any("lost" in text for text in draw(TREE))
 
 
 @case("several recordings: each has a colour, each device a dash; no entry is left out")

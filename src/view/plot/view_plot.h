@@ -26,7 +26,8 @@ struct wm_plot_series {
     struct wm_chart_feed feed;
     char device_name[WM_PLOT_NAME_SIZE]; /* "machine"; its label is "host" */
     char name[WM_PLOT_NAME_SIZE];
-    char why[WM_PLOT_NAME_SIZE]; /* why it has no values */
+    char why[WM_PLOT_NAME_SIZE]; /* why it has no values, or not at the last gap; "": it has
+                                  * no gap */
     size_t device;               /* its number in the order of colours */
     size_t colour, dash;         /* of several recordings the colour is the recording's */
     bool is_chosen;
@@ -166,7 +167,7 @@ struct wm_plot_style {
     enum wm_plot_align align;
     bool is_bold;
     double turn;   /* radians */
-    double room;   /* what is wider ends in dots; 0: any */
+    double room;   /* what is wider has dots in its middle; 0: any */
     bool has_halo; /* what is behind it has the colour of the paper */
 };
 

@@ -18,6 +18,7 @@ enum {
     LABEL_TEXT = 12,
     TITLE_TEXT = 15,
     LABEL_SIZE = 128,
+    LINE_SIZE = 512,
     NOTE_SIZE = 512
 };
 
@@ -150,19 +151,30 @@ static double set_line(const struct wm_plot_canvas *canvas, const char *line)
     return (double)extents.width / PANGO_SCALE;
 }
 
-/* Cuts a line until it fits with dots behind it. */
-static void cut(const struct wm_plot_canvas *canvas, double room, char *line, size_t size)
+static bool is_inside_character(char byte)
 {
-    static const char dots[] = "…";
-    size_t length = strlen(line);
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
 
-    if (length + sizeof(dots) > size)
-        length = size - sizeof(dots);
+/* Cuts a line in the middle until it fits, as names differ in their ends. */
+static void cut(const struct wm_plot_canvas *canvas, double room,
+                const char line[LINE_SIZE])
+{
+    size_t length = strlen(line), head = length / 2;
+    char text[LINE_SIZE + sizeof("…")];
+
+    while (is_inside_character(line[head]))
+        head++;
+    size_t tail = head;
     do {
-        while (length > 0 && ((unsigned char)line[--length] & 0xc0) == 0x80)
-            ;
-        memcpy(line + length, dots, sizeof(dots));
-    } while (set_line(canvas, line) > room && length > 0);
+        if (head > length - tail)
+            while (is_inside_character(line[--head]))
+                ;
+        else if (tail < length)
+            while (is_inside_character(line[++tail]))
+                ;
+        snprintf(text, sizeof(text), "%.*s…%s", (int)head, line, line + tail);
+    } while (set_line(canvas, text) > room && (head > 0 || tail < length));
 }
 
 /* Names come from files; pango takes valid UTF-8 alone. */
@@ -170,7 +182,7 @@ static void set_text(const struct wm_plot_canvas *canvas, const struct wm_plot_s
                      const char *text)
 {
     PangoFontDescription *font = pango_font_description_new();
-    char line[512];
+    char line[LINE_SIZE];
 
     wm_text_line(line, sizeof(line), text);
     wm_text_clean(line);
@@ -181,7 +193,7 @@ static void set_text(const struct wm_plot_canvas *canvas, const struct wm_plot_s
     pango_layout_set_font_description(canvas->text, font);
     pango_font_description_free(font);
     if (set_line(canvas, line) > style->room && style->room > 0)
-        cut(canvas, style->room, line, sizeof(line));
+        cut(canvas, style->room, line);
 }
 
 void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
