@@ -320,29 +320,36 @@ def region_colours(svg):
     return names
 
 
-@case("a region has one colour in all parts of a recording, and its name in the legend")
-def _(folder):
+def with_regions(folder, names):
+    """A recording with these regions, one after the other."""
     path = change(folder, "regions.sqlite", ["DELETE FROM region_call", "DELETE FROM region_path"],
                   TREE)
     database = sqlite3.connect(path)
     run, first, last = database.execute("SELECT min(run), min(time_ns), max(time_ns) "
                                         "FROM sample").fetchone()
-    for number in range(8):
-        start, stop = (first + (last - first) * n // 8 for n in (number, number + 1))
+    ends = [first + (last - first) * number // len(names) for number in range(len(names) + 1)]
+    for number, name in enumerate(names):
         database.execute("INSERT INTO region_path VALUES (?, ?, NULL, ?, 0, 0)",
-                         (run, number, f"part{number}"))
+                         (run, number, name))
         database.execute("INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
-                         " VALUES (?, ?, 0, ?, ?, 0)", (run, number, start, stop))
+                         " VALUES (?, ?, 0, ?, ?, 0)", (run, number, *ends[number:number + 2]))
     database.commit()
     database.close()
+    return path
+
+
+@case("a region has one colour in all parts of a recording, and its name in the legend")
+def _(folder):
+    path = with_regions(folder, [f"part{number}" for number in range(8)])
+    times = sqlite3.connect(path).execute("SELECT min(time_ns), max(time_ns) FROM sample")
+    first, last = times.fetchone()
     draw = lambda *words: drawn(path, "-o", "-", "--format", "svg", "--channels", "power",
                                 *words).stdout
     whole = draw()
     colours = region_colours(whole)
     assert set(colours) == {f"part{number}" for number in range(6)}, colours
     assert len(set(colours.values())) == 6 and "+2 more regions" in texts(whole), colours
-    middle = (last - first) / 2e9
-    late = draw("--from", str(middle))
+    late = draw("--from", str((last - first) / 2e9))
     assert set(region_colours(late)) == {"part4", "part5", "part6", "part7"}, texts(late)
     assert all(region_colours(late)[name] == colours[name] for name in ("part4", "part5")), late
     assert not region_colours(draw("--no-regions")) and "part0" not in draw("--no-legend")
@@ -432,6 +439,24 @@ def _(folder):
         assert len(bars) == known, (bars, known)
         assert any("95 % intervals" in text for text in texts(svg)), texts(svg)
     assert True in counts and False in counts, counts
+
+
+@case("bars of many regions: the figure is higher, and long names are whole and on no other")
+def _(folder):
+    names = [f"model.encoder.layers.{number}.self_attn.out_proj.forward" for number in range(24)]
+    path = with_regions(folder, names)
+    for size, words in ("column", []), ("960x720", []), ("column", [path]):
+        svg = drawn(path, *words, "-o", "-", "--format", "svg", "--kind", "regions", "--by", "time",
+                    "--size", size).stdout
+        root = xml.etree.ElementTree.fromstring(svg)
+        rows = sorted((float(element.get("y")), float(element.get("font-size")))
+                      for element in root.iter() if element.text in names)
+        # One of 25 is what is outside of all regions.
+        assert len(rows) >= 23, texts(svg)
+        assert all(y + text <= other for (y, text), (other, _) in zip(rows, rows[1:])), rows
+        assert all(text >= 9 for _, text in rows) and not any("…" in text for text in texts(svg))
+        scale = float(re.search(r"scale\(([\d.]+)\)", svg)[1])
+        assert rows[-1][0] < float(root.get("height")[:-2]) / scale - 50, rows
 
 
 @case("energy that a device lacks is drawn of no region: time is, and the figure says why")

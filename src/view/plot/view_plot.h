@@ -224,12 +224,21 @@ int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canva
                  struct wm_error *err);
 int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                    struct wm_error *err);
-int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
-                    struct wm_error *err);
 int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                  struct wm_error *err);
 int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                     struct wm_error *err);
+
+/* Bars of regions. */
+struct wm_plot_regions;
+int wm_plot_regions_read(const struct wm_plot_request *request,
+                         struct wm_plot_regions **ret_regions, struct wm_error *err);
+void wm_plot_regions_draw(const struct wm_plot_canvas *canvas,
+                          const struct wm_plot_regions *regions);
+void wm_plot_regions_free(struct wm_plot_regions *regions); /* accepts NULL */
+
+/* What its rows take at least, in pixels of a canvas. */
+double wm_plot_regions_height(const struct wm_plot_regions *regions);
 
 /* A flame graph. All zero before it is read; due after failures, too: its release. */
 struct wm_plot_flame {
