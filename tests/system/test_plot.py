@@ -498,6 +498,30 @@ def _(folder):
         assert any(text.startswith("Hatched: ") for text in texts(svg)) == is_hatched, texts(svg)
 
 
+@case("repeated runs at the width of a column: the legend has the commands, and no axis is cut")
+def _(folder):
+    numbers = folder / "numbers"
+    numbers.write_text("3\n1\n2\n")
+    path = folder / "sort.sqlite"
+    subprocess.run([tap.WATTMETER, "run", "-q", "-r", "2", "--vs", f"sort -n {numbers}", "--vs",
+                    f"sort -r {numbers}", "--record", path, "--", "sort", numbers], check=True,
+                   timeout=300, stdout=subprocess.DEVNULL, env=plain_environment(
+                       WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")))
+    svg = drawn(path, "-o", "-", "--format", "svg", "--kind", "repeats", "--size", "column",
+                "--title", "Sorted").stdout
+    found = texts(svg)
+    for command in "sort /", "sort -n /", "sort -r /":
+        assert sum(text.startswith(command) for text in found) == 1, (command, found)
+    assert not any("…" in element.text for element in axes_of(svg)[1]), found
+    # A long title takes two lines, and what it lacks is seen.
+    words = "one two three four five six seven eight nine ten eleven twelve".split()
+    for count in 12, 40:
+        found = texts(drawn(TREE, "-o", "-", "--format", "svg", "--size", "column", "--channels",
+                            "power", "--title", " ".join((words * 4)[:count])).stdout)
+        lines = [text for text in found if set(re.split("[ …]", text)) & set(words)]
+        assert len(lines) == 2 and ("…" in "".join(lines)) == (count > 12), lines
+
+
 @case("a flame graph: regions above those around them, with figures under the mouse")
 def _(folder):
     for recording, by in (TREE, "energy"), (TREE, "time"), (RECORDINGS / "v1-regions.sqlite", None):

@@ -68,6 +68,7 @@ struct contents {
     struct wm_plot_layout layout;
     struct wm_plot_flame flame;
     struct wm_plot_regions *regions;
+    struct wm_plot_repeats *repeats;
 };
 
 static int read_contents(const struct wm_plot_request *request, struct contents *contents,
@@ -77,6 +78,8 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
         return wm_plot_flame_read(request, &contents->flame, err);
     if (request->kind == WM_PLOT_REGIONS)
         return wm_plot_regions_read(request, &contents->regions, err);
+    if (request->kind == WM_PLOT_REPEATS)
+        return wm_plot_repeats_read(request, &contents->repeats, err);
     if (request->kind != WM_PLOT_TIME)
         return WM_OK;
     int status = wm_plot_read(request, WM_PLOT_FINE_COLUMNS, &contents->data, err);
@@ -94,6 +97,8 @@ static double height_of(const struct wm_plot_request *request,
         return wm_plot_flame_height(&contents->flame);
     case WM_PLOT_REGIONS:
         return fmax(usual, wm_plot_regions_height(contents->regions));
+    case WM_PLOT_REPEATS:
+        return fmax(usual, wm_plot_repeats_height(contents->repeats));
     case WM_PLOT_TIME:
         return fmax(usual, wm_plot_time_height(&contents->layout));
     default:
@@ -117,7 +122,7 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
     case WM_PLOT_FLAME:
         return wm_plot_flame(request, canvas, &contents->flame, err);
     case WM_PLOT_REPEATS:
-        return wm_plot_repeats(request, canvas, err);
+        return wm_plot_repeats_draw(canvas, contents->repeats, err);
     default:
         whole = wm_plot_whole(&contents->data);
         return wm_plot_time(&whole, canvas, &contents->data, &contents->layout, err);
@@ -244,6 +249,7 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
                      : draw_to(request, &page, &contents, &sink, NULL, err);
     wm_plot_flame_release(&contents.flame);
     wm_plot_regions_free(contents.regions);
+    wm_plot_repeats_free(contents.repeats);
     wm_plot_layout_release(&contents.layout);
     wm_plot_data_release(&contents.data);
     return status;

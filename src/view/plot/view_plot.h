@@ -200,7 +200,7 @@ bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plo
 
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
 
-/* The title, and what room it leaves. */
+/* The title, in two lines if it needs them, and what room it leaves. */
 #define WM_PLOT_TITLE_HEIGHT 36.0
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
 
@@ -226,8 +226,6 @@ int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas 
                    struct wm_error *err);
 int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                  struct wm_error *err);
-int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
-                    struct wm_error *err);
 
 /* Bars of regions. */
 struct wm_plot_regions;
@@ -239,6 +237,17 @@ void wm_plot_regions_free(struct wm_plot_regions *regions); /* accepts NULL */
 
 /* What its rows take at least, in pixels of a canvas. */
 double wm_plot_regions_height(const struct wm_plot_regions *regions);
+
+/* Boxes of repeated runs. */
+struct wm_plot_repeats;
+int wm_plot_repeats_read(const struct wm_plot_request *request,
+                         struct wm_plot_repeats **ret_repeats, struct wm_error *err);
+int wm_plot_repeats_draw(const struct wm_plot_canvas *canvas,
+                         const struct wm_plot_repeats *repeats, struct wm_error *err);
+void wm_plot_repeats_free(struct wm_plot_repeats *repeats); /* accepts NULL */
+
+/* What its panels take at least, in pixels of a canvas. */
+double wm_plot_repeats_height(const struct wm_plot_repeats *repeats);
 
 /* A flame graph. All zero before it is read; due after failures, too: its release. */
 struct wm_plot_flame {

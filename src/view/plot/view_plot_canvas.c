@@ -18,12 +18,12 @@ enum {
     LABEL_TEXT = 12,
     TITLE_TEXT = 15,
     LABEL_SIZE = 128,
-    LINE_SIZE = 512,
-    NOTE_SIZE = 512
+    LINE_SIZE = 512
 };
 
-#define NOTE_LINE 15.0
-#define NOTE_MARGIN 16.0
+#define TEXT_LINE 16.0
+#define TEXT_MARGIN 16.0
+#define TITLE_LINES 1.8 /* two, of which the first is not full */
 
 /* How much longer than its axis a label may be. */
 #define LABEL_OVER 10.0
@@ -246,15 +246,22 @@ void wm_plot_hover(const struct wm_plot_canvas *canvas, const struct wm_plot_box
     fputs("</title></rect>\n", canvas->overlay);
 }
 
+static double width_of(const struct wm_plot_canvas *canvas,
+                       const struct wm_plot_style *style, const char *text)
+{
+    struct wm_plot_style whole = *style;
+    PangoRectangle extents;
+
+    whole.room = 0;
+    set_text(canvas, &whole, text);
+    pango_layout_get_extents(canvas->text, NULL, &extents);
+    return (double)extents.width / PANGO_SCALE;
+}
+
 double wm_plot_text_width(const struct wm_plot_canvas *canvas, double size,
                           const char *text)
 {
-    const struct wm_plot_style style = { .size = size };
-    PangoRectangle extents;
-
-    set_text(canvas, &style, text);
-    pango_layout_get_extents(canvas->text, NULL, &extents);
-    return (double)extents.width / PANGO_SCALE;
+    return width_of(canvas, &(struct wm_plot_style) { .size = size }, text);
 }
 
 double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
@@ -447,47 +454,25 @@ void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box
     cairo_stroke(canvas->cairo);
 }
 
-struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title)
+static void put_line(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
+                     const struct wm_plot_style *style, const char *line)
 {
-    const struct wm_plot_style style = { .size = TITLE_TEXT,
-                                         .colour = canvas->theme->ink,
-                                         .align = WM_PLOT_CENTRE,
-                                         .is_bold = true,
-                                         .room = canvas->width - 32 };
-    struct wm_plot_box left = { 0, 12, canvas->width, canvas->height };
-
-    if (title[0]) {
-        wm_plot_text(canvas, canvas->width / 2, 20, &style, title);
-        left.top = WM_PLOT_TITLE_HEIGHT;
-    }
-    return left;
+    wm_plot_text(canvas, canvas->width / 2, box->top + TEXT_LINE / 2, style, line);
+    box->top += TEXT_LINE;
 }
 
-static void put_note(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
-                     const char *line)
+/* In as many lines as it takes. */
+static void put_lines(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
+                      const struct wm_plot_style *style, const char *text)
 {
-    const struct wm_plot_style style = { .size = AXIS_TEXT,
-                                         .colour = canvas->theme->faint,
-                                         .align = WM_PLOT_CENTRE,
-                                         .room = canvas->width };
-
-    wm_plot_text(canvas, canvas->width / 2, box->top + NOTE_LINE / 2, &style, line);
-    box->top += NOTE_LINE;
-}
-
-struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
-                                const struct wm_plot_box *box, const char *text)
-{
-    struct wm_plot_box left = *box;
-    char line[NOTE_SIZE] = "", longer[NOTE_SIZE];
+    char line[LINE_SIZE] = "", longer[LINE_SIZE];
 
     while (*text) {
         size_t word = strcspn(text, " ");
         snprintf(longer, sizeof(longer), "%s%s%.*s", line, line[0] ? " " : "", (int)word,
                  text);
-        if (line[0] && wm_plot_text_width(canvas, AXIS_TEXT, longer) >
-                           canvas->width - 2 * NOTE_MARGIN) {
-            put_note(canvas, &left, line);
+        if (line[0] && width_of(canvas, style, longer) > style->room) {
+            put_line(canvas, box, style, line);
             line[0] = '\0';
             continue;
         }
@@ -495,6 +480,41 @@ struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
         text += word + (text[word] == ' ');
     }
     if (line[0])
-        put_note(canvas, &left, line);
+        put_line(canvas, box, style, line);
+}
+
+struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title)
+{
+    const double room = canvas->width - 2 * TEXT_MARGIN;
+    struct wm_plot_style style = { .size = TITLE_TEXT,
+                                   .colour = canvas->theme->ink,
+                                   .align = WM_PLOT_CENTRE,
+                                   .is_bold = true };
+    struct wm_plot_box left = { 0, 12, canvas->width, canvas->height };
+    char text[LINE_SIZE];
+
+    if (!title[0])
+        return left;
+    if (width_of(canvas, &style, title) > room)
+        style.size = LABEL_TEXT;
+    style.room = TITLE_LINES * room;
+    set_text(canvas, &style, title);
+    snprintf(text, sizeof(text), "%s", pango_layout_get_text(canvas->text));
+    style.room = room;
+    put_lines(canvas, &left, &style, text);
+    left.top += WM_PLOT_TITLE_HEIGHT - 12 - TEXT_LINE;
+    return left;
+}
+
+struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
+                                const struct wm_plot_box *box, const char *text)
+{
+    const struct wm_plot_style style = { .size = AXIS_TEXT,
+                                         .colour = canvas->theme->faint,
+                                         .align = WM_PLOT_CENTRE,
+                                         .room = canvas->width - 2 * TEXT_MARGIN };
+    struct wm_plot_box left = *box;
+
+    put_lines(canvas, &left, &style, text);
     return left;
 }
