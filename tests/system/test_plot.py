@@ -301,6 +301,16 @@ def _(folder):
         assert len(borders) == bands, (count, borders)
 
 
+@case("a line on another has dashes, so that both are seen")
+def _(folder):
+    same = change(folder, "same.sqlite", ['UPDATE sample SET "gpu1_power_W" = "gpu0_power_W"'], TREE)
+    for path, dashed in (TREE, [False, False]), (same, [False, True]):
+        svg = drawn(path, "-o", "-", "--format", "svg", "--channels",
+                    "gpu0_power,gpu1_power").stdout
+        lines = [line for line in svg.splitlines() if "bevel" in line]
+        assert ["dasharray" in line for line in lines] == dashed, lines
+
+
 def region_colours(svg):
     """The colour of each region of a legend."""
     root = xml.etree.ElementTree.fromstring(svg)
@@ -696,7 +706,7 @@ def _(folder):
             (2, "neither a number", [TREE, "-o", out, "--from=-5"]),
             (2, "neither a number", [TREE, "-o", out, "--from", "5e9"]),
             (2, "not before --to", [TREE, "-o", out, "--from", "2", "--to", "1"]),
-            (1, "no sample from --from to --to", [TREE, "-o", out, "--from", "1000"]),
+            (1, "no sample from --from to --to; the last one is at 1.", [TREE, "-o", out, "--from", "1000"]),
             (2, "is no size", [TREE, "-o", out, "--size", "960"]),
             (2, "is no size", [TREE, "-o", out, "--size", "20x10mm"]),
             (2, "is no size", [TREE, "-o", out, "--size", "letter"]),
@@ -716,6 +726,7 @@ def _(folder):
             (2, "none of energy time", [TREE, "-o", out, "--kind", "flame", "--by", "calls"]),
             (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"]),
             (1, "without 'cap_w'", [text, "-o", out, "--kind", "caps"]),
+            (1, "needs a table by `wattmeter cap profile`", [TREE, "-o", out, "--kind", "caps"]),
             (1, "one of seconds and joules alone", [half, "-o", out, "--kind", "caps"]),
             (2, "has no runs", [half, "-o", out, "--kind", "caps", "--run", "1"])]:
         said = refused(*arguments, status=status)

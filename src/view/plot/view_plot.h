@@ -55,7 +55,8 @@ struct wm_plot_data {
     struct wm_plot_band *bands;
     size_t band_count, band_room;
     char title[256];
-    int64_t from_ns, to_ns;           /* of the samples */
+    int64_t from_ns, to_ns;           /* of the samples that are drawn */
+    int64_t last_ns;                  /* of all samples */
     int64_t complete_ns;              /* all series have values that ever have some soon */
     int64_t axis_from_ns, axis_to_ns; /* --from and --to; INT64_MAX and INT64_MIN: not
                                        * given */

@@ -223,6 +223,7 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
         add_sample(series, reading, own_ns, is_inside);
         last_ns = own_ns > last_ns ? own_ns : last_ns;
     }
+    data->last_ns = last_ns > data->last_ns ? last_ns : data->last_ns;
     if (!is_inside)
         return;
     struct wm_chart_line *moments = &data->moments[input];
@@ -494,7 +495,10 @@ static int check_values(const struct wm_plot_data *data, struct wm_error *err)
     }
     const char *path = wm_text_path(data->request->inputs[0].path);
     if (data->from_ns > data->to_ns)
-        return wm_fail(err, WM_ENODEV, "%s: there is no sample from --from to --to", path);
+        return wm_fail(
+            err, WM_ENODEV,
+            "%s: there is no sample from --from to --to; the last one is at %.2f s", path,
+            (double)data->last_ns / 1e9);
     return wm_fail(err, WM_ENODEV, "%s: there is no value to draw%s%s%s%s", path,
                    missing ? "; of " : "", missing ? missing->column : "",
                    missing ? ": " : "", missing ? missing->why : "");

@@ -7,6 +7,7 @@
 
 #include "base/base_clock.h"
 #include "base/text/base_text.h"
+#include "view/chart/view_fold.h"
 #include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_panel.h"
 
@@ -216,19 +217,47 @@ void wm_plot_line(const struct wm_plot_panel_view *view,
     mark_end(view, series, side, columns, count);
 }
 
-/* The second axis has dashes; of several recordings, whose devices have them, thin lines.
- */
-static void set_line(const struct wm_plot_panel_view *view, size_t side)
+/* How many lines before it a line lies on, at most of its columns. */
+static size_t count_hidden(const struct wm_plot_panel_view *view, size_t index, size_t side,
+                           struct wm_chart_column *columns, struct wm_chart_fold *folds,
+                           size_t count)
+{
+    const struct wm_plot_series *series = view->data->series;
+    double pixel =
+        (view->axes[side].high - view->axes[side].low) / (view->box.bottom - view->box.top);
+    size_t hidden = 0;
+
+    for (size_t i = 0; i < index; i++) {
+        size_t both = 0, same = 0;
+        if (!wm_plot_is_shown(view, &series[i], side) || series[i].is_folded)
+            continue;
+        memset(folds, 0, count * sizeof(*folds));
+        wm_plot_show(view, &series[i], columns, count);
+        wm_chart_fold_add(folds, columns, count);
+        wm_plot_show(view, &series[index], columns, count);
+        wm_chart_fold_add(folds, columns, count);
+        for (size_t k = 0; k < count; k++) {
+            both += folds[k].count == 2;
+            same += folds[k].count == 2 && folds[k].high - folds[k].low <= pixel;
+        }
+        hidden += 2 * same > both;
+    }
+    return hidden;
+}
+
+/* The second axis has dashes; of several recordings, whose devices have them, thin lines. A
+ * line on others has dashes that leave room for theirs. */
+static void set_line(const struct wm_plot_panel_view *view, size_t side, size_t hidden)
 {
     cairo_t *cairo = view->canvas->cairo;
-    const double dashes[] = { 5, 3 };
+    const double dashes[] = { 5, side > 0 ? 3 : 5 * (double)hidden };
     bool is_thin = side > 0 && view->data->request->input_count > 1;
-    bool is_dashed = side > 0 && !is_thin;
+    bool is_dashed = (side > 0 && !is_thin) || hidden > 0;
 
     cairo_set_line_width(cairo, is_thin ? 0.7 : 1.5);
     cairo_set_antialias(cairo, CAIRO_ANTIALIAS_FAST); /* a third of the time */
     cairo_set_line_join(cairo, CAIRO_LINE_JOIN_BEVEL);
-    cairo_set_line_cap(cairo, side == 0 && view->data->request->input_count == 1
+    cairo_set_line_cap(cairo, !is_dashed && view->data->request->input_count == 1
                                   ? CAIRO_LINE_CAP_ROUND
                                   : CAIRO_LINE_CAP_BUTT);
     cairo_set_dash(cairo, dashes, is_dashed ? 2 : 0, 0);
@@ -241,12 +270,14 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
     cairo_t *cairo = view->canvas->cairo;
     double fineness = view->canvas->is_vector ? 1 : view->canvas->scale;
     size_t count = (size_t)ceil((newest_x(view) - box->left) * fineness);
-    int status = WM_OK;
+    /* In a film the dashes would move. */
+    bool has_dashes = side == 0 && view->data->request->input_count == 1 &&
+                      view->window->newest >= view->window->axis.high;
 
     count = count > 0 ? count : 1;
     struct wm_chart_column *columns = calloc(count, sizeof(*columns));
-    if (!columns)
-        return wm_fail_memory(err, "figure");
+    struct wm_chart_fold *folds = calloc(count, sizeof(*folds));
+    int status = columns && folds ? WM_OK : wm_fail_memory(err, "figure");
     cairo_save(cairo);
     cairo_rectangle(cairo, box->left - 3, box->top, box->right - box->left + 3,
                     box->bottom - box->top);
@@ -255,7 +286,10 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
         const struct wm_plot_series *series = &view->data->series[i];
         if (!wm_plot_is_shown(view, series, side))
             continue;
-        set_line(view, side);
+        size_t hidden = 0;
+        if (has_dashes && !series->is_folded)
+            hidden = count_hidden(view, i, side, columns, folds, count);
+        set_line(view, side, hidden);
         if (!series->is_folded)
             wm_plot_line(view, series, side, columns, count);
         else if (!wm_plot_is_in_earlier(view, i, side))
@@ -263,6 +297,7 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
     }
     cairo_restore(cairo);
     free(columns);
+    free(folds);
     return status;
 }
 
