@@ -384,6 +384,9 @@ def _(folder):
     assert "one, Power: no value of gpu1 (GPU is lost)" in draw(TREE, one, "--channels", "power")
     both = change(folder, "both.sqlite", without(power, "gpu0"), one)
     assert "Power: no value of gpu0 and 1 more" in draw(both), draw(both)
+    second = change(folder, "second.sqlite", without(["temperature_celsius"], "gpu1"), TREE)
+    assert ("Temperature: no value of gpu1 (GPU is lost)" in
+            draw(second, "--layout", "power+temperature")), draw(second)
     # A panel without any line keeps the name of its axis.
     empty = draw(both, "--channels", "gpu0_power,memory", "--no-legend")
     assert "Power (W)" in empty, empty

@@ -217,7 +217,8 @@ void wm_plot_line(const struct wm_plot_panel_view *view,
     mark_end(view, series, side, columns, count);
 }
 
-/* How many lines before it a line lies on, at most of its columns. */
+/* How many lines before it a line lies on, in most of the columns in which both have
+ * values. */
 static size_t count_hidden(const struct wm_plot_panel_view *view, size_t index, size_t side,
                            struct wm_chart_column *columns, struct wm_chart_fold *folds,
                            size_t count)
@@ -398,20 +399,18 @@ static size_t add_regions(const struct wm_plot_data *data, struct wm_plot_entry 
 }
 
 /* "Power: no value of gpu6 (Not Supported)", "Memory: no value of gpu31 and 32 more": what
- * a panel lacks of an input; false: nothing. */
-static bool write_missing(const struct wm_plot_data *data,
-                          const struct wm_plot_panel *panel, size_t input,
+ * one side of a panel lacks of an input; false: nothing. */
+static bool write_missing(const struct wm_plot_panel_view *view, size_t side, size_t input,
                           char text[WM_PLOT_NAME_SIZE])
 {
-    const struct wm_plot_panel_view view = { .data = data, .panel = panel };
+    const struct wm_plot_data *data = view->data;
     const struct wm_plot_series *first = NULL;
     size_t count = 0;
 
     for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
-        bool is_here =
-            wm_plot_is_shown(&view, series, 0) || wm_plot_is_shown(&view, series, 1);
-        if (series->input != input || series->has_values || !is_here)
+        if (series->input != input || series->has_values ||
+            !wm_plot_is_shown(view, series, side))
             continue;
         first = first ? first : series;
         count++;
@@ -421,7 +420,7 @@ static bool write_missing(const struct wm_plot_data *data,
     if (data->request->input_count > 1)
         wm_plot_input_name(&data->request->inputs[input], text);
     wm_text_list(text, WM_PLOT_NAME_SIZE, ", ", "%s: no value of %s",
-                 wm_chart_heading(panel->words[0]), first->device_name);
+                 wm_chart_heading(view->panel->words[side]), first->device_name);
     if (count == 1)
         wm_text_list(text, WM_PLOT_NAME_SIZE, " ", "(%s)", first->why);
     else
@@ -439,7 +438,7 @@ static bool has_values(const struct wm_plot_data *data, size_t input)
     return false;
 }
 
-/* What has no value, an entry for each panel, or one for all of a recording. */
+/* What has no value, an entry for each axis, or one for all of a recording. */
 static size_t add_missing(const struct wm_plot_data *data,
                           const struct wm_plot_layout *layout,
                           struct wm_plot_entry *entries)
@@ -453,8 +452,10 @@ static size_t add_missing(const struct wm_plot_data *data,
             entries[count++].sign = WM_PLOT_NO_SIGN;
             continue;
         }
-        for (size_t i = 0; i < layout->count; i++) {
-            if (write_missing(data, &layout->panels[i], input, entries[count].name))
+        for (size_t i = 0; i < 2 * layout->count; i++) {
+            const struct wm_plot_panel_view view = { .data = data,
+                                                     .panel = &layout->panels[i / 2] };
+            if (write_missing(&view, i % 2, input, entries[count].name))
                 entries[count++].sign = WM_PLOT_NO_SIGN;
         }
     }
@@ -496,7 +497,7 @@ static struct wm_plot_box draw_legend(const struct wm_plot_canvas *canvas,
 {
     size_t inputs = data->request->input_count;
     struct wm_plot_entry *entries =
-        calloc(inputs * (layout->count + 1) + data->device_count + REGIONS_MOST + 1,
+        calloc(inputs * (2 * layout->count + 1) + data->device_count + REGIONS_MOST + 1,
                sizeof(*entries));
     struct wm_plot_box left = *box;
 
