@@ -194,10 +194,10 @@ void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_b
                      enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                      const char *of, const char *label);
 
-/* Whether the label of an upright axis fits, as the canvas draws labels. */
-bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                        const struct wm_axis *axis, const char *unit, const char *of,
-                        const char *label);
+/* Splits the labels of all upright axes and makes them smaller until this one fits. */
+void wm_plot_fit_label(struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                       const struct wm_axis *axis, const char *unit, const char *of,
+                       const char *label);
 
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
 

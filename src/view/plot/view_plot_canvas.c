@@ -21,6 +21,7 @@ enum {
     LINE_SIZE = 512
 };
 
+#define LABEL_TEXT_LEAST 9.0
 #define TEXT_LINE 16.0
 #define TEXT_MARGIN 16.0
 #define TITLE_LINES 1.8 /* two, of which the first is not full */
@@ -428,9 +429,9 @@ void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_b
     wm_plot_text(canvas, middle, box->bottom + 30, &style, text);
 }
 
-bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                        const struct wm_axis *axis, const char *unit, const char *of,
-                        const char *label)
+static bool label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                       const struct wm_axis *axis, const char *unit, const char *of,
+                       const char *label)
 {
     double room = box->bottom - box->top + LABEL_OVER;
     struct wm_chart_marks marks;
@@ -443,6 +444,17 @@ bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plo
         return false;
     write_label(text, sizeof(text), "", whole);
     return wm_plot_text_width(canvas, canvas->label_size, text) <= room;
+}
+
+void wm_plot_fit_label(struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                       const struct wm_axis *axis, const char *unit, const char *of,
+                       const char *label)
+{
+    while (canvas->label_size > LABEL_TEXT_LEAST &&
+           !label_fits(canvas, box, axis, unit, of, label)) {
+        canvas->label_size -= canvas->splits_labels ? 0.5 : 0;
+        canvas->splits_labels = true;
+    }
 }
 
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box)

@@ -17,8 +17,7 @@
 #define TOP 8.0
 #define BOTTOM 12.0
 #define PANEL_LEAST 112.0 /* height in which the name of an axis is read */
-#define LABEL_TEXT_LEAST 9.0
-#define LEGEND_LINE 18.0 /* of a command, but no more than all together */
+#define LEGEND_LINE 18.0  /* of a command, but no more than all together */
 #define LEGEND_MOST 90.0
 #define POINT 2.5
 #define MARGIN 0.08 /* of the range of an axis, on both sides */
@@ -232,7 +231,6 @@ static struct wm_plot_box draw_legend(const struct wm_plot_repeats *figure,
     return left;
 }
 
-/* The names of all axes have one size, and one or two lines. */
 static void fit_labels(const struct wm_plot_repeats *figure, struct wm_plot_canvas *canvas,
                        const struct wm_plot_box *box)
 {
@@ -240,13 +238,8 @@ static void fit_labels(const struct wm_plot_repeats *figure, struct wm_plot_canv
 
     for (size_t i = 0; i < figure->panels; i++) {
         struct wm_axis axis = find_axis(figure, figure->items[i]);
-        const char *unit = unit_of(figure->items[i]);
         write_heading(figure, figure->items[i], heading);
-        while (canvas->label_size > LABEL_TEXT_LEAST &&
-               !wm_plot_label_fits(canvas, box, &axis, unit, "", heading)) {
-            canvas->label_size -= canvas->splits_labels ? 0.5 : 0;
-            canvas->splits_labels = true;
-        }
+        wm_plot_fit_label(canvas, box, &axis, unit_of(figure->items[i]), "", heading);
     }
 }
 

@@ -16,7 +16,6 @@
 #define RIGHT_WITH_AXIS 74.0
 #define BOTTOM 46.0
 #define BETWEEN 14.0
-#define LABEL_TEXT_LEAST 9.0
 #define NAME_TEXT 11.0
 #define CROSS 4.0        /* half of it */
 #define PANEL_LEAST 92.0 /* height in which the name of an axis is read */
@@ -528,32 +527,19 @@ struct page {
     size_t count;
 };
 
-static bool all_labels_fit(const struct page *page, const struct wm_plot_canvas *canvas)
+static void fit_labels(const struct page *page, struct wm_plot_canvas *canvas)
 {
     char label[WM_PLOT_NAME_SIZE];
 
-    for (size_t i = 0; i < page->count; i++) {
-        const struct wm_plot_panel_view *view = &page->views[i];
-        for (size_t side = 0; side < 2; side++) {
-            if (!view->has_axis[side])
-                continue;
-            write_label(view, side, label, sizeof(label));
-            if (!wm_plot_label_fits(canvas, &view->box, &view->axes[side],
-                                    view->panel->unit[side], find_base(view, side), label))
-                return false;
-        }
+    for (size_t i = 0; i < 2 * page->count; i++) {
+        const struct wm_plot_panel_view *view = &page->views[i / 2];
+        size_t side = i % 2;
+        if (!view->has_axis[side])
+            continue;
+        write_label(view, side, label, sizeof(label));
+        wm_plot_fit_label(canvas, &view->box, &view->axes[side], view->panel->unit[side],
+                          find_base(view, side), label);
     }
-    return true;
-}
-
-/* All labels have one size, and one or two lines. */
-static void fit_labels(const struct page *page, struct wm_plot_canvas *canvas)
-{
-    if (all_labels_fit(page, canvas))
-        return;
-    canvas->splits_labels = true;
-    while (canvas->label_size > LABEL_TEXT_LEAST && !all_labels_fit(page, canvas))
-        canvas->label_size -= 0.5;
 }
 
 static void place_panels(struct page *page, const struct wm_plot_canvas *canvas,
