@@ -303,7 +303,8 @@ def _(folder):
 
 @case("a line on another has dashes, so that both are seen")
 def _(folder):
-    same = change(folder, "same.sqlite", ['UPDATE sample SET "gpu1_power_W" = "gpu0_power_W"'], TREE)
+    same = change(folder, "same.sqlite",
+                  ['UPDATE sample SET "gpu1_power_W" = "gpu0_power_W"'], TREE)
     for path, dashed in (TREE, [False, False]), (same, [False, True]):
         svg = drawn(path, "-o", "-", "--format", "svg", "--channels",
                     "gpu0_power,gpu1_power").stdout
@@ -709,7 +710,8 @@ def _(folder):
             (2, "neither a number", [TREE, "-o", out, "--from=-5"]),
             (2, "neither a number", [TREE, "-o", out, "--from", "5e9"]),
             (2, "not before --to", [TREE, "-o", out, "--from", "2", "--to", "1"]),
-            (1, "no sample from --from to --to; the last one is at 1.", [TREE, "-o", out, "--from", "1000"]),
+            (1, "no sample from --from to --to; the last one is at 1.", [TREE, "-o", out, "--from",
+                                                                         "1000"]),
             (2, "is no size", [TREE, "-o", out, "--size", "960"]),
             (2, "is no size", [TREE, "-o", out, "--size", "20x10mm"]),
             (2, "is no size", [TREE, "-o", out, "--size", "letter"]),
