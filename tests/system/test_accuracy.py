@@ -401,6 +401,8 @@ def with_slow_perf(program, folder):
     """What the program printed, and the report: perf counts from when it makes the file
     COUNT on. `await_counter()` waits until it does."""
     output, count = folder / "r.json", folder / "count"
+    if "perf" not in report("sleep", "0.1")["cpu_time"]["method"]:
+        raise tap.Skip("perf counters are not to be had here")
     done = subprocess.run(
         [tap.HELPERS / "slow_perf", count, tap.WATTMETER, "run", "--json", "-i", "200ms", "-o", output,
          "--", PYTHON, "-c", f"COUNT = {str(count)!r}\n" + AWAIT_COUNTER + BURN + program],
@@ -408,8 +410,6 @@ def with_slow_perf(program, folder):
     if done.returncode == 77:
         raise tap.Skip(done.stderr.strip())
     assert done.returncode == 3 and done.stderr == "", done
-    if "perf" not in report("sleep", "0.1")["cpu_time"]["method"]:
-        raise tap.Skip("perf counters are not to be had here")
     r = tap.json.loads(output.read_text())
     print(f"# {r['cpu_time']}")
     return list(map(float, done.stdout.split())), r

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures and films of recordings, taken apart again."""
 
+import itertools
 import math
 import os
 import pty
@@ -230,6 +231,23 @@ def _(folder):
     assert any(is_blue(pixel) for row in rows[80:] for pixel in row), "no mean of one sample"
 
 
+@case("the mean of devices that are sampled one after the other has no steps at its ends")
+def _(folder):
+    path = change(folder, "apart.sqlite", [
+        f'UPDATE sample SET "gpu{number}_power_W" = {100 + 10 * number}, '
+        f"gpu{number}_time_ns_2 = time_ns + {9_000_000 * number}" for number in range(9)],
+        many_gpus(folder, 9))
+    names = ",".join(f"gpu{number}_power" for number in range(9))
+    for inputs in 1, 2:
+        svg = drawn(*[path] * inputs, "-o", "-", "--format", "svg", "--channels", names,
+                    "--no-legend").stdout
+        bands = re.findall(r'fill-opacity[:=]"?0\.22[^>]* d="([^"]*)"', svg)
+        assert len(bands) == inputs, svg
+        for band in bands:
+            heights = {y for _, y in re.findall(r"([\d.]+) ([\d.]+)", band)}
+            assert len(heights) == 2, band
+
+
 def axes_of(svg):
     """The numbers at the left of each panel, from top to bottom, and the names of axes."""
     elements = [element for element in xml.etree.ElementTree.fromstring(svg).iter()
@@ -277,9 +295,109 @@ def _(folder):
                              [(run, *call) for call in zip(ends, ends[1:])])
         database.commit()
         database.close()
-        svg = drawn(path, "-o", "-", "--format", "svg", "--channels", "power").stdout
+        svg = drawn(path, "-o", "-", "--format", "svg", "--channels", "power",
+                    "--no-legend").stdout
         borders = re.findall(r'stroke-width[:=]"?0\.7\b[^>]* d="([^"]*)"', svg)
         assert len(borders) == bands, (count, borders)
+
+
+@case("a line on another has dashes, so that both are seen")
+def _(folder):
+    same = change(folder, "same.sqlite",
+                  ['UPDATE sample SET "gpu1_power_W" = "gpu0_power_W"'], TREE)
+    for path, dashed in (TREE, [False, False]), (same, [False, True]):
+        svg = drawn(path, "-o", "-", "--format", "svg", "--channels",
+                    "gpu0_power,gpu1_power").stdout
+        lines = [line for line in svg.splitlines() if "bevel" in line]
+        assert ["dasharray" in line for line in lines] == dashed, lines
+
+
+def region_colours(svg):
+    """The colour of each region of a legend."""
+    root = xml.etree.ElementTree.fromstring(svg)
+    found = {}
+    for element in root.iter():
+        fill = re.search(r"fill[:=]\"?(rgb\([^)]*\))[^>]*fill-opacity[:=]\"?0\.12",
+                         " ".join(f"{name}:{value}" for name, value in element.attrib.items()))
+        box = re.match(r"M ([\d.]+) ([\d.]+) L ([\d.]+) ", element.get("d", ""))
+        if fill and box and float(box[3]) - float(box[1]) == 20:
+            found[float(box[1]) + 26, float(box[2]) + 5] = fill[1]
+    names = {}
+    for element in root.iter():
+        if element.tag.endswith("}text") and element.get("x"):
+            x, y = float(element.get("x")), float(element.get("y"))
+            names.update({element.text: colour for (left, middle), colour in found.items()
+                          if left == x and abs(middle - y) < 8})
+    return names
+
+
+def with_regions(folder, names):
+    """A recording with these regions, one after the other."""
+    path = change(folder, "regions.sqlite", ["DELETE FROM region_call", "DELETE FROM region_path"],
+                  TREE)
+    database = sqlite3.connect(path)
+    run, first, last = database.execute("SELECT min(run), min(time_ns), max(time_ns) "
+                                        "FROM sample").fetchone()
+    ends = [first + (last - first) * number // len(names) for number in range(len(names) + 1)]
+    for number, name in enumerate(names):
+        database.execute("INSERT INTO region_path VALUES (?, ?, NULL, ?, 0, 0)",
+                         (run, number, name))
+        database.execute("INSERT INTO region_call (run, path, thread, start_ns, stop_ns, is_open)"
+                         " VALUES (?, ?, 0, ?, ?, 0)", (run, number, *ends[number:number + 2]))
+    database.commit()
+    database.close()
+    return path
+
+
+@case("a region has one colour in all parts of a recording, and its name in the legend")
+def _(folder):
+    path = with_regions(folder, [f"part{number}" for number in range(8)])
+    times = sqlite3.connect(path).execute("SELECT min(time_ns), max(time_ns) FROM sample")
+    first, last = times.fetchone()
+    draw = lambda *words: drawn(path, "-o", "-", "--format", "svg", "--channels", "power",
+                                *words).stdout
+    whole = draw()
+    colours = region_colours(whole)
+    assert set(colours) == {f"part{number}" for number in range(6)}, colours
+    assert len(set(colours.values())) == 6 and "+2 more regions" in texts(whole), colours
+    late = draw("--from", str((last - first) / 2e9))
+    assert set(region_colours(late)) == {"part4", "part5", "part6", "part7"}, texts(late)
+    assert all(region_colours(late)[name] == colours[name] for name in ("part4", "part5")), late
+    assert not region_colours(draw("--no-regions")) and "part0" not in draw("--no-legend")
+
+
+def without(metrics, device, when="1"):
+    """Statements that take values and leave the reason."""
+    columns = [f"{device}_{metric}" for metric in metrics]
+    return ([f'UPDATE sample SET "{column}" = NULL WHERE {when}' for column in columns] +
+            [f"DELETE FROM gap WHERE channel = '{column}'" for column in columns] +
+            ["INSERT INTO gap (run, channel, from_ns, to_ns, state, why) SELECT min(run), "
+             f"'{column}', min(time_ns), max(time_ns), 'failed', 'GPU is lost' FROM sample "
+             f"WHERE {when}" for column in columns])
+
+
+@case("what has no value is in the legend with the reason, and an end is marked at its line")
+def _(folder):
+    power = ["power_W", "energy_J"]
+    one = change(folder, "one.sqlite", without(power, "gpu1"), TREE)
+    draw = lambda *words: texts(drawn(*words, "-o", "-", "--format", "svg").stdout)
+    assert "Power: no value of gpu1 (GPU is lost)" in draw(one), draw(one)
+    assert "one, Power: no value of gpu1 (GPU is lost)" in draw(TREE, one, "--channels", "power")
+    both = change(folder, "both.sqlite", without(power, "gpu0"), one)
+    assert "Power: no value of gpu0 and 1 more" in draw(both), draw(both)
+    second = change(folder, "second.sqlite", without(["temperature_celsius"], "gpu1"), TREE)
+    assert ("Temperature: no value of gpu1 (GPU is lost)" in
+            draw(second, "--layout", "power+temperature")), draw(second)
+    # A panel without any line keeps the name of its axis.
+    empty = draw(both, "--channels", "gpu0_power,memory", "--no-legend")
+    assert "Power (W)" in empty, empty
+    # Past the end of one of two recordings.
+    assert "short: no value" in draw(f"short={TREE}", record(folder, 100, float),
+                                     "--from", "5")
+    half = change(folder, "half.sqlite", without(
+        power, "gpu1", "time_ns > (SELECT avg(time_ns) FROM sample)"), TREE)
+    assert draw(half, "--channels", "power").count("gpu1: GPU is lost") == 1, draw(half)
+    assert not any("lost" in text for text in draw(TREE))
 
 
 @case("several recordings: each has a colour, each device a dash; no entry is left out")
@@ -337,6 +455,43 @@ def _(folder):
     assert True in counts and False in counts, counts
 
 
+@case("bars of many regions: the figure is higher, and long names are whole and on no other")
+def _(folder):
+    names = [f"model.encoder.layers.{number}.self_attn.out_proj.forward" for number in range(24)]
+    path = with_regions(folder, names)
+    for size, words in ("column", []), ("960x720", []), ("column", [path]):
+        svg = drawn(path, *words, "-o", "-", "--format", "svg", "--kind", "regions", "--by", "time",
+                    "--size", size).stdout
+        root = xml.etree.ElementTree.fromstring(svg)
+        rows = sorted((float(element.get("y")), float(element.get("font-size")))
+                      for element in root.iter() if element.text in names)
+        # One of 25 is what is outside of all regions.
+        assert len(rows) >= 23, texts(svg)
+        assert all(y + text <= other for (y, text), (other, _) in zip(rows, rows[1:])), rows
+        assert all(text >= 9 for _, text in rows) and not any("…" in text for text in texts(svg))
+        scale = float(re.search(r"scale\(([\d.]+)\)", svg)[1])
+        assert rows[-1][0] < float(root.get("height")[:-2]) / scale - 50, rows
+
+
+@case("energy that a device lacks is drawn of no region: time is, and the figure says why")
+def _(folder):
+    lost = change(folder, "lost.sqlite", ["UPDATE sample SET gpu1_energy_J = NULL, "
+                                          "gpu1_power_W = NULL, gpu1_power_average_W = NULL"], TREE)
+    part = change(folder, "part.sqlite", [
+        "UPDATE sample SET gpu1_energy_J = NULL, gpu1_power_W = NULL, gpu1_power_average_W = NULL "
+        "WHERE time_ns > (SELECT avg(time_ns) FROM sample)"], TREE)
+    for path, kind in itertools.product((lost, part), ("regions", "flame")):
+        found = texts(drawn(path, "-o", "-", "--format", "svg", "--kind", kind).stdout)
+        assert any(text.startswith("Time by region") for text in found), found
+        assert any(f"{path.stem}: no energy by region (" in text for text in found), found
+        by = texts(drawn(path, "-o", "-", "--format", "svg", "--kind", kind, "--by", "time").stdout)
+        assert not any("no energy" in text for text in by), by
+    both = " ".join(texts(drawn(TREE, lost, "-o", "-", "--format", "svg", "--kind",
+                                "regions").stdout))
+    assert "Energy by region" in both and "lost: no energy by region" in both, both
+    assert "v1-tree: no energy" not in both, both
+
+
 @case("figures of whole runs name the command, the number of runs, and what is no measurement")
 def _(folder):
     tree, runs = TREE, RECORDINGS / "v1-eight-runs.sqlite"
@@ -355,6 +510,30 @@ def _(folder):
     for svg, is_hatched in (energy, True), (times, False):
         assert (re.search(r'stroke-width[:=]"?2\b', svg) is not None) == is_hatched, svg
         assert any(text.startswith("Hatched: ") for text in texts(svg)) == is_hatched, texts(svg)
+
+
+@case("repeated runs at the width of a column: the legend has the commands, and no axis is cut")
+def _(folder):
+    numbers = folder / "numbers"
+    numbers.write_text("3\n1\n2\n")
+    path = folder / "sort.sqlite"
+    subprocess.run([tap.WATTMETER, "run", "-q", "-r", "2", "--vs", f"sort -n {numbers}", "--vs",
+                    f"sort -r {numbers}", "--record", path, "--", "sort", numbers], check=True,
+                   timeout=300, stdout=subprocess.DEVNULL, env=plain_environment(
+                       WATTMETER_NVML=str(tap.BUILD / "tests/fake/libnvidia-ml.so.1")))
+    svg = drawn(path, "-o", "-", "--format", "svg", "--kind", "repeats", "--size", "column",
+                "--title", "Sorted").stdout
+    found = texts(svg)
+    for command in "sort /", "sort -n /", "sort -r /":
+        assert sum(text.startswith(command) for text in found) == 1, (command, found)
+    assert not any("…" in element.text for element in axes_of(svg)[1]), found
+    # A long title takes two lines, and what it lacks is seen.
+    words = "one two three four five six seven eight nine ten eleven twelve".split()
+    for count in 12, 40:
+        found = texts(drawn(TREE, "-o", "-", "--format", "svg", "--size", "column", "--channels",
+                            "power", "--title", " ".join((words * 4)[:count])).stdout)
+        lines = [text for text in found if set(re.split("[ …]", text)) & set(words)]
+        assert len(lines) == 2 and ("…" in "".join(lines)) == (count > 12), lines
 
 
 @case("a flame graph: regions above those around them, with figures under the mouse")
@@ -531,7 +710,8 @@ def _(folder):
             (2, "neither a number", [TREE, "-o", out, "--from=-5"]),
             (2, "neither a number", [TREE, "-o", out, "--from", "5e9"]),
             (2, "not before --to", [TREE, "-o", out, "--from", "2", "--to", "1"]),
-            (1, "no sample from --from to --to", [TREE, "-o", out, "--from", "1000"]),
+            (1, "no sample from --from to --to; the last one is at 1.", [TREE, "-o", out, "--from",
+                                                                         "1000"]),
             (2, "is no size", [TREE, "-o", out, "--size", "960"]),
             (2, "is no size", [TREE, "-o", out, "--size", "20x10mm"]),
             (2, "is no size", [TREE, "-o", out, "--size", "letter"]),
@@ -551,6 +731,7 @@ def _(folder):
             (2, "none of energy time", [TREE, "-o", out, "--kind", "flame", "--by", "calls"]),
             (1, "energy is not known", [nothing, "-o", out, "--kind", "energy"]),
             (1, "without 'cap_w'", [text, "-o", out, "--kind", "caps"]),
+            (1, "needs a table by `wattmeter cap profile`", [TREE, "-o", out, "--kind", "caps"]),
             (1, "one of seconds and joules alone", [half, "-o", out, "--kind", "caps"]),
             (2, "has no runs", [half, "-o", out, "--kind", "caps", "--run", "1"])]:
         said = refused(*arguments, status=status)

@@ -273,29 +273,39 @@ static void test_colours(void **state)
     assert_true(wm_chart_colour(0) == wm_chart_colour(16));
 }
 
-/* Two lines as one: a line counts between its samples, too, and a column past its end. */
+/* Lines as one: between its samples a line counts with what lies there, and past them with
+ * its last value, until it fails. No column is of values alone that were not sampled. */
 static void test_fold(void **state)
 {
-    enum { COUNT = 5 };
-    struct wm_chart_line steady = new_line(64, S), rising = new_line(64, S);
+    enum { COUNT = 8 };
+    struct wm_chart_line late = new_line(64, S), rising = new_line(64, S);
     struct wm_chart_fold folds[COUNT] = { 0 };
     struct wm_chart_column columns[COUNT];
 
     (void)state;
-    for (int i = 0; i < COUNT; i++)
-        add(&steady, i * S, 10);
-    add(&rising, 0, 20);
-    add(&rising, 2 * S, 40);
-    wm_chart_line_show(&steady, 0, COUNT * S, columns, COUNT);
+    for (int i = 2; i < COUNT - 1; i++)
+        add(&late, i * S, 10);
+    add(&rising, S, 20);
+    add(&rising, 3 * S, 40);
+    wm_chart_line_add(&rising, 5 * S, WM_READING_FAILED, 0);
+    wm_chart_line_show(&late, 0, COUNT * S, columns, COUNT);
     wm_chart_fold_add(folds, columns, COUNT);
     wm_chart_line_show(&rising, 0, COUNT * S, columns, COUNT);
     wm_chart_fold_add(folds, columns, COUNT);
-    assert_true(folds[1].count == 2 && folds[3].count == 2 && folds[4].count == 1);
-    assert_true(folds[1].low == 10 && folds[1].high == 30);
+    wm_chart_fold_trim(folds, COUNT);
+    static const struct {
+        size_t count;
+        double low, high;
+    } expected[COUNT] = { { 0, 0, 0 },   { 2, 10, 20 }, { 2, 10, 30 }, { 2, 10, 40 },
+                          { 2, 10, 40 }, { 1, 10, 10 }, { 1, 10, 10 }, { 0, 0, 0 } };
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(folds[i].count == expected[i].count);
+        assert_true(folds[i].low == expected[i].low && folds[i].high == expected[i].high);
+    }
     wm_chart_fold_columns(folds, wm_chart_fold_mean, columns, COUNT);
-    assert_true(columns[0].low == 15 && columns[1].high == 20 && columns[4].last == 10);
-    assert_true(!columns[0].is_joined && columns[1].is_joined);
-    wm_chart_line_release(&steady);
+    assert_true(columns[1].low == 15 && columns[2].high == 20 && columns[5].last == 10);
+    assert_true(!columns[1].is_joined && columns[2].is_joined && !columns[7].is_sampled);
+    wm_chart_line_release(&late);
     wm_chart_line_release(&rising);
 }
 

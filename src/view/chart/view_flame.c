@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base_utf8.h"
 
@@ -12,12 +13,19 @@ const struct wm_flame_measure wm_flame_measures[WM_FLAME_MEASURES] = {
     { "time", "s", "Time", "Time without regions inside", "Time by region" },
 };
 
+bool wm_flame_has(const struct wm_report_figure *figure)
+{
+    bool is_energy = strcmp(figure->unit, "J") == 0;
+
+    return figure->state == WM_REPORT_KNOWN && (!is_energy || figure->has_range);
+}
+
 static double own_of(const struct wm_flame *flame, const struct wm_report_part *part)
 {
     struct wm_report_figure figure;
 
     if (wm_report_figure(flame->report, part, flame->measure->key, &figure) < 0 ||
-        figure.state == WM_REPORT_MISSING)
+        !wm_flame_has(&figure))
         return 0;
     return fmax(figure.value, 0);
 }

@@ -42,6 +42,10 @@ int wm_flame_init(struct wm_flame *flame, const struct wm_report *report, bool b
                   const char *path, struct wm_error *err);
 void wm_flame_release(struct wm_flame *flame);
 
+/* Whether a figure of a region is drawn. Energy without an interval is not: it leaves out a
+ * device, or a part of the time. */
+bool wm_flame_has(const struct wm_report_figure *figure);
+
 /* "(run)", "epoch", "(outside of all regions)". */
 const char *wm_flame_name(const struct wm_flame_node *node);
 

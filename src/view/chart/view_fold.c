@@ -17,39 +17,53 @@ void wm_chart_fold_value(struct wm_chart_fold *fold, double value)
     add(fold, value, value);
 }
 
-/* Devices are read one after the other, so that a tick may lie in two columns: a line goes
- * on for one column at its ends. */
-static void extend(struct wm_chart_fold *folds, const struct wm_chart_column *columns,
-                   size_t count, const struct wm_chart_column *first,
-                   const struct wm_chart_column *last)
+/* What lies between a sample and the next one, which may be past the end. */
+static void fill(struct wm_chart_fold *folds, const struct wm_chart_column *columns,
+                 size_t from, size_t to, size_t count)
 {
-    if (first > columns && !first[-1].is_sampled)
-        wm_chart_fold_value(&folds[first - columns - 1], first->first);
-    if (last + 1 < columns + count && !last[1].is_sampled)
-        wm_chart_fold_value(&folds[last - columns + 1], last->last);
+    bool is_joined = to < count && columns[to].is_joined;
+    double growth = is_joined ? columns[to].first - columns[from].last : 0;
+
+    for (size_t at = from + 1; at < to; at++) {
+        double part = (double)(at - from) / (double)(to - from);
+        wm_chart_fold_value(&folds[at], columns[from].last + part * growth);
+        folds[at].held += !is_joined;
+    }
 }
 
+/* Devices are read one after the other, so that a tick lies in several columns. */
 void wm_chart_fold_add(struct wm_chart_fold *folds, const struct wm_chart_column *columns,
                        size_t count)
 {
-    const struct wm_chart_column *first = NULL, *last = NULL;
+    size_t last = count; /* the last sample, if it has a value */
+    bool is_first = true;
 
     for (size_t i = 0; i < count; i++) {
         const struct wm_chart_column *column = &columns[i];
-        if (!column->is_sampled || column->state != WM_READING_OK)
+        bool has_value = column->state == WM_READING_OK;
+        if (!column->is_sampled)
             continue;
-        for (const struct wm_chart_column *at = last;
-             last && column->is_joined && ++at < column;) {
-            double part = (double)(at - last) / (double)(column - last);
-            double value = last->last + part * (column->first - last->last);
-            wm_chart_fold_value(&folds[at - columns], value);
+        for (size_t at = 0; at < i && is_first && has_value; at++) {
+            wm_chart_fold_value(&folds[at], column->first);
+            folds[at].held++;
         }
-        add(&folds[i], column->low, column->high);
-        first = first ? first : column;
-        last = column;
+        if (last < count)
+            fill(folds, columns, last, i, count);
+        if (has_value)
+            add(&folds[i], column->low, column->high);
+        last = has_value ? i : count;
+        is_first = false;
     }
-    if (first)
-        extend(folds, columns, count, first, last);
+    if (last < count)
+        fill(folds, columns, last, count, count);
+}
+
+void wm_chart_fold_trim(struct wm_chart_fold *folds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (folds[i].held == folds[i].count)
+            folds[i] = (struct wm_chart_fold) { 0 };
+    }
 }
 
 double wm_chart_fold_mean(const struct wm_chart_fold *fold)

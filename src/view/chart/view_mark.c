@@ -190,5 +190,7 @@ uint32_t wm_chart_colour(size_t index)
 {
     uint32_t colour = colours[index % COUNT(colours)];
 
-    return index / COUNT(colours) % 2 == 0 ? colour : colour >> 1 & 0x7f7f7f;
+    return index / COUNT(colours) % 2 == 0
+               ? colour
+               : (colour >> 1 & 0x7f7f7f) + (colour >> 3 & 0x1f1f1f); /* 5/8 of it */
 }

@@ -67,6 +67,8 @@ struct contents {
     struct wm_plot_data data;
     struct wm_plot_layout layout;
     struct wm_plot_flame flame;
+    struct wm_plot_regions *regions;
+    struct wm_plot_repeats *repeats;
 };
 
 static int read_contents(const struct wm_plot_request *request, struct contents *contents,
@@ -74,11 +76,34 @@ static int read_contents(const struct wm_plot_request *request, struct contents 
 {
     if (request->kind == WM_PLOT_FLAME)
         return wm_plot_flame_read(request, &contents->flame, err);
+    if (request->kind == WM_PLOT_REGIONS)
+        return wm_plot_regions_read(request, &contents->regions, err);
+    if (request->kind == WM_PLOT_REPEATS)
+        return wm_plot_repeats_read(request, &contents->repeats, err);
     if (request->kind != WM_PLOT_TIME)
         return WM_OK;
     int status = wm_plot_read(request, WM_PLOT_FINE_COLUMNS, &contents->data, err);
     return status == WM_OK ? wm_plot_layout_init(&contents->data, &contents->layout, err)
                            : status;
+}
+
+/* Where the size leaves it to the figure, which is `usual` mostly, in pixels of a canvas.
+ */
+static double height_of(const struct wm_plot_request *request,
+                        const struct contents *contents, double usual)
+{
+    switch (request->kind) {
+    case WM_PLOT_FLAME:
+        return wm_plot_flame_height(&contents->flame);
+    case WM_PLOT_REGIONS:
+        return fmax(usual, wm_plot_regions_height(contents->regions));
+    case WM_PLOT_REPEATS:
+        return fmax(usual, wm_plot_repeats_height(contents->repeats));
+    case WM_PLOT_TIME:
+        return fmax(usual, wm_plot_time_height(&contents->layout));
+    default:
+        return usual;
+    }
 }
 
 static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
@@ -90,13 +115,14 @@ static int draw(const struct wm_plot_request *request, struct wm_plot_canvas *ca
     case WM_PLOT_ENERGY:
         return wm_plot_energy(request, canvas, err);
     case WM_PLOT_REGIONS:
-        return wm_plot_regions(request, canvas, err);
+        wm_plot_regions_draw(canvas, contents->regions);
+        return WM_OK;
     case WM_PLOT_CAPS:
         return wm_plot_caps(request, canvas, err);
     case WM_PLOT_FLAME:
         return wm_plot_flame(request, canvas, &contents->flame, err);
     case WM_PLOT_REPEATS:
-        return wm_plot_repeats(request, canvas, err);
+        return wm_plot_repeats_draw(canvas, contents->repeats, err);
     default:
         whole = wm_plot_whole(&contents->data);
         return wm_plot_time(&whole, canvas, &contents->data, &contents->layout, err);
@@ -215,15 +241,15 @@ static int write_figure(const struct wm_plot_request *request, FILE *out,
         status = wm_plot_page_init(request, &page, err);
     if (status == WM_OK)
         status = read_contents(request, &contents, err);
-    if (status == WM_OK && request->kind == WM_PLOT_FLAME && !page.has_height)
-        page.height = wm_plot_flame_height(&contents.flame) * page.zoom;
-    if (status == WM_OK && request->kind == WM_PLOT_TIME && !page.has_height)
-        page.height = fmax(page.height, wm_plot_time_height(&contents.layout) * page.zoom);
+    if (status == WM_OK && !page.has_height)
+        page.height = height_of(request, &contents, page.height / page.zoom) * page.zoom;
     if (status == WM_OK)
         status = request->format == WM_FORMAT_SVG
                      ? draw_svg(request, &page, &contents, out, err)
                      : draw_to(request, &page, &contents, &sink, NULL, err);
     wm_plot_flame_release(&contents.flame);
+    wm_plot_regions_free(contents.regions);
+    wm_plot_repeats_free(contents.repeats);
     wm_plot_layout_release(&contents.layout);
     wm_plot_data_release(&contents.data);
     return status;

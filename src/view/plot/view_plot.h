@@ -26,7 +26,8 @@ struct wm_plot_series {
     struct wm_chart_feed feed;
     char device_name[WM_PLOT_NAME_SIZE]; /* "machine"; its label is "host" */
     char name[WM_PLOT_NAME_SIZE];
-    char why[WM_PLOT_NAME_SIZE]; /* why it has no values */
+    char why[WM_PLOT_NAME_SIZE]; /* why it has no values, or not at the last gap; "": it has
+                                  * no gap */
     size_t device;               /* its number in the order of colours */
     size_t colour, dash;         /* of several recordings the colour is the recording's */
     bool is_chosen;
@@ -54,7 +55,8 @@ struct wm_plot_data {
     struct wm_plot_band *bands;
     size_t band_count, band_room;
     char title[256];
-    int64_t from_ns, to_ns;           /* of the samples */
+    int64_t from_ns, to_ns;           /* of the samples that are drawn */
+    int64_t last_ns;                  /* of all samples */
     int64_t complete_ns;              /* all series have values that ever have some soon */
     int64_t axis_from_ns, axis_to_ns; /* --from and --to; INT64_MAX and INT64_MIN: not
                                        * given */
@@ -166,7 +168,7 @@ struct wm_plot_style {
     enum wm_plot_align align;
     bool is_bold;
     double turn;   /* radians */
-    double room;   /* what is wider ends in dots; 0: any */
+    double room;   /* what is wider has dots in its middle; 0: any */
     bool has_halo; /* what is behind it has the colour of the paper */
 };
 
@@ -192,14 +194,14 @@ void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_b
                      enum wm_plot_side side, const struct wm_axis *axis, const char *unit,
                      const char *of, const char *label);
 
-/* Whether the label of an upright axis fits, as the canvas draws labels. */
-bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                        const struct wm_axis *axis, const char *unit, const char *of,
-                        const char *label);
+/* Splits the labels of all upright axes and makes them smaller until this one fits. */
+void wm_plot_fit_label(struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                       const struct wm_axis *axis, const char *unit, const char *of,
+                       const char *label);
 
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box);
 
-/* The title, and what room it leaves. */
+/* The title, in two lines if it needs them, and what room it leaves. */
 #define WM_PLOT_TITLE_HEIGHT 36.0
 struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title);
 
@@ -223,12 +225,30 @@ int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canva
                  struct wm_error *err);
 int wm_plot_energy(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                    struct wm_error *err);
-int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
-                    struct wm_error *err);
 int wm_plot_caps(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
                  struct wm_error *err);
-int wm_plot_repeats(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
-                    struct wm_error *err);
+
+/* Bars of regions. */
+struct wm_plot_regions;
+int wm_plot_regions_read(const struct wm_plot_request *request,
+                         struct wm_plot_regions **ret_regions, struct wm_error *err);
+void wm_plot_regions_draw(const struct wm_plot_canvas *canvas,
+                          const struct wm_plot_regions *regions);
+void wm_plot_regions_free(struct wm_plot_regions *regions); /* accepts NULL */
+
+/* What its rows take at least, in pixels of a canvas. */
+double wm_plot_regions_height(const struct wm_plot_regions *regions);
+
+/* Boxes of repeated runs. */
+struct wm_plot_repeats;
+int wm_plot_repeats_read(const struct wm_plot_request *request,
+                         struct wm_plot_repeats **ret_repeats, struct wm_error *err);
+int wm_plot_repeats_draw(const struct wm_plot_canvas *canvas,
+                         const struct wm_plot_repeats *repeats, struct wm_error *err);
+void wm_plot_repeats_free(struct wm_plot_repeats *repeats); /* accepts NULL */
+
+/* What its panels take at least, in pixels of a canvas. */
+double wm_plot_repeats_height(const struct wm_plot_repeats *repeats);
 
 /* A flame graph. All zero before it is read; due after failures, too: its release. */
 struct wm_plot_flame {

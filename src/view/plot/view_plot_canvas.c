@@ -18,11 +18,13 @@ enum {
     LABEL_TEXT = 12,
     TITLE_TEXT = 15,
     LABEL_SIZE = 128,
-    NOTE_SIZE = 512
+    LINE_SIZE = 512
 };
 
-#define NOTE_LINE 15.0
-#define NOTE_MARGIN 16.0
+#define LABEL_TEXT_LEAST 9.0
+#define TEXT_LINE 16.0
+#define TEXT_MARGIN 16.0
+#define TITLE_LINES 1.8 /* two, of which the first is not full */
 
 /* How much longer than its axis a label may be. */
 #define LABEL_OVER 10.0
@@ -150,19 +152,30 @@ static double set_line(const struct wm_plot_canvas *canvas, const char *line)
     return (double)extents.width / PANGO_SCALE;
 }
 
-/* Cuts a line until it fits with dots behind it. */
-static void cut(const struct wm_plot_canvas *canvas, double room, char *line, size_t size)
+static bool is_inside_character(char byte)
 {
-    static const char dots[] = "…";
-    size_t length = strlen(line);
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
 
-    if (length + sizeof(dots) > size)
-        length = size - sizeof(dots);
+/* Cuts a line in the middle until it fits, as names differ in their ends. */
+static void cut(const struct wm_plot_canvas *canvas, double room,
+                const char line[LINE_SIZE])
+{
+    size_t length = strlen(line), head = length / 2;
+    char text[LINE_SIZE + sizeof("…")];
+
+    while (is_inside_character(line[head]))
+        head++;
+    size_t tail = head;
     do {
-        while (length > 0 && ((unsigned char)line[--length] & 0xc0) == 0x80)
-            ;
-        memcpy(line + length, dots, sizeof(dots));
-    } while (set_line(canvas, line) > room && length > 0);
+        if (head > length - tail)
+            while (is_inside_character(line[--head]))
+                ;
+        else if (tail < length)
+            while (is_inside_character(line[++tail]))
+                ;
+        snprintf(text, sizeof(text), "%.*s…%s", (int)head, line, line + tail);
+    } while (set_line(canvas, text) > room && (head > 0 || tail < length));
 }
 
 /* Names come from files; pango takes valid UTF-8 alone. */
@@ -170,7 +183,7 @@ static void set_text(const struct wm_plot_canvas *canvas, const struct wm_plot_s
                      const char *text)
 {
     PangoFontDescription *font = pango_font_description_new();
-    char line[512];
+    char line[LINE_SIZE];
 
     wm_text_line(line, sizeof(line), text);
     wm_text_clean(line);
@@ -181,7 +194,7 @@ static void set_text(const struct wm_plot_canvas *canvas, const struct wm_plot_s
     pango_layout_set_font_description(canvas->text, font);
     pango_font_description_free(font);
     if (set_line(canvas, line) > style->room && style->room > 0)
-        cut(canvas, style->room, line, sizeof(line));
+        cut(canvas, style->room, line);
 }
 
 void wm_plot_text(const struct wm_plot_canvas *canvas, double x, double y,
@@ -234,15 +247,22 @@ void wm_plot_hover(const struct wm_plot_canvas *canvas, const struct wm_plot_box
     fputs("</title></rect>\n", canvas->overlay);
 }
 
+static double width_of(const struct wm_plot_canvas *canvas,
+                       const struct wm_plot_style *style, const char *text)
+{
+    struct wm_plot_style whole = *style;
+    PangoRectangle extents;
+
+    whole.room = 0;
+    set_text(canvas, &whole, text);
+    pango_layout_get_extents(canvas->text, NULL, &extents);
+    return (double)extents.width / PANGO_SCALE;
+}
+
 double wm_plot_text_width(const struct wm_plot_canvas *canvas, double size,
                           const char *text)
 {
-    const struct wm_plot_style style = { .size = size };
-    PangoRectangle extents;
-
-    set_text(canvas, &style, text);
-    pango_layout_get_extents(canvas->text, NULL, &extents);
-    return (double)extents.width / PANGO_SCALE;
+    return width_of(canvas, &(struct wm_plot_style) { .size = size }, text);
 }
 
 double wm_plot_place(const struct wm_axis *axis, double value, double at_low,
@@ -409,9 +429,9 @@ void wm_plot_axis_of(const struct wm_plot_canvas *canvas, const struct wm_plot_b
     wm_plot_text(canvas, middle, box->bottom + 30, &style, text);
 }
 
-bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
-                        const struct wm_axis *axis, const char *unit, const char *of,
-                        const char *label)
+static bool label_fits(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                       const struct wm_axis *axis, const char *unit, const char *of,
+                       const char *label)
 {
     double room = box->bottom - box->top + LABEL_OVER;
     struct wm_chart_marks marks;
@@ -426,6 +446,17 @@ bool wm_plot_label_fits(const struct wm_plot_canvas *canvas, const struct wm_plo
     return wm_plot_text_width(canvas, canvas->label_size, text) <= room;
 }
 
+void wm_plot_fit_label(struct wm_plot_canvas *canvas, const struct wm_plot_box *box,
+                       const struct wm_axis *axis, const char *unit, const char *of,
+                       const char *label)
+{
+    while (canvas->label_size > LABEL_TEXT_LEAST &&
+           !label_fits(canvas, box, axis, unit, of, label)) {
+        canvas->label_size -= canvas->splits_labels ? 0.5 : 0;
+        canvas->splits_labels = true;
+    }
+}
+
 void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box *box)
 {
     wm_plot_colour(canvas, canvas->theme->faint, 1);
@@ -435,47 +466,25 @@ void wm_plot_frame(const struct wm_plot_canvas *canvas, const struct wm_plot_box
     cairo_stroke(canvas->cairo);
 }
 
-struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title)
+static void put_line(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
+                     const struct wm_plot_style *style, const char *line)
 {
-    const struct wm_plot_style style = { .size = TITLE_TEXT,
-                                         .colour = canvas->theme->ink,
-                                         .align = WM_PLOT_CENTRE,
-                                         .is_bold = true,
-                                         .room = canvas->width - 32 };
-    struct wm_plot_box left = { 0, 12, canvas->width, canvas->height };
-
-    if (title[0]) {
-        wm_plot_text(canvas, canvas->width / 2, 20, &style, title);
-        left.top = WM_PLOT_TITLE_HEIGHT;
-    }
-    return left;
+    wm_plot_text(canvas, canvas->width / 2, box->top + TEXT_LINE / 2, style, line);
+    box->top += TEXT_LINE;
 }
 
-static void put_note(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
-                     const char *line)
+/* In as many lines as it takes. */
+static void put_lines(const struct wm_plot_canvas *canvas, struct wm_plot_box *box,
+                      const struct wm_plot_style *style, const char *text)
 {
-    const struct wm_plot_style style = { .size = AXIS_TEXT,
-                                         .colour = canvas->theme->faint,
-                                         .align = WM_PLOT_CENTRE,
-                                         .room = canvas->width };
-
-    wm_plot_text(canvas, canvas->width / 2, box->top + NOTE_LINE / 2, &style, line);
-    box->top += NOTE_LINE;
-}
-
-struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
-                                const struct wm_plot_box *box, const char *text)
-{
-    struct wm_plot_box left = *box;
-    char line[NOTE_SIZE] = "", longer[NOTE_SIZE];
+    char line[LINE_SIZE] = "", longer[LINE_SIZE];
 
     while (*text) {
         size_t word = strcspn(text, " ");
         snprintf(longer, sizeof(longer), "%s%s%.*s", line, line[0] ? " " : "", (int)word,
                  text);
-        if (line[0] && wm_plot_text_width(canvas, AXIS_TEXT, longer) >
-                           canvas->width - 2 * NOTE_MARGIN) {
-            put_note(canvas, &left, line);
+        if (line[0] && width_of(canvas, style, longer) > style->room) {
+            put_line(canvas, box, style, line);
             line[0] = '\0';
             continue;
         }
@@ -483,6 +492,41 @@ struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
         text += word + (text[word] == ' ');
     }
     if (line[0])
-        put_note(canvas, &left, line);
+        put_line(canvas, box, style, line);
+}
+
+struct wm_plot_box wm_plot_title(const struct wm_plot_canvas *canvas, const char *title)
+{
+    const double room = canvas->width - 2 * TEXT_MARGIN;
+    struct wm_plot_style style = { .size = TITLE_TEXT,
+                                   .colour = canvas->theme->ink,
+                                   .align = WM_PLOT_CENTRE,
+                                   .is_bold = true };
+    struct wm_plot_box left = { 0, 12, canvas->width, canvas->height };
+    char text[LINE_SIZE];
+
+    if (!title[0])
+        return left;
+    if (width_of(canvas, &style, title) > room)
+        style.size = LABEL_TEXT;
+    style.room = TITLE_LINES * room;
+    set_text(canvas, &style, title);
+    snprintf(text, sizeof(text), "%s", pango_layout_get_text(canvas->text));
+    style.room = room;
+    put_lines(canvas, &left, &style, text);
+    left.top += WM_PLOT_TITLE_HEIGHT - 12 - TEXT_LINE;
+    return left;
+}
+
+struct wm_plot_box wm_plot_note(const struct wm_plot_canvas *canvas,
+                                const struct wm_plot_box *box, const char *text)
+{
+    const struct wm_plot_style style = { .size = AXIS_TEXT,
+                                         .colour = canvas->theme->faint,
+                                         .align = WM_PLOT_CENTRE,
+                                         .room = canvas->width - 2 * TEXT_MARGIN };
+    struct wm_plot_box left = *box;
+
+    put_lines(canvas, &left, &style, text);
     return left;
 }

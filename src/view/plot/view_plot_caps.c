@@ -47,10 +47,14 @@ static int read_sweep(const struct wm_plot_input *input, struct wm_cap_search **
 {
     const struct wm_cap_plan plan = { 0 };
     struct wm_cap_table table;
-    int status = wm_cap_table_load(input->path, &table, err);
+    struct wm_error found;
+    int status = wm_cap_table_load(input->path, &table, &found);
 
     if (status < 0)
-        return status;
+        return wm_fail(err, status, "%.180s%s", found.text,
+                       status == WM_EFORMAT
+                           ? "; --kind caps needs a table by `wattmeter cap profile`"
+                           : "");
     status = wm_cap_search_fit(&plan, &table, ret_search, err);
     wm_cap_table_release(&table);
     return status == WM_OK ? wm_cap_search_answer(*ret_search, ret_answer, err) : status;

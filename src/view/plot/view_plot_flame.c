@@ -21,7 +21,7 @@
 #define NOTE_HEIGHT 16.0
 #define STRENGTH 0.5 /* of the colours, on which text is read */
 
-#define NOTE "Hatched: most of it is not known, the uncertainty is larger than the energy."
+#define NOTE "Hatched: most of it is not known, or less than its uncertainty."
 
 enum { TITLE_SIZE = 800, PATH_SIZE = 400, NAME_SIZE = 64, HEADING_SIZE = 64 };
 
@@ -214,7 +214,7 @@ int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *
                   const struct wm_plot_flame *flame, struct wm_error *err)
 {
     const struct wm_flame *tree = &flame->tree;
-    char title[WM_PLOT_TITLE_SIZE], heading[HEADING_SIZE];
+    char title[WM_PLOT_TITLE_SIZE], heading[HEADING_SIZE], note[WM_PLOT_NOTE_SIZE] = "";
     struct wm_report_figure whole = { .origin = WM_MEASURED };
     bool all_known = true;
 
@@ -226,7 +226,9 @@ int wm_plot_flame(const struct wm_plot_request *request, struct wm_plot_canvas *
     for (size_t i = 0; i < tree->count; i++)
         all_known = all_known && !is_unknown(flame, i);
     if (!all_known)
-        box = wm_plot_note(canvas, &box, NOTE);
+        snprintf(note, sizeof(note), "%s", NOTE);
+    wm_plot_add_missing(request, 0, flame->report, note);
+    box = wm_plot_note(canvas, &box, note);
     const struct wm_axis axis = { 0, tree->nodes[0].whole };
 
     box.left += MARGIN;

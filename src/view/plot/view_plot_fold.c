@@ -20,7 +20,7 @@
 #define OUTLIER_SIGMA (4 * 1.4826)
 
 /* Of several recordings, devices differ by their dashes alone. */
-enum { DEVICES_LEAST = 9, DASHES_LEAST = 5, DEVICES_IN_BAND = 3, OUTLIERS_MOST = 3 };
+enum { DEVICES_LEAST = 9, DASHES_LEAST = 5, OUTLIERS_MOST = 3 };
 
 static bool is_same(const char *a, const char *b)
 {
@@ -129,6 +129,7 @@ struct group {
     size_t column_count;
     struct member *members;
     size_t count, room;
+    size_t devices; /* with those that have no values */
 };
 
 static void add_line(const struct group *group, const struct wm_plot_series *series)
@@ -191,15 +192,14 @@ static bool find_middle(const struct group *group, double *ret_middle, double *r
     return true;
 }
 
-/* The farthest ones, and few: a band without most of its devices says nothing. */
+/* The farthest ones, and few. */
 static bool find_outliers(const struct group *group)
 {
     double middle, far;
 
     if (!find_middle(group, &middle, &far))
         return false;
-    for (size_t found = 0; found < OUTLIERS_MOST && found + DEVICES_IN_BAND < group->count;
-         found++) {
+    for (size_t found = 0; found < OUTLIERS_MOST; found++) {
         struct member *farthest = NULL;
         for (size_t i = 0; i < group->count; i++) {
             struct member *member = &group->members[i];
@@ -228,8 +228,8 @@ static double cell_x(const struct group *group, size_t index)
                          wm_plot_column_x(group->view, index, group->column_count));
 }
 
-/* How many of the members have values, where some lack them. */
-static void write_count(const struct group *group, size_t begin, size_t end, size_t members)
+/* How many of the devices have values, where some lack them. */
+static void write_count(const struct group *group, size_t begin, size_t end)
 {
     const struct wm_plot_canvas *canvas = group->view->canvas;
     const struct wm_plot_style style = { .size = NAME_TEXT,
@@ -238,7 +238,7 @@ static void write_count(const struct group *group, size_t begin, size_t end, siz
     double left = cell_x(group, begin), room = cell_x(group, end - 1) - left;
     char text[32];
 
-    snprintf(text, sizeof(text), "%zu of %zu", group->folds[begin].count, members);
+    snprintf(text, sizeof(text), "%zu of %zu", group->folds[begin].count, group->devices);
     if (wm_plot_text_width(canvas, NAME_TEXT, text) > room)
         return;
     double y = value_y(group, group->folds[begin].high);
@@ -283,15 +283,12 @@ static size_t same_count(const struct group *group, size_t begin)
 
 static void draw_band(const struct group *group)
 {
-    size_t members = 0, end;
+    size_t end;
 
     clear_folds(group);
-    for (size_t i = 0; i < group->count; i++) {
-        if (group->members[i].is_outlier)
-            continue;
+    for (size_t i = 0; i < group->count; i++)
         add_line(group, group->members[i].series);
-        members++;
-    }
+    wm_chart_fold_trim(group->folds, group->column_count);
     for (size_t i = 0; i < group->column_count; i = end + 1) {
         end = i;
         while (end < group->column_count && group->folds[end].count > 0)
@@ -301,34 +298,22 @@ static void draw_band(const struct group *group)
     }
     for (size_t i = 0; i < group->column_count; i = end) {
         end = same_count(group, i);
-        if (group->folds[i].count > 0 && group->folds[i].count < members)
-            write_count(group, i, end, members);
+        if (group->folds[i].count > 0 && group->folds[i].count < group->devices)
+            write_count(group, i, end);
     }
 }
 
-/* The name stands at the last value, inside the panel. */
 static void draw_outlier(const struct group *group, const struct member *member)
 {
-    const struct wm_plot_canvas *canvas = group->view->canvas;
-    const struct wm_plot_box *box = &group->view->box;
-    const struct wm_plot_style style = { .size = NAME_TEXT,
-                                         .colour = canvas->theme->ink,
-                                         .align = WM_PLOT_RIGHT,
-                                         .has_halo = true };
-    size_t last = group->column_count;
+    const struct wm_plot_panel_view *view = group->view;
 
-    cairo_set_line_width(canvas->cairo, 0.9);
-    wm_plot_line(group->view, member->series, group->side, group->columns,
-                 group->column_count);
-    while (last > 0 && (!group->columns[last - 1].is_sampled ||
-                        group->columns[last - 1].state != WM_READING_OK))
-        last--;
-    if (last == 0)
-        return;
-    double y = value_y(group, group->columns[last - 1].last);
-    y += y - box->top > 24 ? -10 : 10;
-    wm_plot_text(canvas, cell_x(group, last - 1) - 4, y, &style,
-                 member->series->channel.label);
+    cairo_set_line_width(view->canvas->cairo, 0.9);
+    wm_plot_line(view, member->series, group->side, group->columns, group->column_count);
+    size_t end = wm_plot_end(group->columns, group->column_count);
+    if (end > 0)
+        wm_plot_name_end(view, cell_x(group, end - 1),
+                         value_y(group, group->columns[end - 1].last),
+                         member->series->channel.label);
 }
 
 int wm_plot_group(const struct wm_plot_panel_view *view, size_t first, size_t side,
@@ -341,11 +326,15 @@ int wm_plot_group(const struct wm_plot_panel_view *view, size_t first, size_t si
                            .folds = calloc(count, sizeof(*group.folds)) };
     bool has_memory = group.folds != NULL;
 
-    for (size_t i = first; i < view->data->series_count && has_memory; i++) {
+    for (size_t i = 0; i < view->data->series_count && has_memory; i++) {
         const struct wm_plot_series *series = &view->data->series[i];
         if (!wm_plot_is_shown(view, series, side) ||
-            !is_of_group(series, &view->data->series[first]))
+            !is_of_kind(series, &view->data->series[first]))
             continue;
+        group.devices += !series->has_values;
+        if (!is_of_group(series, &view->data->series[first]))
+            continue;
+        group.devices++;
         has_memory = wm_array_reserve(&group.members, group.count, &group.room,
                                       sizeof(*group.members)) == 0;
         if (has_memory)

@@ -10,14 +10,16 @@
 #define TEXT 12.0
 #define TEXT_LEAST 4.0
 #define SWATCH 20.0
-#define GAP 6.0    /* between a swatch and its name */
-#define APART 18.0 /* entries of a line */
-#define LINE 1.5   /* lines of text, in its size */
+#define SWATCH_HALF 5.0  /* of its height */
+#define BORDER_LEAST 3.0 /* pixels of a region that has a border */
+#define GAP 6.0          /* between a swatch and its name */
+#define APART 18.0       /* entries of a line */
+#define LINE 1.5         /* lines of text, in its size */
 #define MARGIN 14.0
 #define WIDEST 0.45 /* of the figure, for a legend beside */
 #define HIGHEST 0.4 /* of the figure, for a legend above */
 
-enum { LINES_MOST = 3 };
+enum { LINES_MOST = 5 };
 
 struct legend {
     const struct wm_plot_canvas *canvas;
@@ -47,26 +49,52 @@ void wm_plot_dash(const struct wm_plot_canvas *canvas, size_t dash)
     cairo_set_dash(canvas->cairo, dashes[index].lengths, dashes[index].count, 0);
 }
 
-static double width_of(const struct legend *legend, size_t index)
+static double indent_of(const struct wm_plot_entry *entry)
 {
-    return SWATCH + GAP +
-           wm_plot_text_width(legend->canvas, legend->size, legend->entries[index].name);
+    return entry->sign == WM_PLOT_NO_SIGN ? 0 : SWATCH + GAP;
 }
 
-static void draw_entry(const struct legend *legend, size_t index, double x, double y,
-                       double room)
+static double width_of(const struct legend *legend, size_t index)
 {
-    const struct wm_plot_canvas *canvas = legend->canvas;
     const struct wm_plot_entry *entry = &legend->entries[index];
-    const struct wm_plot_style style = { .size = legend->size,
-                                         .colour = canvas->theme->ink,
-                                         .room = fmax(room - SWATCH - GAP, 1) };
+
+    return indent_of(entry) + wm_plot_text_width(legend->canvas, legend->size, entry->name);
+}
+
+void wm_plot_region_area(const struct wm_plot_canvas *canvas, size_t colour,
+                         const struct wm_plot_box *box)
+{
+    cairo_t *cairo = canvas->cairo;
+
+    wm_plot_colour(canvas, wm_chart_colour(colour), 0.12);
+    cairo_rectangle(cairo, box->left, box->top, box->right - box->left,
+                    box->bottom - box->top);
+    cairo_fill(cairo);
+    if (box->right - box->left < BORDER_LEAST)
+        return;
+    wm_plot_colour(canvas, wm_chart_colour(colour), 0.5);
+    cairo_set_line_width(cairo, 0.7);
+    cairo_move_to(cairo, box->left, box->top);
+    cairo_line_to(cairo, box->left, box->bottom);
+    cairo_move_to(cairo, box->right, box->top);
+    cairo_line_to(cairo, box->right, box->bottom);
+    cairo_stroke(cairo);
+}
+
+static void draw_sign(const struct wm_plot_canvas *canvas,
+                      const struct wm_plot_entry *entry, double x, double y)
+{
+    const struct wm_plot_box box = { x, y - SWATCH_HALF, x + SWATCH, y + SWATCH_HALF };
     uint32_t colour =
         entry->is_device ? canvas->theme->ink : wm_chart_colour(entry->colour);
 
-    if (entry->has_band) {
+    if (entry->sign == WM_PLOT_REGION) {
+        wm_plot_region_area(canvas, entry->colour, &box);
+        return;
+    }
+    if (entry->sign == WM_PLOT_FOLDED) {
         wm_plot_colour(canvas, colour, WM_PLOT_BAND_ALPHA);
-        cairo_rectangle(canvas->cairo, x, y - 5, SWATCH, 10);
+        cairo_rectangle(canvas->cairo, x, box.top, SWATCH, 2 * SWATCH_HALF);
         cairo_fill(canvas->cairo);
     }
     wm_plot_colour(canvas, colour, 1);
@@ -76,7 +104,23 @@ static void draw_entry(const struct legend *legend, size_t index, double x, doub
     cairo_line_to(canvas->cairo, x + SWATCH, y);
     cairo_stroke(canvas->cairo);
     wm_plot_dash(canvas, 0);
-    wm_plot_text(canvas, x + SWATCH + GAP, y, &style, entry->name);
+}
+
+static void draw_entry(const struct legend *legend, size_t index, double x, double y,
+                       double room)
+{
+    const struct wm_plot_canvas *canvas = legend->canvas;
+    const struct wm_plot_entry *entry = &legend->entries[index];
+    bool has_sign = entry->sign != WM_PLOT_NO_SIGN;
+    const struct wm_plot_style style = {
+        .size = legend->size,
+        .colour = has_sign ? canvas->theme->ink : canvas->theme->faint,
+        .room = fmax(room - indent_of(entry), 1),
+    };
+
+    if (has_sign)
+        draw_sign(canvas, entry, x, y);
+    wm_plot_text(canvas, x + indent_of(entry), y, &style, entry->name);
 }
 
 /* In lines from left to right; the result is how many. */

@@ -7,12 +7,20 @@
 
 #define WM_PLOT_BAND_ALPHA 0.22
 
+/* What stands before the name of an entry: a line, a line in its range, the area of a
+ * region, or nothing. */
+enum wm_plot_sign { WM_PLOT_LINE, WM_PLOT_FOLDED, WM_PLOT_REGION, WM_PLOT_NO_SIGN };
+
 struct wm_plot_entry {
     char name[WM_PLOT_NAME_SIZE];
+    enum wm_plot_sign sign;
     size_t colour, dash;
     bool is_device; /* of several recordings: it has a dash and no colour */
-    bool has_band;
 };
+
+/* The background of a region, between two places. */
+void wm_plot_region_area(const struct wm_plot_canvas *canvas, size_t colour,
+                         const struct wm_plot_box *box);
 
 /* Sets the dash number `dash`; 0 is a solid line. */
 void wm_plot_dash(const struct wm_plot_canvas *canvas, size_t dash);

@@ -32,6 +32,13 @@ void wm_plot_line(const struct wm_plot_panel_view *view,
                   const struct wm_plot_series *series, size_t side,
                   struct wm_chart_column *columns, size_t count);
 
+/* How many columns there are up to the last value. */
+size_t wm_plot_end(const struct wm_chart_column *columns, size_t count);
+
+/* Writes a name beside a point of a line, inside the panel. */
+void wm_plot_name_end(const struct wm_plot_panel_view *view, double x, double y,
+                      const char *name);
+
 /* Folds the devices of a kind where a panel would have more lines than people can follow.
  */
 void wm_plot_fold(struct wm_plot_data *data);

@@ -223,6 +223,7 @@ static void add_tick(struct wm_plot_data *data, size_t first_series,
         add_sample(series, reading, own_ns, is_inside);
         last_ns = own_ns > last_ns ? own_ns : last_ns;
     }
+    data->last_ns = last_ns > data->last_ns ? last_ns : data->last_ns;
     if (!is_inside)
         return;
     struct wm_chart_line *moments = &data->moments[input];
@@ -278,15 +279,11 @@ static size_t name_number(struct wm_plot_data *data, const char *name)
 
 /* Calls that overlap are one band, and short ones so soon after each other that the figure
  * cannot show the border. */
-static int add_band(struct wm_plot_data *data, size_t *last_of, const char *name,
+static int add_band(struct wm_plot_data *data, size_t *last_of, size_t number,
                     int64_t from_ns, int64_t to_ns)
 {
     int64_t apart_ns = (data->to_ns - data->from_ns) / BANDS_PER_NAME;
     int64_t short_ns = (data->to_ns - data->from_ns) / BORDERS_PER_NAME;
-    size_t number = name_number(data, name);
-
-    if (number == SIZE_MAX)
-        return WM_ENOMEM;
     struct wm_plot_band *last = last_of[number] ? &data->bands[last_of[number] - 1] : NULL;
     bool is_same = last && (from_ns < last->to_ns || (from_ns - last->to_ns <= apart_ns &&
                                                       to_ns - from_ns <= short_ns));
@@ -302,7 +299,8 @@ static int add_band(struct wm_plot_data *data, size_t *last_of, const char *name
     return WM_OK;
 }
 
-/* The outermost regions of the part that is drawn. */
+/* The outermost regions of the part that is drawn. Their numbers are those in the whole
+ * recording, so that each has one colour in all parts. */
 static int read_bands(struct wm_plot_data *data, struct wm_recording *recording,
                       int64_t first_ns, struct wm_error *err)
 {
@@ -320,9 +318,11 @@ static int read_bands(struct wm_plot_data *data, struct wm_recording *recording,
         int64_t to_ns = call.is_open ? data->to_ns : call.monotonic_stop_ns - first_ns;
         from_ns = from_ns > data->from_ns ? from_ns : data->from_ns;
         to_ns = to_ns < data->to_ns ? to_ns : data->to_ns;
-        if (wm_calls_path(calls, call.path)->depth > 0 || from_ns >= to_ns)
+        if (wm_calls_path(calls, call.path)->depth > 0)
             continue;
-        if (add_band(data, last_of, call.name, from_ns, to_ns) < 0) {
+        size_t number = name_number(data, call.name);
+        if (number == SIZE_MAX ||
+            (from_ns < to_ns && add_band(data, last_of, number, from_ns, to_ns) < 0)) {
             status = wm_fail_memory(err, "figure");
             break;
         }
@@ -331,7 +331,8 @@ static int read_bands(struct wm_plot_data *data, struct wm_recording *recording,
     return status < 0 ? status : WM_OK;
 }
 
-/* Why a line has no values, as the recording says, else its last state. */
+/* Why a line has no values, or no more of them, as the recording says, else its last state.
+ */
 static void explain(struct wm_plot_data *data, size_t first_series,
                     const struct wm_recording *recording)
 {
@@ -345,9 +346,8 @@ static void explain(struct wm_plot_data *data, size_t first_series,
             continue;
         series->has_values =
             wm_chart_line_range(&series->line, INT64_MIN, INT64_MAX, &least, &greatest);
-        if (series->has_values)
-            continue;
-        snprintf(series->why, sizeof(series->why), "no value");
+        if (!series->has_values)
+            snprintf(series->why, sizeof(series->why), "no value");
         for (size_t k = 0; k < gap_count; k++) {
             if (gaps[k].channel == series->place)
                 snprintf(series->why, sizeof(series->why), "%s",
@@ -495,7 +495,10 @@ static int check_values(const struct wm_plot_data *data, struct wm_error *err)
     }
     const char *path = wm_text_path(data->request->inputs[0].path);
     if (data->from_ns > data->to_ns)
-        return wm_fail(err, WM_ENODEV, "%s: there is no sample from --from to --to", path);
+        return wm_fail(
+            err, WM_ENODEV,
+            "%s: there is no sample from --from to --to; the last one is at %.2f s", path,
+            (double)data->last_ns / 1e9);
     return wm_fail(err, WM_ENODEV, "%s: there is no value to draw%s%s%s%s", path,
                    missing ? "; of " : "", missing ? missing->column : "",
                    missing ? ": " : "", missing ? missing->why : "");

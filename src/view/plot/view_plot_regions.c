@@ -20,10 +20,12 @@
 #define TEXT 12.0
 #define TEXT_LEAST 5.0
 #define THICKEST 40.0
+#define NAME_LINE 1.3  /* lines of names, in their size */
+#define BAR_LEAST 13.0 /* height of a bar with its number */
+#define NOTES 80.0     /* height of the note and the legend */
 #define NOTE                                                                               \
-    "Lines: 95 % intervals. -: not known, the uncertainty is larger than the energy. "     \
-    "est: "                                                                                \
-    "estimated, sim: simulated."
+    "Lines: 95 % intervals. -: not known, or less than its uncertainty. est: estimated, "  \
+    "sim: simulated."
 
 enum { REGIONS_MOST = 24, FIGURE_SIZE = 64 };
 
@@ -34,23 +36,31 @@ struct bar {
     double order, end;
 };
 
-struct bars {
-    struct bar *bars;
-    size_t count, room;
+struct wm_plot_regions {
+    const struct wm_plot_request *request;
+    struct wm_report **reports;
+    struct bar *bars; /* the largest first */
+    size_t count, room, shown;
     const struct wm_flame_measure *measure;
+    char title[WM_PLOT_TITLE_SIZE], note[WM_PLOT_NOTE_SIZE];
 };
 
-static void release(struct bars *bars)
+void wm_plot_regions_free(struct wm_plot_regions *regions)
 {
-    for (size_t i = 0; i < bars->count; i++) {
-        free(bars->bars[i].name);
-        free(bars->bars[i].figures);
+    if (!regions)
+        return;
+    for (size_t i = 0; i < regions->count; i++) {
+        free(regions->bars[i].name);
+        free(regions->bars[i].figures);
     }
-    free(bars->bars);
-    *bars = (struct bars) { 0 };
+    for (size_t i = 0; regions->reports && i < regions->request->input_count; i++)
+        wm_report_free(regions->reports[i]);
+    free(regions->reports);
+    free(regions->bars);
+    free(regions);
 }
 
-static struct bar *find(struct bars *bars, const char *name, size_t inputs)
+static struct bar *find(struct wm_plot_regions *bars, const char *name)
 {
     for (size_t i = 0; i < bars->count; i++) {
         if (strcmp(bars->bars[i].name, name) == 0)
@@ -60,21 +70,21 @@ static struct bar *find(struct bars *bars, const char *name, size_t inputs)
         return NULL;
     struct bar *bar = &bars->bars[bars->count];
     *bar = (struct bar) { .name = strdup(name),
-                          .figures = calloc(inputs, sizeof(*bar->figures)) };
+                          .figures =
+                              calloc(bars->request->input_count, sizeof(*bar->figures)) };
     bars->count++;
     return bar->name && bar->figures ? bar : NULL;
 }
 
-static int add(struct bars *bars, const struct wm_plot_request *request, size_t input,
-               const struct wm_report *report, const struct wm_report_part *part,
-               const char *name, struct wm_error *err)
+static int add(struct wm_plot_regions *bars, size_t input,
+               const struct wm_report_part *part, const char *name, struct wm_error *err)
 {
     struct wm_report_figure figure;
 
-    if (wm_report_figure(report, part, bars->measure->key, &figure) < 0 ||
-        figure.state == WM_REPORT_MISSING)
+    if (wm_report_figure(bars->reports[input], part, bars->measure->key, &figure) < 0 ||
+        !wm_flame_has(&figure))
         return WM_OK;
-    struct bar *bar = find(bars, name, request->input_count);
+    struct bar *bar = find(bars, name);
     if (!bar)
         return wm_fail_memory(err, "figure");
     bar->figures[input] = figure;
@@ -84,9 +94,9 @@ static int add(struct bars *bars, const struct wm_plot_request *request, size_t 
     return WM_OK;
 }
 
-static int add_report(struct bars *bars, const struct wm_plot_request *request,
-                      size_t input, const struct wm_report *report, struct wm_error *err)
+static int add_report(struct wm_plot_regions *bars, size_t input, struct wm_error *err)
 {
+    const struct wm_report *report = bars->reports[input];
     size_t count = wm_report_count(report, WM_REPORT_REGION);
     struct wm_report_part part = { .kind = WM_REPORT_REGION, .share = WM_REPORT_EXCLUSIVE };
     struct wm_report_region region;
@@ -94,12 +104,12 @@ static int add_report(struct bars *bars, const struct wm_plot_request *request,
 
     for (; part.index < count && status == WM_OK; part.index++) {
         if (wm_report_region(report, WM_REPORT_REGION, part.index, &region) == WM_OK)
-            status = add(bars, request, input, report, &part,
-                         region.name[0] ? region.name : "(no name)", err);
+            status =
+                add(bars, input, &part, region.name[0] ? region.name : "(no name)", err);
     }
     if (count > 0 && status == WM_OK) {
         part = (struct wm_report_part) { .kind = WM_REPORT_REST };
-        status = add(bars, request, input, report, &part, "(outside of all regions)", err);
+        status = add(bars, input, &part, "(outside of all regions)", err);
     }
     return status;
 }
@@ -179,25 +189,27 @@ static void draw_bar(const struct wm_plot_canvas *canvas, const struct wm_plot_b
     wm_plot_text(canvas, last + BESIDE, middle, &style, text);
 }
 
-/* The room for the names at the left. */
-static double left_of(const struct wm_plot_canvas *canvas, const struct bars *bars,
-                      size_t shown)
+/* The room for the names at the left; 0: they stand above their bars. */
+static double left_of(const struct wm_plot_canvas *canvas,
+                      const struct wm_plot_regions *bars)
 {
     double width = 0;
 
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < bars->shown; i++)
         width = fmax(width, wm_plot_text_width(canvas, TEXT, bars->bars[i].name));
-    return fmin(width + MARGIN + BESIDE, NAMES_MOST * canvas->width);
+    width += MARGIN + BESIDE;
+    return width <= NAMES_MOST * canvas->width ? width : 0;
 }
 
 /* The room for the numbers at the right of the longest bar. */
-static double right_of(const struct wm_plot_canvas *canvas, const struct bars *bars,
-                       size_t shown, size_t inputs)
+static double right_of(const struct wm_plot_canvas *canvas,
+                       const struct wm_plot_regions *bars)
 {
+    size_t inputs = bars->request->input_count;
     double width = 0;
     char text[FIGURE_SIZE];
 
-    for (size_t i = 0; i < shown * inputs; i++) {
+    for (size_t i = 0; i < bars->shown * inputs; i++) {
         const struct wm_report_figure *figure = &bars->bars[i / inputs].figures[i % inputs];
         if (!figure->key)
             continue;
@@ -207,74 +219,115 @@ static double right_of(const struct wm_plot_canvas *canvas, const struct bars *b
     return width + BESIDE + MARGIN;
 }
 
-static void draw_all(const struct wm_plot_request *request,
-                     const struct wm_plot_canvas *canvas, const char *title,
-                     struct bars *bars)
+static void draw_row(const struct wm_plot_canvas *canvas,
+                     const struct wm_plot_regions *bars, const struct wm_plot_box *row,
+                     const struct wm_axis *axis, size_t index, bool is_above)
 {
-    struct wm_plot_box box = wm_plot_title(canvas, title);
-    size_t shown = bars->count < REGIONS_MOST ? bars->count : REGIONS_MOST;
-    struct wm_axis axis = { 0, 0 };
+    const struct bar *bar = &bars->bars[index];
+    size_t inputs = bars->request->input_count;
+    double high = row->bottom - row->top, text = fmin(TEXT, high / (is_above ? 2.4 : 1.2));
+    double room = is_above ? NAME_LINE * text : 0;
+    double each = fmin((0.9 * high - room) / (double)inputs, THICKEST);
+    double top = (row->top + row->bottom + room - each * (double)inputs) / 2;
+    const struct wm_plot_style name = {
+        .size = fmax(text, TEXT_LEAST),
+        .colour = canvas->theme->ink,
+        .align = is_above ? WM_PLOT_LEFT : WM_PLOT_RIGHT,
+        .room = is_above ? canvas->width - 2 * MARGIN : 0,
+    };
 
-    if (strcmp(bars->measure->unit, "J") == 0)
-        box = wm_plot_note(canvas, &box, NOTE);
-    qsort(bars->bars, bars->count, sizeof(*bars->bars), by_order);
-    for (size_t i = 0; i < shown; i++)
-        axis.high = fmax(axis.high, bars->bars[i].end);
-    axis.high = wm_chart_axis(0, axis.high, bars->measure->unit).high;
-    box.left = left_of(canvas, bars, shown);
-    box.right -= MARGIN;
-    box = wm_plot_legend_of_inputs(canvas, request, &box);
-    box.right -= right_of(canvas, bars, shown, request->input_count) - MARGIN;
-    box.top += 8;
-    box.bottom -= BOTTOM;
-    wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, bars->measure->unit,
-                 bars->measure->bars_heading);
-    double high = (box.bottom - box.top) / (double)shown;
-    double each = fmin(0.76 * high / (double)request->input_count, THICKEST);
-    double all = each * (double)request->input_count;
-    const struct wm_plot_style name = { .size = TEXT,
-                                        .colour = canvas->theme->ink,
-                                        .align = WM_PLOT_RIGHT,
-                                        .room = box.left - BESIDE - 4 };
-    for (size_t i = 0; i < shown; i++) {
-        double top = box.top + high * ((double)i + 0.5) - all / 2;
-        wm_plot_text(canvas, box.left - BESIDE, top + all / 2, &name, bars->bars[i].name);
-        for (size_t k = 0; k < request->input_count; k++) {
-            struct wm_plot_box own = { box.left, top + each * (double)k, box.right,
-                                       top + each * (double)(k + 1) };
-            if (bars->bars[i].figures[k].key)
-                draw_bar(canvas, &own, &axis, &bars->bars[i].figures[k],
-                         bars->measure->unit, k);
-        }
+    wm_plot_text(canvas, is_above ? row->left : row->left - BESIDE,
+                 is_above ? top - room / 2 : (row->top + row->bottom) / 2, &name,
+                 bar->name);
+    for (size_t i = 0; i < inputs; i++) {
+        const struct wm_plot_box own = { row->left, top + each * (double)i, row->right,
+                                         top + each * (double)(i + 1) };
+        if (bar->figures[i].key)
+            draw_bar(canvas, &own, axis, &bar->figures[i], bars->measure->unit, i);
     }
 }
 
-int wm_plot_regions(const struct wm_plot_request *request, struct wm_plot_canvas *canvas,
-                    struct wm_error *err)
+double wm_plot_regions_height(const struct wm_plot_regions *regions)
 {
-    struct wm_report **reports = calloc(request->input_count, sizeof(*reports));
-    struct bars bars = { 0 };
-    int status = reports ? WM_OK : wm_fail_memory(err, "figure");
-    char title[WM_PLOT_TITLE_SIZE];
+    double row = NAME_LINE * TEXT + BAR_LEAST * (double)regions->request->input_count;
 
-    for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
-        status = wm_plot_report(request, &request->inputs[i], &reports[i], err);
-    for (size_t m = request->by_time; m < WM_FLAME_MEASURES && bars.count == 0; m++) {
-        bars.measure = &wm_flame_measures[m];
-        for (size_t i = 0; i < request->input_count && status == WM_OK; i++)
-            status = add_report(&bars, request, i, reports[i], err);
+    return WM_PLOT_TITLE_HEIGHT + NOTES + row * (double)regions->shown + BOTTOM;
+}
+
+void wm_plot_regions_draw(const struct wm_plot_canvas *canvas,
+                          const struct wm_plot_regions *regions)
+{
+    const struct wm_plot_request *request = regions->request;
+    const char *title = request->title ? request->title : regions->title;
+    struct wm_plot_box box = wm_plot_title(canvas, title);
+    double left = left_of(canvas, regions);
+    struct wm_axis axis = { 0, 0 };
+
+    box = wm_plot_note(canvas, &box, regions->note);
+    for (size_t i = 0; i < regions->shown; i++)
+        axis.high = fmax(axis.high, regions->bars[i].end);
+    axis.high = wm_chart_axis(0, axis.high, regions->measure->unit).high;
+    box.left = left > 0 ? left : MARGIN;
+    box.right -= MARGIN;
+    box = wm_plot_legend_of_inputs(canvas, request, &box);
+    box.right -= right_of(canvas, regions) - MARGIN;
+    box.top += 8;
+    box.bottom -= BOTTOM;
+    wm_plot_axis(canvas, &box, WM_PLOT_AT_BOTTOM, &axis, regions->measure->unit,
+                 regions->measure->bars_heading);
+    double high = (box.bottom - box.top) / (double)regions->shown;
+    for (size_t i = 0; i < regions->shown; i++) {
+        const struct wm_plot_box row = { box.left, box.top + high * (double)i, box.right,
+                                         box.top + high * (double)(i + 1) };
+        draw_row(canvas, regions, &row, &axis, i, left == 0);
     }
-    if (status == WM_OK && bars.count == 0)
+}
+
+static int read_all(struct wm_plot_regions *regions, struct wm_error *err)
+{
+    const struct wm_plot_request *request = regions->request;
+    size_t inputs = request->input_count;
+    int status = WM_OK;
+
+    regions->reports = calloc(inputs, sizeof(struct wm_report *));
+    if (!regions->reports)
+        return wm_fail_memory(err, "figure");
+    for (size_t i = 0; i < inputs && status == WM_OK; i++)
+        status = wm_plot_report(request, &request->inputs[i], &regions->reports[i], err);
+    for (size_t m = request->by_time; m < WM_FLAME_MEASURES && regions->count == 0; m++) {
+        regions->measure = &wm_flame_measures[m];
+        for (size_t i = 0; i < inputs && status == WM_OK; i++)
+            status = add_report(regions, i, err);
+    }
+    if (status == WM_OK && regions->count == 0)
         status = wm_fail(err, WM_ENODEV, "%s: has no regions",
                          wm_text_path(request->inputs[0].path));
-    if (status == WM_OK) {
-        wm_plot_title_of(bars.measure->title, (const struct wm_report *const *)reports,
-                         request->input_count, request->input_count, title);
-        draw_all(request, canvas, request->title ? request->title : title, &bars);
-    }
-    release(&bars);
-    for (size_t i = 0; reports && i < request->input_count; i++)
-        wm_report_free(reports[i]);
-    free(reports);
     return status;
+}
+
+int wm_plot_regions_read(const struct wm_plot_request *request,
+                         struct wm_plot_regions **ret_regions, struct wm_error *err)
+{
+    struct wm_plot_regions *regions = calloc(1, sizeof(*regions));
+
+    if (!regions)
+        return wm_fail_memory(err, "figure");
+    regions->request = request;
+    int status = read_all(regions, err);
+    if (status < 0) {
+        wm_plot_regions_free(regions);
+        return status;
+    }
+    qsort(regions->bars, regions->count, sizeof(*regions->bars), by_order);
+    regions->shown = regions->count < REGIONS_MOST ? regions->count : REGIONS_MOST;
+    const struct wm_report *const *reports =
+        (const struct wm_report *const *)regions->reports;
+    wm_plot_title_of(regions->measure->title, reports, request->input_count,
+                     request->input_count, regions->title);
+    if (strcmp(regions->measure->unit, "J") == 0)
+        snprintf(regions->note, sizeof(regions->note), "%s", NOTE);
+    for (size_t i = 0; i < request->input_count; i++)
+        wm_plot_add_missing(request, i, reports[i], regions->note);
+    *ret_regions = regions;
+    return WM_OK;
 }

@@ -6,13 +6,42 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base_text.h"
+#include "view/plot/view_plot.h"
+
 bool wm_plot_is_known(const struct wm_report_figure *figure)
 {
     bool is_energy = strcmp(figure->unit, "J") == 0;
-    double half = figure->has_range ? (figure->high - figure->low) / 2 : INFINITY;
+    double half = (figure->high - figure->low) / 2;
 
-    return figure->state != WM_REPORT_MISSING &&
-           (!is_energy || half <= fabs(figure->value));
+    return wm_flame_has(figure) && (!is_energy || half <= fabs(figure->value));
+}
+
+static const char *why_no_energy(const struct wm_report *report)
+{
+    struct wm_report_part part = { .kind = WM_REPORT_REGION, .share = WM_REPORT_EXCLUSIVE };
+    struct wm_report_figure figure, run = { 0 };
+    const char *why = NULL;
+
+    wm_report_figure(report, NULL, "energy", &run);
+    for (; wm_report_figure(report, &part, "energy", &figure) == WM_OK; part.index++) {
+        if (wm_flame_has(&figure))
+            return NULL;
+        why = figure.why ? figure.why : run.why;
+    }
+    return why;
+}
+
+void wm_plot_add_missing(const struct wm_plot_request *request, size_t input,
+                         const struct wm_report *report, char note[WM_PLOT_NOTE_SIZE])
+{
+    const char *why = request->by_time ? NULL : why_no_energy(report);
+    char name[WM_PLOT_NAME_SIZE];
+
+    wm_plot_input_name(&request->inputs[input], name);
+    if (why)
+        wm_text_list(note, WM_PLOT_NOTE_SIZE, " ", "%s: no energy by region (%s).", name,
+                     why);
 }
 
 static void write_command(const struct wm_report *report, char *text, size_t size)

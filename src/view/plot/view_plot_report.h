@@ -12,7 +12,11 @@
  * is not known. */
 bool wm_plot_is_known(const struct wm_report_figure *figure);
 
-enum { WM_PLOT_TITLE_SIZE = 256 };
+enum { WM_PLOT_TITLE_SIZE = 256, WM_PLOT_NOTE_SIZE = 512 };
+
+/* Adds to a note why an input has energy of none of its regions, if it has none. */
+void wm_plot_add_missing(const struct wm_plot_request *request, size_t input,
+                         const struct wm_report *report, char note[WM_PLOT_NOTE_SIZE]);
 
 /* "Repeated runs, 40 runs: sort numbers, sort -n numbers": the commands of the reports,
  * each once. */

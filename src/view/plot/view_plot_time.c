@@ -7,6 +7,7 @@
 
 #include "base/base_clock.h"
 #include "base/base_text.h"
+#include "view/chart/view_fold.h"
 #include "view/plot/view_plot_legend.h"
 #include "view/plot/view_plot_panel.h"
 
@@ -15,11 +16,19 @@
 #define RIGHT_WITH_AXIS 74.0
 #define BOTTOM 46.0
 #define BETWEEN 14.0
-#define SMALL_TEXT 11.0
-#define LABEL_TEXT_LEAST 9.0
+#define NAME_TEXT 11.0
+#define CROSS 4.0        /* half of it */
 #define PANEL_LEAST 92.0 /* height in which the name of an axis is read */
-#define LEGEND 30.0      /* and the names of regions */
-#define BORDER_LEAST 3.0 /* pixels of a call that has a border */
+#define LEGEND 30.0
+
+/* That the legend names. */
+enum { REGIONS_MOST = 6 };
+
+/* The yellow first and no grey, so that few regions have other colours than few devices. */
+static size_t region_colour(size_t name)
+{
+    return 6 - name % 7;
+}
 
 bool wm_plot_is_shown(const struct wm_plot_panel_view *view,
                       const struct wm_plot_series *series, size_t side)
@@ -130,6 +139,55 @@ double wm_plot_column_x(const struct wm_plot_panel_view *view, size_t index, siz
            ((double)index + 0.5) * (newest_x(view) - view->box.left) / (double)count;
 }
 
+size_t wm_plot_end(const struct wm_chart_column *columns, size_t count)
+{
+    while (count > 0 && !has_value(&columns[count - 1]))
+        count--;
+    return count;
+}
+
+void wm_plot_name_end(const struct wm_plot_panel_view *view, double x, double y,
+                      const char *name)
+{
+    double width = wm_plot_text_width(view->canvas, NAME_TEXT, name);
+    bool is_before = x + width + 6 > view->box.right;
+    const struct wm_plot_style style = { .size = NAME_TEXT,
+                                         .colour = view->canvas->theme->ink,
+                                         .align = is_before ? WM_PLOT_RIGHT : WM_PLOT_LEFT,
+                                         .has_halo = true };
+
+    wm_plot_text(view->canvas, is_before ? x - 4 : x + 4,
+                 y + (y - view->box.top > 24 ? -10 : 10), &style, name);
+}
+
+/* A cross where a line ends before the samples do, as that of a GPU that is lost. The first
+ * panel says why. */
+static void mark_end(const struct wm_plot_panel_view *view,
+                     const struct wm_plot_series *series, size_t side,
+                     const struct wm_chart_column *columns, size_t count)
+{
+    cairo_t *cairo = view->canvas->cairo;
+    size_t end = wm_plot_end(columns, count), after = end;
+    char text[2 * WM_PLOT_NAME_SIZE + 2];
+
+    while (after < count && !columns[after].is_sampled)
+        after++;
+    if (end == 0 || after == count || !series->why[0])
+        return;
+    double x = wm_plot_column_x(view, end - 1, count);
+    double y = wm_plot_place(&view->axes[side], columns[end - 1].last, view->box.bottom,
+                             view->box.top);
+    cairo_set_dash(cairo, NULL, 0, 0);
+    cairo_move_to(cairo, x - CROSS, y - CROSS);
+    cairo_rel_line_to(cairo, 2 * CROSS, 2 * CROSS);
+    cairo_move_to(cairo, x - CROSS, y + CROSS);
+    cairo_rel_line_to(cairo, 2 * CROSS, -2 * CROSS);
+    cairo_stroke(cairo);
+    snprintf(text, sizeof(text), "%s: %s", series->device_name, series->why);
+    if (view->panel->row == 0)
+        wm_plot_name_end(view, x, y, text);
+}
+
 void wm_plot_line(const struct wm_plot_panel_view *view,
                   const struct wm_plot_series *series, size_t side,
                   struct wm_chart_column *columns, size_t count)
@@ -155,21 +213,51 @@ void wm_plot_line(const struct wm_plot_panel_view *view,
         wm_plot_dash(canvas, series->dash);
     wm_plot_colour(canvas, wm_chart_colour(series->colour), 1);
     cairo_stroke(canvas->cairo);
+    mark_end(view, series, side, columns, count);
 }
 
-/* The second axis has dashes; of several recordings, whose devices have them, thin lines.
- */
-static void set_line(const struct wm_plot_panel_view *view, size_t side)
+/* How many lines before it a line lies on, in most of the columns in which both have
+ * values. */
+static size_t count_hidden(const struct wm_plot_panel_view *view, size_t index, size_t side,
+                           struct wm_chart_column *columns, struct wm_chart_fold *folds,
+                           size_t count)
+{
+    const struct wm_plot_series *series = view->data->series;
+    double pixel =
+        (view->axes[side].high - view->axes[side].low) / (view->box.bottom - view->box.top);
+    size_t hidden = 0;
+
+    for (size_t i = 0; i < index; i++) {
+        size_t both = 0, same = 0;
+        if (!wm_plot_is_shown(view, &series[i], side) || series[i].is_folded)
+            continue;
+        memset(folds, 0, count * sizeof(*folds));
+        wm_plot_show(view, &series[i], columns, count);
+        wm_chart_fold_add(folds, columns, count);
+        wm_plot_show(view, &series[index], columns, count);
+        wm_chart_fold_add(folds, columns, count);
+        for (size_t k = 0; k < count; k++) {
+            both += folds[k].count == 2;
+            same += folds[k].count == 2 && folds[k].high - folds[k].low <= pixel;
+        }
+        hidden += 2 * same > both;
+    }
+    return hidden;
+}
+
+/* The second axis has dashes; of several recordings, whose devices have them, thin lines. A
+ * line on others has dashes that leave room for theirs. */
+static void set_line(const struct wm_plot_panel_view *view, size_t side, size_t hidden)
 {
     cairo_t *cairo = view->canvas->cairo;
-    const double dashes[] = { 5, 3 };
+    const double dashes[] = { 5, side > 0 ? 3 : 5 * (double)hidden };
     bool is_thin = side > 0 && view->data->request->input_count > 1;
-    bool is_dashed = side > 0 && !is_thin;
+    bool is_dashed = (side > 0 && !is_thin) || hidden > 0;
 
     cairo_set_line_width(cairo, is_thin ? 0.7 : 1.5);
     cairo_set_antialias(cairo, CAIRO_ANTIALIAS_FAST); /* a third of the time */
     cairo_set_line_join(cairo, CAIRO_LINE_JOIN_BEVEL);
-    cairo_set_line_cap(cairo, side == 0 && view->data->request->input_count == 1
+    cairo_set_line_cap(cairo, !is_dashed && view->data->request->input_count == 1
                                   ? CAIRO_LINE_CAP_ROUND
                                   : CAIRO_LINE_CAP_BUTT);
     cairo_set_dash(cairo, dashes, is_dashed ? 2 : 0, 0);
@@ -182,12 +270,14 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
     cairo_t *cairo = view->canvas->cairo;
     double fineness = view->canvas->is_vector ? 1 : view->canvas->scale;
     size_t count = (size_t)ceil((newest_x(view) - box->left) * fineness);
-    int status = WM_OK;
+    /* In a film the dashes would move. */
+    bool has_dashes = side == 0 && view->data->request->input_count == 1 &&
+                      view->window->newest >= view->window->axis.high;
 
     count = count > 0 ? count : 1;
     struct wm_chart_column *columns = calloc(count, sizeof(*columns));
-    if (!columns)
-        return wm_fail_memory(err, "figure");
+    struct wm_chart_fold *folds = calloc(count, sizeof(*folds));
+    int status = columns && folds ? WM_OK : wm_fail_memory(err, "figure");
     cairo_save(cairo);
     cairo_rectangle(cairo, box->left - 3, box->top, box->right - box->left + 3,
                     box->bottom - box->top);
@@ -196,7 +286,10 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
         const struct wm_plot_series *series = &view->data->series[i];
         if (!wm_plot_is_shown(view, series, side))
             continue;
-        set_line(view, side);
+        size_t hidden = 0;
+        if (has_dashes && !series->is_folded)
+            hidden = count_hidden(view, i, side, columns, folds, count);
+        set_line(view, side, hidden);
         if (!series->is_folded)
             wm_plot_line(view, series, side, columns, count);
         else if (!wm_plot_is_in_earlier(view, i, side))
@@ -204,6 +297,7 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
     }
     cairo_restore(cairo);
     free(columns);
+    free(folds);
     return status;
 }
 
@@ -237,64 +331,17 @@ static void write_label(const struct wm_plot_panel_view *view, size_t side, char
                        : ", thin");
 }
 
-/* What has no value, and why. */
-static void report_missing(const struct wm_plot_panel_view *view)
-{
-    const struct wm_plot_style style = { .size = SMALL_TEXT,
-                                         .colour = view->canvas->theme->faint,
-                                         .room = view->box.right - view->box.left - 16,
-                                         .has_halo = true };
-    char text[400] = "";
-
-    for (size_t i = 0; i < view->data->series_count; i++) {
-        const struct wm_plot_series *series = &view->data->series[i];
-        bool is_here =
-            wm_plot_is_shown(view, series, 0) || wm_plot_is_shown(view, series, 1);
-        if (is_here && !series->has_values)
-            wm_text_list(text, sizeof(text), ", ", "%s n/a (%s)", series->name,
-                         series->why);
-    }
-    if (text[0])
-        wm_plot_text(view->canvas, view->box.left + 8, view->box.top + 10, &style, text);
-}
-
 static void draw_bands(const struct wm_plot_panel_view *view)
 {
-    const struct wm_plot_box *box = &view->box;
-    cairo_t *cairo = view->canvas->cairo;
-    bool is_top = view->panel->row == 0;
-    double named_to = box->left;
-
     for (size_t i = 0; i < view->data->band_count; i++) {
         const struct wm_plot_band *band = &view->data->bands[i];
-        const char *name = view->data->names[band->name];
-        double from = fmax(time_x(view, (double)band->from_ns / 1e9), box->left);
-        double to = fmin(time_x(view, (double)band->to_ns / 1e9), newest_x(view));
-        if (to < box->left || from > newest_x(view))
+        struct wm_plot_box box = view->box;
+        box.left = fmax(time_x(view, (double)band->from_ns / 1e9), box.left);
+        box.right = fmin(time_x(view, (double)band->to_ns / 1e9), newest_x(view));
+        if (box.right < view->box.left || box.left > newest_x(view))
             continue;
-        to = fmax(to, from + 0.5);
-        wm_plot_colour(view->canvas, wm_chart_colour(band->name), 0.09);
-        cairo_rectangle(cairo, from, box->top, to - from, box->bottom - box->top);
-        cairo_fill(cairo);
-        if (to - from >= BORDER_LEAST) {
-            wm_plot_colour(view->canvas, wm_chart_colour(band->name), 0.35);
-            cairo_set_line_width(cairo, 0.7);
-            cairo_move_to(cairo, from, box->top);
-            cairo_line_to(cairo, from, box->bottom);
-            cairo_move_to(cairo, to, box->top);
-            cairo_line_to(cairo, to, box->bottom);
-            cairo_stroke(cairo);
-        }
-        const struct wm_plot_style style = { .size = SMALL_TEXT,
-                                             .colour = view->canvas->theme->faint,
-                                             .align = WM_PLOT_CENTRE,
-                                             .room = to - from };
-        bool fits = is_top && from >= named_to - 0.5 && to - from > 12 &&
-                    wm_plot_text_width(view->canvas, SMALL_TEXT, name) <= to - from;
-        if (fits) {
-            wm_plot_text(view->canvas, (from + to) / 2, box->top - 8, &style, name);
-            named_to = to;
-        }
+        box.right = fmax(box.right, box.left + 0.5);
+        wm_plot_region_area(view->canvas, region_colour(band->name), &box);
     }
 }
 
@@ -307,7 +354,7 @@ static int draw_panel(const struct wm_plot_panel_view *view, struct wm_error *er
     wm_plot_axis(view->canvas, &view->box, WM_PLOT_AT_BOTTOM, &view->window->axis, "s",
                  view->is_lowest ? "Time" : "");
     for (size_t side = 0; side < 2; side++) {
-        if (!view->has_axis[side])
+        if (!view->panel->words[side])
             continue;
         write_label(view, side, label, sizeof(label));
         wm_plot_axis_of(view->canvas, &view->box,
@@ -319,26 +366,114 @@ static int draw_panel(const struct wm_plot_panel_view *view, struct wm_error *er
         if (view->has_axis[side])
             status = draw_lines(view, side, err);
     }
-    report_missing(view);
     return status;
 }
 
+/* The regions that are seen. */
+static size_t add_regions(const struct wm_plot_data *data, struct wm_plot_entry *entries)
+{
+    size_t count = 0, more = 0;
+
+    for (size_t name = 0; name < data->name_count; name++) {
+        size_t band = 0;
+        while (band < data->band_count && data->bands[band].name != name)
+            band++;
+        if (band == data->band_count)
+            continue;
+        if (count == REGIONS_MOST) {
+            more++;
+            continue;
+        }
+        entries[count] = (struct wm_plot_entry) { .sign = WM_PLOT_REGION,
+                                                  .colour = region_colour(name) };
+        snprintf(entries[count].name, WM_PLOT_NAME_SIZE, "%s", data->names[name]);
+        count++;
+    }
+    if (more > 0) {
+        entries[count].sign = WM_PLOT_NO_SIGN;
+        snprintf(entries[count].name, WM_PLOT_NAME_SIZE, "+%zu more regions", more);
+        count++;
+    }
+    return count;
+}
+
+/* "Power: no value of gpu6 (Not Supported)", "Memory: no value of gpu31 and 32 more": what
+ * one side of a panel lacks of an input; false: nothing. */
+static bool write_missing(const struct wm_plot_panel_view *view, size_t side, size_t input,
+                          char text[WM_PLOT_NAME_SIZE])
+{
+    const struct wm_plot_data *data = view->data;
+    const struct wm_plot_series *first = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < data->series_count; i++) {
+        const struct wm_plot_series *series = &data->series[i];
+        if (series->input != input || series->has_values ||
+            !wm_plot_is_shown(view, series, side))
+            continue;
+        first = first ? first : series;
+        count++;
+    }
+    if (count == 0)
+        return false;
+    if (data->request->input_count > 1)
+        wm_plot_input_name(&data->request->inputs[input], text);
+    wm_text_list(text, WM_PLOT_NAME_SIZE, ", ", "%s: no value of %s",
+                 wm_chart_heading(view->panel->words[side]), first->device_name);
+    if (count == 1)
+        wm_text_list(text, WM_PLOT_NAME_SIZE, " ", "(%s)", first->why);
+    else
+        wm_text_list(text, WM_PLOT_NAME_SIZE, " ", "and %zu more", count - 1);
+    return true;
+}
+
+static bool has_values(const struct wm_plot_data *data, size_t input)
+{
+    for (size_t i = 0; i < data->series_count; i++) {
+        const struct wm_plot_series *series = &data->series[i];
+        if (series->input == input && series->is_chosen && series->has_values)
+            return true;
+    }
+    return false;
+}
+
+/* What has no value, an entry for each axis, or one for all of a recording. */
+static size_t add_missing(const struct wm_plot_data *data,
+                          const struct wm_plot_layout *layout,
+                          struct wm_plot_entry *entries)
+{
+    size_t count = 0;
+
+    for (size_t input = 0; input < data->request->input_count; input++) {
+        if (!has_values(data, input)) {
+            wm_plot_input_name(&data->request->inputs[input], entries[count].name);
+            wm_text_list(entries[count].name, WM_PLOT_NAME_SIZE, ": ", "no value");
+            entries[count++].sign = WM_PLOT_NO_SIGN;
+            continue;
+        }
+        for (size_t i = 0; i < 2 * layout->count; i++) {
+            const struct wm_plot_panel_view view = { .data = data,
+                                                     .panel = &layout->panels[i / 2] };
+            if (write_missing(&view, i % 2, input, entries[count].name))
+                entries[count++].sign = WM_PLOT_NO_SIGN;
+        }
+    }
+    return count;
+}
+
 /* One for each colour; of several recordings one for each of them, and for each device. */
-static struct wm_plot_box draw_legend(const struct wm_plot_canvas *canvas,
-                                      const struct wm_plot_data *data,
-                                      const struct wm_plot_box *box)
+static size_t add_devices(const struct wm_plot_data *data, struct wm_plot_entry *entries)
 {
     size_t inputs = data->request->input_count > 1 ? data->request->input_count : 0;
-    struct wm_plot_entry *entries =
-        calloc(inputs + data->device_count + 1, sizeof(*entries));
-    struct wm_plot_box left = *box;
     size_t count = inputs;
 
-    for (size_t i = 0; i < inputs && entries; i++) {
+    for (size_t i = 0; i < inputs; i++) {
         entries[i].colour = i;
         wm_plot_input_name(&data->request->inputs[i], entries[i].name);
     }
-    for (size_t i = 0; i < data->series_count && entries; i++) {
+    if (inputs > 0 && data->device_count == 1)
+        return inputs; /* the device is in the axis, and all are solid */
+    for (size_t i = 0; i < data->series_count; i++) {
         const struct wm_plot_series *series = &data->series[i];
         struct wm_plot_entry *entry = &entries[inputs + series->device];
         if (!series->is_chosen || !series->has_values || entry->name[0])
@@ -346,14 +481,31 @@ static struct wm_plot_box draw_legend(const struct wm_plot_canvas *canvas,
         *entry = (struct wm_plot_entry) { .colour = series->colour,
                                           .dash = series->dash,
                                           .is_device = inputs > 0,
-                                          .has_band = series->is_folded };
+                                          .sign = series->is_folded ? WM_PLOT_FOLDED
+                                                                    : WM_PLOT_LINE };
         memcpy(entry->name, series->name, sizeof(entry->name));
         count++;
     }
-    if (inputs > 0 && data->device_count == 1)
-        count = inputs; /* the device is in the axis, and all are solid */
-    if (entries)
+    return count;
+}
+
+static struct wm_plot_box draw_legend(const struct wm_plot_canvas *canvas,
+                                      const struct wm_plot_data *data,
+                                      const struct wm_plot_layout *layout,
+                                      const struct wm_plot_box *box)
+{
+    size_t inputs = data->request->input_count;
+    struct wm_plot_entry *entries =
+        calloc(inputs * (2 * layout->count + 1) + data->device_count + REGIONS_MOST + 1,
+               sizeof(*entries));
+    struct wm_plot_box left = *box;
+
+    if (entries) {
+        size_t count = add_devices(data, entries);
+        count += add_regions(data, entries + count);
+        count += add_missing(data, layout, entries + count);
         left = wm_plot_legend(canvas, entries, count, box);
+    }
     free(entries);
     return left;
 }
@@ -375,32 +527,19 @@ struct page {
     size_t count;
 };
 
-static bool all_labels_fit(const struct page *page, const struct wm_plot_canvas *canvas)
+static void fit_labels(const struct page *page, struct wm_plot_canvas *canvas)
 {
     char label[WM_PLOT_NAME_SIZE];
 
-    for (size_t i = 0; i < page->count; i++) {
-        const struct wm_plot_panel_view *view = &page->views[i];
-        for (size_t side = 0; side < 2; side++) {
-            if (!view->has_axis[side])
-                continue;
-            write_label(view, side, label, sizeof(label));
-            if (!wm_plot_label_fits(canvas, &view->box, &view->axes[side],
-                                    view->panel->unit[side], find_base(view, side), label))
-                return false;
-        }
+    for (size_t i = 0; i < 2 * page->count; i++) {
+        const struct wm_plot_panel_view *view = &page->views[i / 2];
+        size_t side = i % 2;
+        if (!view->has_axis[side])
+            continue;
+        write_label(view, side, label, sizeof(label));
+        wm_plot_fit_label(canvas, &view->box, &view->axes[side], view->panel->unit[side],
+                          find_base(view, side), label);
     }
-    return true;
-}
-
-/* All labels have one size, and one or two lines. */
-static void fit_labels(const struct page *page, struct wm_plot_canvas *canvas)
-{
-    if (all_labels_fit(page, canvas))
-        return;
-    canvas->splits_labels = true;
-    while (canvas->label_size > LABEL_TEXT_LEAST && !all_labels_fit(page, canvas))
-        canvas->label_size -= 0.5;
 }
 
 static void place_panels(struct page *page, const struct wm_plot_canvas *canvas,
@@ -432,9 +571,12 @@ static void place_panels(struct page *page, const struct wm_plot_canvas *canvas,
                      .top = area->top + high * row,
                      .bottom = area->top + high * (row + 1) - BETWEEN },
         };
-        for (size_t side = 0; side < 2; side++)
+        for (size_t side = 0; side < 2; side++) {
             view->has_axis[side] =
                 panel->words[side] && find_axis(view, side, &view->axes[side]);
+            if (!view->has_axis[side]) /* it has a name, and no marks */
+                view->axes[side] = (struct wm_axis) { 0, 0 };
+        }
     }
 }
 
@@ -458,10 +600,10 @@ int wm_plot_time(const struct wm_plot_window *window, const struct wm_plot_canva
 
     area.left = LEFT;
     area.right -= RIGHT;
-    area = draw_legend(&own, data, &area);
+    area = draw_legend(&own, data, layout, &area);
     area.left = 0;
     area.right += RIGHT;
-    area.top += data->band_count > 0 ? 20 : 6;
+    area.top += 6;
     place_panels(&page, &own, window, data, layout, &area);
     fit_labels(&page, &own);
     for (size_t i = 0; i < page.count && status == WM_OK; i++) {

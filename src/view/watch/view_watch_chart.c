@@ -430,6 +430,7 @@ static void fold_gpus(struct wm_watch_chart *chart, const struct legend *legend)
         show(chart, series);
         wm_chart_fold_add(chart->folds, chart->line, count);
     }
+    wm_chart_fold_trim(chart->folds, count);
 }
 
 static void draw_fold(struct wm_watch_chart *chart,
