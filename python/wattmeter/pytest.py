@@ -30,7 +30,7 @@ import unittest
 import pytest
 
 from wattmeter._repeat import cost_of_call
-from wattmeter._results.report import Figure
+from wattmeter._results.figure import Figure
 from wattmeter._track import track
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from wattmeter import _core
-from wattmeter._results.report import Figure
+from wattmeter._results.figure import Figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    from wattmeter._results.report import Figure
+    from wattmeter._results.figure import Figure
 
 
 def needed(package: str) -> Any:

@@ -22,7 +22,8 @@ import weakref
 from collections import OrderedDict
 
 from wattmeter._core import region, region_function, region_start, region_stop
-from wattmeter._results.report import Figure, Region, Report, total
+from wattmeter._results.figure import Figure, total
+from wattmeter._results.report import Region, Report
 from wattmeter._torch.device import Clock, Energy, Times, gpu_of
 from wattmeter._torch.modules import Layer, Row, Table, layers_of, tensors, torch
 from wattmeter._track import track
