@@ -15,9 +15,9 @@
 `@pytest.mark.energy(max_joules=None, max_seconds=None, repeats=6)`, with one limit or both,
 calls the test again and again with the same fixtures, and takes the median of the runs; a run
 of a short test has many calls. The test fails only where the whole 95 % interval of a median
-lies above its limit. The fixture does so with a function instead of the test. `pytest --wattmeter` also
-measures the tests that have neither, in one run each. Joules are the machine's, so tests that
-run side by side (pytest-xdist) pay for each other.
+lies above its limit. The fixture does so with a function instead of the test.
+`pytest --wattmeter` also measures the tests that have neither, in one run each. Joules are
+the machine's, so tests that run side by side (pytest-xdist) pay for each other.
 
 The plugin is there where wattmeter was installed by pip; elsewhere `-p wattmeter.pytest`.
 """

@@ -120,8 +120,8 @@ def compare(
                 are its repeats; one that repeat() or `run --repeat` made of several commands
                 is a session of each
     statistic   of what is within a run: "min", "max", "mean", "std" or "total"
-    watch       search for `worst` in these metrics alone: ["cpu_time"]; those of which more
-                is worse: times, energy and the memory of the program
+    watch       search for `worst` in these metrics alone: ["cpu_time"]. More of them must be
+                worse: times, energy and the memory of the program
     threshold   a smaller difference counts as none; a ratio
 
     A difference is tested where both sessions have 6 runs or more, against what the runs of

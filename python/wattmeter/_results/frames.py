@@ -60,7 +60,8 @@ def frame_of_parts(parts: Iterable[Any]) -> pandas.DataFrame:
 def frame_of_comparison(compared: dict[str, Any]) -> pandas.DataFrame:
     """A row for each figure of each session, as a whole (region None) and by region."""
     columns = (
-        "region figure session unit value uncertainty origin runs change low high verdict family why"
+        "region figure session unit value uncertainty origin runs change low high verdict "
+        "family why"
     ).split()
     rows: list[dict[str, Any]] = []
     parts: list[tuple[str | None, dict[str, Any]]] = [(None, compared["overall"])]

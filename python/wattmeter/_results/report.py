@@ -85,7 +85,9 @@ class _Part:
 
             keys = [figure.key for figure in self._core.figures(*self._place)]
             close = get_close_matches(key, keys)
-            there = f"did you mean {', '.join(close)}?" if close else f"there are: {some_of(keys)};"
+            there = f"there are: {some_of(keys)};"
+            if close:
+                there = f"did you mean {', '.join(close)}?"
             message = f"there is no figure {key!r}; {there} .figures has all of them"
             raise KeyError(message) from None
 
