@@ -527,7 +527,7 @@ def _sum_of(passes: list[Region], key: str, whole: Figure) -> Figure:
         return total(key, whole.unit, (one.exclusive[key] for one in passes))
     if whole.value is None:
         return Figure(key, None, whole.unit, state="missing", why=whole.why)
-    return Figure(key, 0.0, whole.unit, origin=whole.origin)
+    return Figure(key, 0.0, whole.unit, 0.0, 0.0, origin=whole.origin)
 
 
 def _report_until(tracking: track, seconds: float) -> Report:
