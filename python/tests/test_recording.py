@@ -47,6 +47,9 @@ def test_every_format_is_read(data, name):
 def test_a_run_of_several(data):
     path = data / "recordings" / "v1-three-runs.sqlite"
     assert wattmeter.read(path).run_count == 3
+    assert ", run 2 of 0 to 2: " in repr(wattmeter.read(path))
+    assert ", run 1 of 0 to 2: " in repr(wattmeter.read(path, run=1))
+    assert ", run" not in repr(wattmeter.read(path.with_name("v1.sqlite")))
     ids = {wattmeter.read(path, run).report.info["id"] for run in range(3)}
     assert len(ids) == 3
     with pytest.raises((wattmeter.Error, ValueError)):

@@ -29,8 +29,8 @@ def of_rank(path: Path | None, rank: int) -> Path | None:
 
 
 def _rounded(figure: Figure) -> float:
-    """Down, as it is what was used at least, to two digits of the uncertainty; to four of its
-    own where that is unknown."""
+    """Down, so that no report has less, to two digits of the uncertainty; to four digits where
+    that is unknown."""
     value = float(figure)
     if value <= 0:
         return value
