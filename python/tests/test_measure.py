@@ -240,7 +240,7 @@ def test_figures_calculate_with_their_units_and_ranges():
     assert [str(one) for one in (ten, five, much)] == ["10.0 J ± 10 %", "5.0 J ± 20 %", "2.54 kJ"]
     assert str(joules(3.913, 2, origin="estimated")) == "about 4 J ± 51 % (estimated)"
     assert (ten - GONE).value is None and (ten - GONE).why == GONE.why
-    assert str(five - five) == "0 J (-2.00 J to 2.00 J)"
+    assert str(five - five) == "about 0 J (-2 J to 2 J)"
 
 
 SECONDS = Figure("time", 2.0, "s")

@@ -243,7 +243,7 @@ static void test_figures(void **state)
           "about 3 mJ (0 J to 8 mJ)" },
         { { .unit = "J", .has_range = true, .low = 0, .high = 0 }, "0 J" },
         { { .unit = "J", .has_range = true, .low = -4.1, .high = 4.1 },
-          "0 J (-4.10 J to 4.10 J)" },
+          "about 0 J (-4 J to 4 J)" },
         { { .unit = "J", .value = -0.2, .has_range = true, .low = -4.3, .high = 3.9 },
           "about -200 mJ (-4 J to 4 J)" },
         { { .unit = "J", .value = 5, .state = WM_REPORT_AT_LEAST, .why = "cut" },

@@ -58,9 +58,10 @@ static double ratio_of(const struct wm_report_figure *figure)
 {
     const bool is_energy = is_in(figure, "J") || is_in(figure, "W");
 
+    if (figure->has_range && figure->value == 0)
+        return figure->high > figure->low ? 1 : 0;
     if (figure->has_range)
-        return figure->value != 0 ? fabs((figure->high - figure->low) / 2 / figure->value)
-                                  : 0;
+        return fabs((figure->high - figure->low) / 2 / figure->value);
     return is_energy && figure->origin == WM_ESTIMATED ? ESTIMATE_RATIO : 0;
 }
 
