@@ -49,13 +49,13 @@ class Comparison:
         None) and by region. ImportError without pandas.
 
         value       the median of the runs
-        change, low, high   a ratio, and its 95 % interval. They are of the geometric means of
-                    the runs, so that the medians may differ by more or less
+        change, low, high   the change of the geometric means of the runs, a ratio, and its
+                    95 % interval; the medians may have changed by more or less
         verdict     "more", "less"; "not_shown": no difference was shown, or one below the
                     threshold; "not_tested"
         family      figures whose intervals hold together: "headlines" (time, CPU time, energy
                     and memory of whole runs), "others" and "details". The more tests a family
-                    has, the wider are its intervals, so two equal figures may have two
+                    has, the wider are its intervals, so equal figures may have different ones
         """
         from wattmeter._results.frames import frame_of_comparison
 
