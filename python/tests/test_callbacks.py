@@ -41,9 +41,40 @@ def test_a_training(fake_gpus, tmp_path):
     training.enter("epoch")
     training.end()
     training.end()
+    assert training.figures() == {}  # of what comes later nothing is known
     report = wattmeter.read(tmp_path / "run.sqlite").report
     assert {r.name: r.calls for r in report.regions} == {"epoch": 3, "step": 8}
     assert 0 < first <= report.energy.value == training.report.energy.value
+
+
+def test_a_second_training_is_one_more_run(no_gpus, tmp_path):
+    training = Training(tmp_path / "run.sqlite", interval=0.01)
+    for _ in range(3):
+        training.begin()
+        training.end()
+    assert wattmeter.read(tmp_path / "run.sqlite").run_count == 3
+    with pytest.raises(wattmeter.ExistsError):
+        Training(tmp_path / "run.sqlite").begin()
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "origin", "logged"),
+    [
+        (3.4894731, 1.85, "estimated", {"energy_J": 3.4, "energy_is_estimated": True}),
+        (1349.8765, 667, "estimated", {"energy_J": 1340, "energy_is_estimated": True}),
+        (12.3456789, 0.0123, "measured", {"energy_J": 12.345}),
+        (12.3456789, None, "measured", {"energy_J": 12.34}),
+        (0.0, None, "measured", {"energy_J": 0}),
+        (None, None, "measured", {}),
+    ],
+)
+def test_what_is_logged_has_the_digits_that_are_known(monkeypatch, value, half, origin, logged):
+    ends = () if half is None else (value - half, value + half)
+    joules = wattmeter.Figure("energy", value, "J", *ends, origin=origin)
+    training = Training()
+    training._is_running = True
+    monkeypatch.setattr(Training, "report", SimpleNamespace(energy=joules))
+    assert training.figures() == logged
 
 
 def test_without_a_sensor_nothing_is_logged(no_gpus):
@@ -170,6 +201,9 @@ def test_hugging_face(torch, no_gpus, tmp_path):
     trainer.state.save_to_json(str(tmp_path / "state.json"))
     kept = json.loads((tmp_path / "state.json").read_text())
     assert "energy_J" in kept["log_history"][-1]
+    assert kept["log_history"][-1]["energy_is_estimated"] is True
+    trainer.evaluate()
+    assert "eval_loss" in lines[-1] and "energy_J" not in lines[-1]
 
 
 def test_lightning(torch, no_gpus, tmp_path):

@@ -94,6 +94,15 @@ def test_every_layer_has_its_calls_and_times(net):
     assert are_equal(step(net), expected)
 
 
+def test_layers_that_are_not_called_use_nothing_for_certain(net):
+    with wattmeter.torch.layers(net, interval=0.02) as m:
+        time.sleep(0.3)
+    table = m.table
+    assert {row.calls for row in table} == {0}
+    assert (table.leaves[1].low, table.leaves[1].high) == (0, 0)
+    assert (table.rest[1].low, table.rest[1].high) == (table.energy.low, table.energy.high)
+
+
 def test_inference_has_no_backward_pass(net):
     with wattmeter.torch.layers(net) as m, torch.inference_mode():
         net(X)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import wattmeter
-from wattmeter._results.report import Figure, total
+from wattmeter._results.figure import Figure, total
 
 
 def test_a_snippet(fake_gpus):
@@ -240,20 +240,55 @@ def test_figures_calculate_with_their_units_and_ranges():
     assert [str(one) for one in (ten, five, much)] == ["10.0 J ± 10 %", "5.0 J ± 20 %", "2.54 kJ"]
     assert str(joules(3.913, 2, origin="estimated")) == "about 4 J ± 51 % (estimated)"
     assert (ten - GONE).value is None and (ten - GONE).why == GONE.why
+    assert str(five - five) == "about 0 J (-2 J to 2 J)"
+
+
+SECONDS = Figure("time", 2.0, "s")
+NO_TIME = Figure("time", None, "s", state="missing", why="gone")
+
+
+@pytest.mark.parametrize(
+    ("figure", "divisor", "expected"),
+    [
+        (joules(10, 1, origin="estimated"), SECONDS, (5, "W", 4.5, 5.5, "known", "estimated")),
+        (joules(10, 2), joules(5, 1), (2, "ratio", 8 / 6, 3, "known", "measured")),
+        (joules(10), joules(5, 1), (2, "ratio", None, None, "known", "measured")),
+        (joules(10, 1, "at least"), SECONDS, (5, "W", 4.5, 5.5, "at least", "measured")),
+        (
+            joules(10, 1),
+            joules(5, 6),
+            (2, "ratio", None, None, "known", "measured", "cpu may be 0, so it has no upper limit"),
+        ),
+        (
+            joules(10),
+            joules(5, state="at least"),
+            (None, "ratio", None, None, "missing", "measured", "cpu is known as at least so much"),
+        ),
+        (GONE, SECONDS, (None, "W", None, None, "missing", "measured", GONE.why)),
+        (SECONDS, NO_TIME, (None, "ratio", None, None, "missing", "measured", "gone")),
+    ],
+)
+def test_a_figure_divided_by_another(figure, divisor, expected):
+    quotient = figure / divisor
+    assert quotient == Figure(f"{figure.key} / {divisor.key}", *expected)
 
 
 def test_figures_that_do_not_go_together():
-    ten, seconds = joules(10), Figure("time", 2.0, "s")
+    ten, seconds = joules(10), SECONDS
     assert ten and joules(0) and not GONE
     for wrong in (
         lambda: ten + seconds,
         lambda: ten < seconds,
         lambda: ten + 1,
         lambda: ten * ten,
-        lambda: ten / ten,
+        lambda: seconds / ten,
     ):
         with pytest.raises(TypeError):
             wrong()
+    with pytest.raises(TypeError, match="time is in s, .* in J: .*\\.power"):
+        seconds / ten
+    with pytest.raises(ZeroDivisionError, match="which is 0"):
+        ten / joules(0)
     with pytest.raises(ValueError, match=GONE.why):
         GONE > 1
     with pytest.raises(ValueError, match="negative"):

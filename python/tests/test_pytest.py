@@ -60,7 +60,7 @@ def test_how_often_a_test_runs(session):
         import pytest
         calls = []
 
-        @pytest.mark.energy(repeats=6)
+        @pytest.mark.energy(max_seconds=1e4, repeats=6)
         def test_it():
             calls.append(0)
             __import__("time").sleep(0.26)  # longer than a run has to be
@@ -143,20 +143,37 @@ def test_what_fails_or_is_skipped_in_a_measured_test(session):
     [
         ("@pytest.mark.energy(max_joule=1)\ndef test_it(): pass",
          "takes max_joules, max_seconds and repeats, not max_joule=1"),
-        ("@pytest.mark.energy(repeats=3)\ndef test_it(): pass", "repeats is 6 at least"),
-        ("@pytest.mark.energy()\nasync def test_it(): pass", "coroutines"),
+        ("@pytest.mark.energy(repeats=3)\ndef test_it(): pass", "repeats=3 is not a whole"),
+        ("@pytest.mark.energy(max_joules='5 J')\ndef test_it(): pass",
+         "max_joules='5 J' is not a number above 0"),
+        ("@pytest.mark.energy(max_seconds=-5)\ndef test_it(): pass",
+         "max_seconds=-5 is not a number above 0"),
+        ("@pytest.mark.energy(max_joules=float('nan'))\ndef test_it(): pass",
+         "max_joules=nan is not a number above 0"),
+        ("@pytest.mark.energy\ndef test_it(): pass", "give max_joules or max_seconds"),
+        ("@pytest.mark.energy(1)\nasync def test_it(): pass", "coroutines"),
         (
             "import unittest\nclass TestIt(unittest.TestCase):\n"
-            "    @pytest.mark.energy()\n    def test_it(self): pass",
+            "    @pytest.mark.energy(1)\n    def test_it(self): pass",
             "unittest.TestCase",
         ),
     ],
-    ids=["misspelt", "too few", "coroutine", "unittest"],
+    ids=[
+        "misspelt",
+        "too few",
+        "a text",
+        "negative",
+        "nan",
+        "no limit",
+        "coroutine",
+        "unittest",
+    ],
 )
-def test_what_cannot_be_measured_is_refused(session, test, said):
-    status, out = session("import pytest\n" + test)
-    (line,) = [line for line in out.splitlines() if line.startswith("ERROR: ")]
-    assert status == 4 and "test_it: energy: " in line and said in line, out
+def test_a_wrong_mark_is_an_error_of_its_test_alone(session, test, said):
+    status, out = session(f"import pytest\n{test}\ndef test_other(): pass")
+    (line,) = [line for line in out.splitlines() if line.startswith("@pytest.mark.energy: ")]
+    assert status == 1 and "1 passed, 1 error" in out and said in line, out
+    assert "Traceback" not in out and "INTERNALERROR" not in out
 
 
 def test_limits_are_in_the_reports(session, machine):

@@ -47,6 +47,9 @@ def test_every_format_is_read(data, name):
 def test_a_run_of_several(data):
     path = data / "recordings" / "v1-three-runs.sqlite"
     assert wattmeter.read(path).run_count == 3
+    assert ", run 2 of 0 to 2: " in repr(wattmeter.read(path))
+    assert ", run 1 of 0 to 2: " in repr(wattmeter.read(path, run=1))
+    assert ", run" not in repr(wattmeter.read(path.with_name("v1.sqlite")))
     ids = {wattmeter.read(path, run).report.info["id"] for run in range(3)}
     assert len(ids) == 3
     with pytest.raises((wattmeter.Error, ValueError)):
@@ -79,6 +82,7 @@ def test_export_and_compare(data, tmp_path):
     assert caught.value.status == "EEXIST" and isinstance(caught.value, FileExistsError)
     result = wattmeter.compare({"a": source, "b": tmp_path / "copy.csv"})
     assert not result.worst and result.worst_figure is None
+    assert "Values " not in str(result)  # A run alone is its median and its mean.
     assert "Runs " in str(result) and result.untested == "b" and "<pre>" in result._repr_html_()
     assert result.to_dict()["statistic"] == "mean"
     watched = wattmeter.compare({"a": source, "b": source}, statistic="total", watch=["cpu_time"])
@@ -95,8 +99,12 @@ def test_runs_of_a_recording_are_repeats(data):
     result = wattmeter.compare({"a": source, "b": source}, watch=["cpu_time"])
     assert result.untested is None and result.worst.value == 0
     assert result.worst < 0.05 and f"{result.worst:+.1%}" == "+0.0%"
-    cell = result.to_dict()["overall"]["cpu_time"]["sessions"]["b"]
-    assert cell["runs"] == 8 and cell["verdict"] == "same"
+    overall = result.to_dict()["overall"]
+    families = {overall[name]["family"] for name in ("time", "cpu_time", "energy", "memory")}
+    assert families == {"headlines"} and overall["cpu_use"]["family"] == "others"
+    assert "Values       medians of the runs; changes are of their geometric" in str(result)
+    cell = overall["cpu_time"]["sessions"]["b"]
+    assert cell["runs"] == 8 and cell["verdict"] == "not_shown"
     assert cell["low"] < 0 < cell["high"]
     again = pickle.loads(pickle.dumps(result))
     assert str(again) == str(result) and again.to_dict() == result.to_dict()
@@ -108,6 +116,8 @@ def test_what_cannot_be_compared(data):
         wattmeter.compare({"a": source, "b": source}, statistic="median")
     with pytest.raises(ValueError):
         wattmeter.compare({"a": source, "b": source}, watch=["nonsense"])
+    with pytest.raises(ValueError, match='more "cpu_use" is no regression; .*: .* time, '):
+        wattmeter.compare({"a": source, "b": source}, watch=["cpu_use"])
     with pytest.raises(wattmeter.Error):
         wattmeter.compare({"a": source, "b": "nonexistent.sqlite"})
     with pytest.raises(FileNotFoundError, match="nonexistent"):
@@ -336,6 +346,7 @@ def test_parts_and_comparisons_in_pandas(tmp_path, fake_gpus):
     assert list(overall["session"]) == list(map(str, paths))
     assert len(set(frame["region"].dropna())) == 2
     assert overall["value"].iloc[1] == report.time.value
+    assert set(overall["family"]) == {"headlines"}
 
 
 def test_without_pandas_one_line_says_so(python):

@@ -32,6 +32,18 @@ def saved_and_loaded(report, folder):
     return wattmeter.Report.load(folder / "report.json")
 
 
+def test_power_has_the_range_of_the_energy(fake_gpus):
+    fake_gpus("constant")
+    with wattmeter.track(interval=0.02) as t:
+        time.sleep(0.5)
+    energy, power, seconds = t.report.energy, t.report.power, t.report.time
+    assert energy.low < energy.value < energy.high
+    assert power.origin == energy.origin and (energy / seconds).unit == power.unit == "W"
+    for end in ("low", "high"):
+        expected = getattr(energy, end) / energy.value * power.value
+        assert getattr(power, end) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("how", ["copy", "deepcopy", "pickle", "save", "twice"])
 def test_reports_are_copied_pickled_and_saved(tmp_path, fake_gpus, how):
     import copy
@@ -111,7 +123,7 @@ def test_what_is_asked_for_and_not_there_is_named():
         for i in range(30):
             with wattmeter.region(f"r{i}"):
                 pass
-    with pytest.raises(KeyError, match=r"no figure 'enrgy'; there are: energy, .*; \.figures"):
+    with pytest.raises(KeyError, match=r"no figure 'enrgy'; did you mean energy, .*\? \.figures"):
         t.report["enrgy"]
     with pytest.raises(AttributeError, match=r"no figure 'zzz'; there are: .*, \.\.\.; "):
         t.report.zzz

@@ -57,7 +57,7 @@ __all__ = [
 # Imported when they are first asked for, as most programs need one or two.
 _PLACES = {
     "Comparison": "_results.compare",
-    "Figure": "_results.report",
+    "Figure": "_results.figure",
     "Gpu": "_devices.gpus",
     "Recording": "_results.recording",
     "Region": "_results.report",

@@ -21,7 +21,8 @@ from wattmeter._measure import measure as measure
 from wattmeter._plot import plot as plot
 from wattmeter._results.recording import Recording as Recording, read as read
 from wattmeter._repeat import repeat as repeat
-from wattmeter._results.report import Figure as Figure, Region as Region, Report as Report
+from wattmeter._results.figure import Figure as Figure
+from wattmeter._results.report import Region as Region, Report as Report
 from wattmeter._timeout import TimeoutExpired as TimeoutExpired
 from wattmeter._track import run as run, track as track
 

@@ -8,7 +8,7 @@ from threading import Lock
 
 from wattmeter import _core
 from wattmeter._devices.gpus import words_of
-from wattmeter._results.report import Figure, total
+from wattmeter._results.figure import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import time
 
 from wattmeter import _core
 from wattmeter._results.compare import compare
-from wattmeter._results.report import Figure
+from wattmeter._results.figure import Figure
 from wattmeter._track import measure_command, track
 
 TYPE_CHECKING = False

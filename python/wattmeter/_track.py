@@ -31,6 +31,9 @@ def _tracker(
     options: dict[str, Any],
 ) -> _core.Tracker:
     options = {**options, "gpus": words_of(options["gpus"])}
+    for name in ("interval", "cores", "baseline"):
+        if not hasattr(options.get(name, 0), "__float__"):
+            raise TypeError(f"{name} must be a number, not {options[name]!r}")
     if notes is not None and not hasattr(notes, "items"):
         raise TypeError(f"notes must be a dict, not {type(notes).__name__}")
     tracker = _core.Tracker(**options)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from wattmeter._core import region_begin, region_end
@@ -12,9 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from wattmeter._results.figure import Figure
     from wattmeter._results.report import Path, Report
 
 ENERGY = "energy_J"
+IS_ESTIMATED = "energy_is_estimated"
 
 
 def of_rank(path: Path | None, rank: int) -> Path | None:
@@ -23,6 +26,17 @@ def of_rank(path: Path | None, rank: int) -> Path | None:
         return path
     stem, suffix = os.path.splitext(os.fspath(path))
     return f"{stem}-rank{rank}{suffix}"
+
+
+def _rounded(figure: Figure) -> float:
+    """Down, so that no report has less, to two digits of the uncertainty; to four digits where
+    that is unknown."""
+    value = float(figure)
+    if value <= 0:
+        return value
+    scale = math.log10(figure.uncertainty) - 1 if figure.uncertainty else math.log10(value) - 3
+    digits = -math.floor(scale)
+    return round(math.floor(value * 10.0**digits) / 10.0**digits, digits)
 
 
 class Training:
@@ -36,6 +50,7 @@ class Training:
         self._record = record
         self._options = options
         self._tracking: track | None = None
+        self._is_running = False
         self._open: list[str] = []
 
     @property
@@ -45,18 +60,20 @@ class Training:
         return self._tracking.report
 
     def begin(self, rank: int = 0, ranks: int = 1) -> None:
-        """As one of several ranks. A second training is a separate run, which needs
-        mode="append" for a record."""
+        """As one of several ranks. A second training is one more run of the record."""
         self.end()
         record, options = self._record, self._options
         if ranks > 1:
             record = of_rank(record, rank)
             options = {**options, "notes": {"rank": rank, **(options.get("notes") or {})}}
         self._tracking = track(record, **options).start()
+        self._options = {**self._options, "mode": "append"}
+        self._is_running = True
 
     def end(self) -> None:
         """Once more it does nothing."""
         self._leave(0)
+        self._is_running = False
         if self._tracking is not None:
             self._tracking.stop()
 
@@ -76,6 +93,10 @@ class Training:
             self._open.pop()
 
     def figures(self) -> dict[str, float]:
-        """What to log: the joules so far. Nothing where they are not known."""
-        joules = self.report.energy.value if self._tracking is not None else None
-        return {} if joules is None else {ENERGY: joules}
+        """What to log: the joules so far, and whether they are an estimate. Nothing where they
+        are not known, and outside of a training."""
+        joules = self.report.energy if self._is_running else None
+        if not joules:
+            return {}
+        figures = {ENERGY: _rounded(joules)}
+        return {**figures, IS_ESTIMATED: True} if joules.origin == "estimated" else figures

@@ -37,10 +37,10 @@ def _go_ahead(callback: Any, caller: Any) -> None:
 
 class EnergyCallback(_TrainerCallback):  # type: ignore[misc]
     """Measures a training; its epochs, steps and validations are regions, and `energy_J`,
-    the joules so far, is in each line that is logged.
+    the joules so far, is in each line that is logged, with `energy_is_estimated` if they are.
 
     record, options   as wattmeter.track() has them; with several ranks each has a file of
-                      its own, "run-rank1.sqlite"
+                      its own, "run-rank1.sqlite". A second training is one more run of it
     report            the wattmeter.Report; while it runs, of what has been sampled so far
     """
 

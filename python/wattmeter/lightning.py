@@ -36,10 +36,11 @@ _Callback: Any = _import().Callback
 
 class EnergyCallback(_Callback):  # type: ignore[misc]
     """Measures a training; its epochs, steps and validations are regions, and `energy_J`,
-    the joules so far, is logged with what the module logs and at the end of each epoch.
+    the joules so far, is logged with what the module logs and at the end of each epoch, with
+    `energy_is_estimated` if they are.
 
     record, options   as wattmeter.track() has them; with several ranks each has a file of
-                      its own, "run-rank1.sqlite"
+                      its own, "run-rank1.sqlite". A second training is one more run of it
     report            the wattmeter.Report; while it runs, of what has been sampled so far
     """
 

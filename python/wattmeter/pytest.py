@@ -12,12 +12,12 @@
         cost = energy(model.infer, image, max_joules=2, repeats=20)
         print(cost.time, cost.energy)
 
-`@pytest.mark.energy(max_joules=None, max_seconds=None, repeats=6)` calls the test again and
-again with the same fixtures, and takes the median of the runs; a run of a short test has many
-calls. The test fails only where the whole 95 % interval of a median lies above its
-limit. The fixture does so with a function instead of the test. `pytest --wattmeter` also
-measures the tests that have neither, in one run each. Joules are the machine's, so tests that
-run side by side (pytest-xdist) pay for each other.
+`@pytest.mark.energy(max_joules=None, max_seconds=None, repeats=6)`, with one limit or both,
+calls the test again and again with the same fixtures, and takes the median of the runs; a run
+of a short test has many calls. The test fails only where the whole 95 % interval of a median
+lies above its limit. The fixture does so with a function instead of the test.
+`pytest --wattmeter` also measures the tests that have neither, in one run each. Joules are
+the machine's, so tests that run side by side (pytest-xdist) pay for each other.
 
 The plugin is there where wattmeter was installed by pip; elsewhere `-p wattmeter.pytest`.
 """
@@ -25,12 +25,13 @@ The plugin is there where wattmeter was installed by pip; elsewhere `-p wattmete
 from __future__ import annotations
 
 import inspect
+import numbers
 import unittest
 
 import pytest
 
 from wattmeter._repeat import cost_of_call
-from wattmeter._results.report import Figure
+from wattmeter._results.figure import Figure
 from wattmeter._track import track
 
 TYPE_CHECKING = False
@@ -62,8 +63,14 @@ class _Budget:
         max_seconds: float | None = None,
         repeats: int = LEAST_REPEATS,
     ) -> None:
-        if repeats < LEAST_REPEATS:
-            raise ValueError(f"repeats is {LEAST_REPEATS} at least: fewer have no interval")
+        for name, limit in (("max_joules", max_joules), ("max_seconds", max_seconds)):
+            if limit is not None and not (isinstance(limit, numbers.Real) and limit > 0):
+                raise ValueError(f"{name}={limit!r} is not a number above 0")
+        if not isinstance(repeats, int) or repeats < LEAST_REPEATS:
+            raise ValueError(
+                f"repeats={repeats!r} is not a whole number from {LEAST_REPEATS} on: "
+                "fewer runs have no interval"
+            )
         self.limits = {"energy": max_joules, "time": max_seconds}
         self.repeats = repeats
 
@@ -116,22 +123,29 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        try:
-            budget = _budget_of(item)
-        except TypeError:
-            raise pytest.UsageError(
-                f"{item.nodeid}: energy: it takes max_joules, max_seconds and repeats, "
-                f"not {_arguments_of(item)}"
-            ) from None
-        except ValueError as error:
-            raise pytest.UsageError(f"{item.nodeid}: energy: {error}") from None
-        if budget and not _can_repeat(item):
-            raise pytest.UsageError(
-                f"{item.nodeid}: energy: only plain test functions are repeated, not coroutines "
-                "or methods of unittest.TestCase"
-            )
+def _mistake_in(item: pytest.Item) -> str | None:
+    """What is wrong with the mark of a test."""
+    try:
+        budget = _budget_of(item)
+    except TypeError:
+        return f"it takes max_joules, max_seconds and repeats, not {_arguments_of(item)}"
+    except ValueError as error:
+        return str(error)
+    if budget and not any(budget.limits.values()):
+        return "give max_joules or max_seconds; `pytest --wattmeter` measures without a limit"
+    if budget and not _can_repeat(item):
+        return (
+            "only plain test functions are repeated, not coroutines or methods of "
+            "unittest.TestCase"
+        )
+    return None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Here a mistake is the error of one test, and the others run."""
+    mistake = _mistake_in(item)
+    if mistake:
+        pytest.fail(f"@pytest.mark.energy: {mistake}", pytrace=False)
 
 
 def _can_repeat(item: pytest.Item) -> bool:

@@ -2,6 +2,7 @@
 /* analyze_figures.c - the table of figures. One more is one more row. */
 #include "analyze/analyze_figures.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct wm_value expected_cores(const void *of)
@@ -83,6 +84,10 @@ static struct wm_value region_time(const void *of)
 #define RUN_ORIGIN(member) .origin = offsetof(struct wm_report, member)
 #define RUN_SUM(member)                                                                    \
     RUN(member.energy), BETWEEN(struct wm_report, member.), RUN_ORIGIN(member.origin)
+/* A power that is an energy divided by time. */
+#define POWER_OF(type, sum)                                                                \
+    .low = offsetof(type, sum.low), .high = offsetof(type, sum.high),                      \
+    .range_of = offsetof(type, sum.energy)
 #define NUMBER(kind_, member) .kind = kind_, .number = offsetof(struct wm_report, member)
 #define OF_RESULT(member) NUMBER(WM_FIGURE_UINT64, result.member), .needs_result = true
 #define USAGE(member) NUMBER(WM_FIGURE_USAGE, result.usage.member)
@@ -267,9 +272,11 @@ static const struct wm_figure_row rows[] = {
                RUN_ORIGIN(energy.origin) },
       .gpu = { GPU(split.rest) }, .device = { DEVICE(split.rest) } },
     { .key = "power", .unit = WM_UNIT_WATTS,
-      .run = { "energy.power.mean", RUN(power.mean), RUN_ORIGIN(energy.origin) },
+      .run = { "energy.power.mean", RUN(power.mean), RUN_ORIGIN(energy.origin),
+               POWER_OF(struct wm_report, energy) },
       .gpu = { "power.mean", GPU(power.mean) },
-      .device = { "power", DEVICE(power) } },
+      .device = { "power", DEVICE(power),
+                  POWER_OF(struct wm_device_energy, figure) } },
     { .key = "max_power", .unit = WM_UNIT_WATTS,
       .run = { "energy.power.max", RUN(power.max), RUN_ORIGIN(energy.origin) },
       .gpu = { "power.max", GPU(power.max) } },
@@ -414,6 +421,16 @@ static struct wm_value find_value(const struct wm_figure_place *place,
     return place->kind ? number_at(place, of) : *value_at(of, place->value);
 }
 
+/* The ends of the range lie where they lie for the whole, in proportion. */
+static void scale_range(struct wm_found *found, const struct wm_value *whole)
+{
+    const double factor = found->value.number / whole->number;
+
+    found->low.number *= factor;
+    found->high.number *= factor;
+    found->low.known &= isfinite(factor);
+}
+
 struct wm_found wm_figure_of(const struct wm_figure_row *row, enum wm_report_kind kind,
                              const struct wm_report *report, const void *of)
 {
@@ -434,6 +451,8 @@ struct wm_found wm_figure_of(const struct wm_figure_row *row, enum wm_report_kin
         found.low = *value_at(of, place->low);
         found.high = *value_at(of, place->high);
     }
+    if (place->range_of)
+        scale_range(&found, value_at(of, place->range_of));
     if (origin)
         memcpy(&found.origin, (const char *)origin_of + origin, sizeof(found.origin));
     return found;

@@ -40,6 +40,8 @@ struct wm_figure_place {
     /* Offsets of struct wm_value in what it is of, and of its enum wm_origin; 0: none. */
     size_t value, uncertainty, origin;
     size_t low, high; /* between which it lies: beside the uncertainty, or in its place */
+    size_t range_of;  /* the struct wm_value that low and high are of: the figure has the
+                       * same range in proportion; 0: they are the figure's own */
     struct wm_value (*compute)(const void *of); /* in place of `value` */
 
     /* In place of both: a number of that kind, and what has to be known for it. */

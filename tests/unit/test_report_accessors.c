@@ -69,7 +69,10 @@ static struct wm_device_energy devices[] = {
     { .name = (char[]) { "package0" },
       .source = (char[]) { "rapl" },
       .kind = WM_DEVICE_CPU,
-      .figure = { .energy = KNOWN(30), .sensor = "all of the time" },
+      .figure = { .energy = KNOWN(30),
+                  .low = KNOWN(27),
+                  .high = KNOWN(36),
+                  .sensor = "all of the time" },
       .power = KNOWN(15) },
 };
 static struct wm_process_peak processes[] = {
@@ -205,7 +208,7 @@ static const struct figure_case {
       "lost",
       WM_SIMULATED },
     { "energy", { WM_REPORT_GPU, 1, 0 }, WM_REPORT_MISSING, 0, 0, 0, "J", "none", 0 },
-    { "power", { WM_REPORT_DEVICE, 0, 0 }, WM_REPORT_KNOWN, 15, 0, 0, "W", NULL, 0 },
+    { "power", { WM_REPORT_DEVICE, 0, 0 }, WM_REPORT_KNOWN, 15, 13.5, 18, "W", NULL, 0 },
 };
 
 static void test_figures(void **state)

@@ -38,8 +38,10 @@ async def serve(count: int) -> float:
 def joules(report: Report) -> tuple[float, str]:
     energy: Figure = report.energy
     per_core = energy / 4 if energy else energy
+    mean: Figure = energy / report.time
     memory = [report.memory, report["max_ram.main.total_rss"]]
-    return (energy.value or 0.0) + len(memory), f"{per_core} {energy.why} {report.exit_code}"
+    text = f"{per_core} {mean} {energy.why} {report.exit_code}"
+    return (energy.value or 0.0) + len(memory), text
 
 
 def slowest(regions: list[Region]) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from wattmeter import _core
-from wattmeter._results.report import Figure
+from wattmeter._results.figure import Figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,17 @@ class Comparison:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame with a row for each figure of each session, as a whole (region
-        None) and by region. ImportError without pandas."""
+        None) and by region. ImportError without pandas.
+
+        value       the median of the runs
+        change, low, high   the change of the geometric means of the runs, a ratio, and its
+                    95 % interval; the medians may have changed by more or less
+        verdict     "more", "less"; "not_shown": no difference was shown, or one below the
+                    threshold; "not_tested"
+        family      figures whose intervals hold together: "headlines" (time, CPU time, energy
+                    and memory of whole runs), "others" and "details". The more tests a family
+                    has, the wider are its intervals, so equal figures may have different ones
+        """
         from wattmeter._results.frames import frame_of_comparison
 
         return frame_of_comparison(self.to_dict())
@@ -110,7 +120,8 @@ def compare(
                 are its repeats; one that repeat() or `run --repeat` made of several commands
                 is a session of each
     statistic   of what is within a run: "min", "max", "mean", "std" or "total"
-    watch       metrics in which alone `worst` is looked for: ["cpu_time"]
+    watch       search for `worst` in these metrics alone: ["cpu_time"]. More of them must be
+                worse: times, energy and the memory of the program
     threshold   a smaller difference counts as none; a ratio
 
     A difference is tested where both sessions have 6 runs or more, against what the runs of

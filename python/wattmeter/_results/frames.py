@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-    from wattmeter._results.report import Figure
+    from wattmeter._results.figure import Figure
 
 
 def needed(package: str) -> Any:
@@ -60,7 +60,8 @@ def frame_of_parts(parts: Iterable[Any]) -> pandas.DataFrame:
 def frame_of_comparison(compared: dict[str, Any]) -> pandas.DataFrame:
     """A row for each figure of each session, as a whole (region None) and by region."""
     columns = (
-        "region figure session unit value uncertainty origin runs change low high verdict why"
+        "region figure session unit value uncertainty origin runs change low high verdict "
+        "family why"
     ).split()
     rows: list[dict[str, Any]] = []
     parts: list[tuple[str | None, dict[str, Any]]] = [(None, compared["overall"])]
@@ -69,6 +70,7 @@ def frame_of_comparison(compared: dict[str, Any]) -> pandas.DataFrame:
         for key, figure in figures.items():
             for session, cell in figure["sessions"].items():
                 named = {"region": region, "figure": key, "session": session}
-                rows.append({**cell, **named, "unit": figure["unit"]})
+                shared = {"unit": figure["unit"], "family": figure["family"]}
+                rows.append({**cell, **named, **shared})
     frame: pandas.DataFrame = needed("pandas").DataFrame(rows, columns=columns)
     return frame

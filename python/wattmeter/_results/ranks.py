@@ -7,8 +7,8 @@ joules, each of them all.
 
 from __future__ import annotations
 
+from wattmeter._results.figure import Figure, total
 from wattmeter._results.recording import Recording
-from wattmeter._results.report import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -257,7 +257,10 @@ class Recording:
         return os.fspath(self._path)
 
     def __repr__(self) -> str:
-        return f"<Recording {self._path}: {len(self)} samples of {len(self._columns)} columns>"
+        number = self.run_count - 1 if self._run is None else self._run
+        run = f", run {number} of 0 to {self.run_count - 1}" if self.run_count > 1 else ""
+        samples = f"{len(self)} samples of {len(self._columns)} columns"
+        return f"<Recording {self._path}{run}: {samples}>"
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas.DataFrame, with the time (UTC) as its index and units in

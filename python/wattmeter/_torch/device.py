@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import deque
 from threading import Lock
 
-from wattmeter._results.report import Figure
+from wattmeter._results.figure import Figure
 from wattmeter._torch.modules import torch
 
 TYPE_CHECKING = False

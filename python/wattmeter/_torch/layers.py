@@ -22,7 +22,8 @@ import weakref
 from collections import OrderedDict
 
 from wattmeter._core import region, region_function, region_start, region_stop
-from wattmeter._results.report import Figure, Region, Report, total
+from wattmeter._results.figure import Figure, total
+from wattmeter._results.report import Region, Report
 from wattmeter._torch.device import Clock, Energy, Times, gpu_of
 from wattmeter._torch.modules import Layer, Row, Table, layers_of, tensors, torch
 from wattmeter._track import track
@@ -526,7 +527,7 @@ def _sum_of(passes: list[Region], key: str, whole: Figure) -> Figure:
         return total(key, whole.unit, (one.exclusive[key] for one in passes))
     if whole.value is None:
         return Figure(key, None, whole.unit, state="missing", why=whole.why)
-    return Figure(key, 0.0, whole.unit, origin=whole.origin)
+    return Figure(key, 0.0, whole.unit, 0.0, 0.0, origin=whole.origin)
 
 
 def _report_until(tracking: track, seconds: float) -> Report:

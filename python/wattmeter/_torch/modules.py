@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from wattmeter._results.report import Figure, total
+from wattmeter._results.figure import Figure, total
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from wattmeter import _core
 from wattmeter._devices.gpus import words_of
 from wattmeter._measure import _figure
-from wattmeter._results.report import Figure, total
+from wattmeter._results.figure import Figure, total
 from wattmeter._torch.modules import Layer, Records, exact_text, layers_of, tensors, torch
 from wattmeter._torch.replay import Piece, Replays, interval
 

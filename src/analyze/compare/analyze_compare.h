@@ -42,6 +42,9 @@ enum wm_compare_family {
     WM_COMPARE_FAMILIES,
 };
 
+/* "headlines", "others", "details". */
+extern const char *const wm_compare_families[];
+
 /* Whether a figure of whole runs is a headline. */
 bool wm_compare_is_headline(const char *key);
 
@@ -160,6 +163,10 @@ const struct wm_figure_row *wm_compare_item_row(unsigned item);
 
 /* Whether more of it is worse: of times, energy, and the memory of the program. */
 bool wm_compare_item_matters(unsigned item);
+
+/* The family of its tests. */
+enum wm_compare_family wm_compare_family_of(const struct wm_compare *compare, size_t group,
+                                            unsigned item);
 
 /* Whether it is among the figures that most people want. */
 bool wm_compare_item_is_main(const struct wm_compare *compare, unsigned item);

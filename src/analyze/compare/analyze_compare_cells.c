@@ -210,8 +210,14 @@ size_t wm_compare_headlines(size_t sessions)
     return figures * sessions;
 }
 
-static enum wm_compare_family family_of(const struct wm_compare *compare, size_t group,
-                                        unsigned item)
+const char *const wm_compare_families[] = {
+    [WM_COMPARE_HEADLINES] = "headlines",
+    [WM_COMPARE_OTHERS] = "others",
+    [WM_COMPARE_DETAILS] = "details",
+};
+
+enum wm_compare_family wm_compare_family_of(const struct wm_compare *compare, size_t group,
+                                            unsigned item)
 {
     const struct wm_figure_row *row = wm_compare_item_row(item);
 
@@ -227,7 +233,7 @@ static void test(const struct wm_compare *compare,
                  struct wm_compare_cell *cell)
 {
     const struct wm_runs_test how = {
-        .tests = compare->tests[family_of(compare, group, item)],
+        .tests = compare->tests[wm_compare_family_of(compare, group, item)],
         .threshold = compare->threshold,
     };
     double *const scratch = compare->scratch, *const own = scratch + compare->run_count;
@@ -290,7 +296,7 @@ static void count_tests_of(struct wm_compare *compare, size_t group,
                            struct wm_compare_cell *cells)
 {
     for (unsigned item = 0; item < wm_compare_items(); item++) {
-        enum wm_compare_family family = family_of(compare, group, item);
+        enum wm_compare_family family = wm_compare_family_of(compare, group, item);
         wm_compare_cells(compare, group, item, cells);
         for (size_t i = 0; i < compare->session_count; i++) {
             bool is_made = cells[i].to.verdict != WM_RUNS_NOT_TESTED;

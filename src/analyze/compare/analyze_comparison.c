@@ -436,8 +436,11 @@ static int watch(struct wm_comparison *comparison, const char *metric, struct wm
         if (wm_compare_item_matters(item))
             wm_text_list(known, sizeof(known), ", ", "%s", wm_compare_item_name(item));
     }
-    return wm_fail(err, WM_EINVAL, "there is no metric \"%.30s\"; there are %s", metric,
-                   known);
+    return wm_fail(err, WM_EINVAL,
+                   chosen < wm_compare_items()
+                       ? "more \"%.30s\" is no regression; these metrics can be watched: %s"
+                       : "there is no metric \"%.30s\"; there are %s",
+                   metric, known);
 }
 
 static int take_options(struct wm_comparison *comparison,

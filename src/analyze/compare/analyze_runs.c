@@ -19,7 +19,7 @@ enum { MOST_TERMS = 500, MOST_STEPS = 100 };
 
 const char *const wm_runs_verdicts[] = {
     [WM_RUNS_NOT_TESTED] = "not_tested",
-    [WM_RUNS_SAME] = "same",
+    [WM_RUNS_NOT_SHOWN] = "not_shown",
     [WM_RUNS_LESS] = "less",
     [WM_RUNS_MORE] = "more",
 };
@@ -185,7 +185,7 @@ static enum wm_runs_verdict judge(const struct wm_runs_ratio *ratio, double thre
         return WM_RUNS_MORE;
     if (ratio->high < 1 && ratio->ratio < 1 - threshold)
         return WM_RUNS_LESS;
-    return WM_RUNS_SAME;
+    return WM_RUNS_NOT_SHOWN;
 }
 
 /* `error` is that of the logarithm of the ratio. */

@@ -45,12 +45,12 @@ struct wm_runs_test {
 
 enum wm_runs_verdict {
     WM_RUNS_NOT_TESTED,
-    WM_RUNS_SAME, /* no difference that matters was found */
+    WM_RUNS_NOT_SHOWN, /* no difference that matters was found */
     WM_RUNS_LESS,
     WM_RUNS_MORE,
 };
 
-/* "not_tested", "same", "less", "more". */
+/* "not_tested", "not_shown", "less", "more". */
 extern const char *const wm_runs_verdicts[];
 
 struct wm_runs_ratio {

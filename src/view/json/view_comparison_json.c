@@ -68,7 +68,7 @@ static json_t *json_cell(const struct wm_compare_cell *cell, bool is_reference)
     return json;
 }
 
-static json_t *json_figure(const struct wm_compare *compare, unsigned item,
+static json_t *json_figure(const struct wm_compare *compare, size_t group, unsigned item,
                            const struct wm_compare_cell *cells)
 {
     json_t *json = json_object(), *sessions = json_object();
@@ -77,6 +77,8 @@ static json_t *json_figure(const struct wm_compare *compare, unsigned item,
         wm_json_set(&sessions, compare->sessions[i].name,
                     json_cell(&cells[i], compare->sessions[i].reference == i));
     wm_json_set(&json, "unit", json_string(wm_view_comparison_unit(compare, item)));
+    enum wm_compare_family family = wm_compare_family_of(compare, group, item);
+    wm_json_set(&json, "family", json_string(wm_compare_families[family]));
     wm_json_set(&json, "matters", json_boolean(wm_compare_item_matters(item)));
     wm_json_set(&json, "sessions", sessions);
     return json;
@@ -95,7 +97,8 @@ static json_t *json_figures(const struct wm_compare *compare, size_t group,
             is_known = is_known || cells[i].value.known;
         if (!is_known)
             continue;
-        wm_json_set(&json, wm_compare_item_name(item), json_figure(compare, item, cells));
+        wm_json_set(&json, wm_compare_item_name(item),
+                    json_figure(compare, group, item, cells));
     }
     return json;
 }

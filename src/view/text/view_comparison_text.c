@@ -131,7 +131,7 @@ static struct wm_quantity percent_text(double change)
 
 static const char marks[] = {
     [WM_RUNS_NOT_TESTED] = '?',
-    [WM_RUNS_SAME] = '~',
+    [WM_RUNS_NOT_SHOWN] = '~',
     [WM_RUNS_LESS] = '*',
     [WM_RUNS_MORE] = '*',
 };
@@ -411,6 +411,7 @@ static void print_facts(const struct text *text)
         [WM_BLOCK_TOTAL] = "total",
     };
     enum wm_block_figure statistic = text->compare->statistic;
+    const bool is_tested = statistic == WM_BLOCK_MEAN || statistic == WM_BLOCK_TOTAL;
 
     if (statistic != WM_BLOCK_MEAN) {
         wm_view_left(text->out, "Statistic", FACT_WIDTH);
@@ -421,13 +422,17 @@ static void print_facts(const struct text *text)
     wm_view_left(text->out, "Changes", FACT_WIDTH);
     if (text->compare->has_tests)
         fprintf(text->out,
-                "* more than chance (95 %%), ~ not, or below %.3g %%, ? not tested\n",
+                "* more than chance (95 %%), ~ not shown, or below %.3g %%, ? not tested\n",
                 100 * text->compare->threshold);
-    else if (statistic == WM_BLOCK_MEAN || statistic == WM_BLOCK_TOTAL)
+    else if (is_tested)
         fputs("? not tested, needs 6 runs each: wattmeter run -r 10 --record FILE\n",
               text->out);
     else
         fputs("? not tested\n", text->out);
+    if (!is_tested || text->compare->run_count == text->compare->session_count)
+        return;
+    wm_view_left(text->out, "Values", FACT_WIDTH);
+    fputs("medians of the runs; changes are of their geometric means\n", text->out);
 }
 
 int wm_view_comparison_text(const struct wm_comparison *comparison, int verbosity,

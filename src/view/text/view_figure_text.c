@@ -7,6 +7,9 @@
 #include "view/text/view_text_line.h"
 #include "view/view_units.h"
 
+/* The uncertainty of an estimate without a range: that of the model of a CPU's power. */
+#define ESTIMATE_RATIO 0.5
+
 static bool is_in(const struct wm_report_figure *figure, const char *unit)
 {
     return strcmp(figure->unit, unit) == 0;
@@ -35,7 +38,7 @@ static struct wm_quantity quantity(const struct wm_report_figure *figure, double
     return wm_view_approximate(value, ratio, figure->unit);
 }
 
-/* " ± 2.5 %", " (0 J to 8 mJ)" */
+/* " ± 2.5 %", " (0 J to 8 mJ)", of a difference that may be 0 " (-4.1 J to 4.1 J)" */
 static void add_range(const struct wm_report_figure *figure, double ratio, char *text,
                       size_t size)
 {
@@ -43,11 +46,23 @@ static void add_range(const struct wm_report_figure *figure, double ratio, char 
     const struct wm_value low = { .known = true, .number = figure->low };
     const struct wm_value high = { .known = true, .number = figure->high };
 
-    if (wm_line_is_asymmetric(&value, &low, &high))
+    if (figure->low < 0 || wm_line_is_asymmetric(&value, &low, &high))
         snprintf(text, size, " (%s to %s)", quantity(figure, figure->low, ratio).text,
                  quantity(figure, figure->high, ratio).text);
     else if (ratio > 0)
         snprintf(text, size, " ± %s", wm_view_percent(ratio).text);
+}
+
+/* What the digits of a figure may be off by; 0: unknown. */
+static double ratio_of(const struct wm_report_figure *figure)
+{
+    const bool is_energy = is_in(figure, "J") || is_in(figure, "W");
+
+    if (figure->has_range && figure->value == 0)
+        return figure->high > figure->low ? 1 : 0;
+    if (figure->has_range)
+        return fabs((figure->high - figure->low) / 2 / figure->value);
+    return is_energy && figure->origin == WM_ESTIMATED ? ESTIMATE_RATIO : 0;
 }
 
 size_t wm_report_figure_text(const struct wm_report_figure *figure, char *text, size_t size)
@@ -55,9 +70,7 @@ size_t wm_report_figure_text(const struct wm_report_figure *figure, char *text, 
     const char *const origins[] = {
         [WM_ESTIMATED] = " (estimated)", [WM_SIMULATED] = " (simulated)"
     };
-    const bool has_ratio = figure->has_range && figure->value != 0;
-    const double half = (figure->high - figure->low) / 2;
-    const double ratio = has_ratio ? fabs(half / figure->value) : 0;
+    const double ratio = ratio_of(figure);
     char range[2 * WM_QUANTITY_SIZE + 8] = "";
     int length;
 

@@ -221,7 +221,7 @@ static void print_difference(const struct text *text, size_t index,
     if (ratio.verdict == WM_RUNS_NOT_TESTED && ratio.ratio <= 0)
         return;
     snprintf(end, sizeof(end), "%s%s", mark[0] ? "  " : "", mark);
-    if (ratio.verdict == WM_RUNS_SAME) {
+    if (ratio.verdict == WM_RUNS_NOT_SHOWN) {
         fprintf(out, "%s ~ %s in %s (95 %%: %s%s to %s%s %%, %zu pairs)%s\n", names[0],
                 names[1], what, ratio.low < 1 ? "-" : "+", change(ratio.low, false).text,
                 ratio.high < 1 ? "-" : "+", change(ratio.high, false).text, ratio.count,
@@ -254,7 +254,7 @@ static void explain_differences(const struct text *text)
             const struct wm_runs_ratio ratio = wm_repeat_ratio(repeat, i, m);
             double median = wm_repeat_summary(&repeat->commands[i], m).of.median;
             double other = wm_repeat_summary(reference, m).of.median;
-            has_same |= ratio.verdict == WM_RUNS_SAME;
+            has_same |= ratio.verdict == WM_RUNS_NOT_SHOWN;
             differs |= ratio.ratio > 0 && isfinite(ratio.ratio) && other > 0 &&
                        fabs(ratio.ratio - median / other) > VISIBLE;
         }
