@@ -38,6 +38,9 @@ int gpu_tracker_error(const struct cmd_streams *io, const char *format, ...)
 void gpu_tracker_warn(const struct cmd_streams *io, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A warning for each line of `text`, which is changed; NULL has none. */
+void gpu_tracker_warn_lines(const struct cmd_streams *io, char *text);
+
 /* Where results go and in which form. */
 struct gpu_tracker_output {
     const char *path; /* NULL: the screen */
@@ -91,9 +94,8 @@ void gpu_tracker_settings_release(struct gpu_tracker_settings *settings);
 struct wm_tracker;
 
 /* A tracker for the machine and its GPUs as the settings choose them; NULL after saying
- * why. `ret_without_gpus`: there are none, and that is known. */
+ * why. */
 struct wm_tracker *gpu_tracker_new_tracker(const struct gpu_tracker_settings *settings,
-                                           const struct cmd_streams *io,
-                                           bool *ret_without_gpus);
+                                           const struct cmd_streams *io);
 
 #endif

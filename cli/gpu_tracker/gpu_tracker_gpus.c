@@ -8,8 +8,7 @@
 #include "wattmeter/tracker.h"
 
 struct wm_tracker *gpu_tracker_new_tracker(const struct gpu_tracker_settings *settings,
-                                           const struct cmd_streams *io,
-                                           bool *ret_without_gpus)
+                                           const struct cmd_streams *io)
 {
     const struct wm_tracker_options options = {
         .interval_ns = (int64_t)(settings->sleep_seconds * 1e9 + 0.5),
@@ -18,23 +17,19 @@ struct wm_tracker *gpu_tracker_new_tracker(const struct gpu_tracker_settings *se
         .own_process = true,
     };
     struct wm_tracker *tracker = NULL;
-    char *text = NULL, *line;
+    char *text = NULL;
     size_t size;
 
     FILE *said = open_memstream(&text, &size);
-    int status = said ? wm_tracker_new_as_gpu_tracker(&options, settings->brand, said,
-                                                      &tracker, ret_without_gpus)
-                      : WM_ENOMEM;
+    int status =
+        said ? wm_tracker_new_as_gpu_tracker(&options, settings->brand, said, &tracker)
+             : WM_ENOMEM;
     if (!said || fclose(said) != 0)
         gpu_tracker_error(io, "out of memory");
-    for (char *rest = text; rest && (line = strsep(&rest, "\n")) != NULL;) {
-        if (!line[0])
-            continue;
-        if (status < 0)
-            gpu_tracker_error(io, "%s", line);
-        else if (!settings->disable_logs)
-            gpu_tracker_warn(io, "%s", line);
-    }
+    else if (status < 0)
+        gpu_tracker_error(io, "%.*s", (int)strcspn(text, "\n"), text);
+    else if (!settings->disable_logs)
+        gpu_tracker_warn_lines(io, text);
     free(text);
     return tracker;
 }

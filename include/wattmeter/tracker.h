@@ -123,12 +123,10 @@ WM_API int wm_tracker_new(const struct wm_tracker_options *options,
  * GPUs that options->gpus names, of `brand` ("nvidia", "amd") if it is not NULL, else all
  * of that brand. Without a brand: NVIDIA's, else AMD's, else all GPUs that the kernel
  * knows. `said` gets messages for the user, a line each, including the reason of a failure.
- * WM_EINVAL: the choice is wrong; WM_ENODEV: no GPU of the brand. `ret_without_gpus`: set
- * if the machine has no GPU. */
+ * WM_EINVAL: the choice is wrong; WM_ENODEV: no GPU of the brand. */
 WM_API int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
                                          const char *brand, FILE *said,
-                                         struct wm_tracker **ret_tracker,
-                                         bool *ret_without_gpus);
+                                         struct wm_tracker **ret_tracker);
 
 /* Accepts NULL. Stops a running tracker; a command continues without it. */
 WM_API void wm_tracker_free(struct wm_tracker *tracker);

@@ -65,14 +65,13 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 PyDoc_STRVAR(
     as_gpu_tracker_doc,
     "as_gpu_tracker(interval, cores, gpus, brand, /)\n--\n\n"
-    "A tracker of the machine and of the GPUs that gpu_tracker would choose, whether\n"
-    "the machine has none, and the messages for its user, a line each.\n\n"
+    "A tracker of the machine and of the GPUs that gpu_tracker would choose, and the\n"
+    "messages for its user, a line each.\n\n"
     "Raises ValueError for a wrong choice, and Error with the status \"ENODEV\" where\n"
     "there is no GPU of the brand.");
 
 /* `said` is the text of a stream that is closed. */
-static PyObject *chosen_tracker(int status, struct wm_tracker *tracker, bool without_gpus,
-                                char *said)
+static PyObject *chosen_tracker(int status, struct wm_tracker *tracker, char *said)
 {
     if (status < 0) {
         said[strcspn(said, "\n")] = '\0';
@@ -84,14 +83,13 @@ static PyObject *chosen_tracker(int status, struct wm_tracker *tracker, bool wit
     if (!self)
         return NULL;
     core_slot_of(self)->end = end_tracker;
-    return Py_BuildValue("(NNN)", self, PyBool_FromLong(without_gpus), core_text(said));
+    return Py_BuildValue("(NN)", self, core_text(said));
 }
 
 static PyObject *tracker_as_gpu_tracker(PyObject *unused, PyObject *args)
 {
     struct wm_tracker_options options = { 0 };
     struct wm_tracker *tracker = NULL;
-    bool without_gpus = false;
     const char *brand;
     char *text = NULL;
     double interval;
@@ -107,12 +105,11 @@ static PyObject *tracker_as_gpu_tracker(PyObject *unused, PyObject *args)
     if (!said)
         return PyErr_NoMemory();
     Py_BEGIN_ALLOW_THREADS
-        status =
-            wm_tracker_new_as_gpu_tracker(&options, brand, said, &tracker, &without_gpus);
+        status = wm_tracker_new_as_gpu_tracker(&options, brand, said, &tracker);
     Py_END_ALLOW_THREADS
     PyObject *result = NULL;
     if (fclose(said) == 0) {
-        result = chosen_tracker(status, tracker, without_gpus, text);
+        result = chosen_tracker(status, tracker, text);
     } else {
         wm_tracker_free(tracker);
         PyErr_NoMemory();

@@ -218,7 +218,7 @@ static void tell(const struct search *search)
 
 int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
                                   const char *brand, FILE *said,
-                                  struct wm_tracker **ret_tracker, bool *ret_without_gpus)
+                                  struct wm_tracker **ret_tracker)
 {
     struct search search = { .options = options, .said = said };
     int status;
@@ -237,6 +237,5 @@ int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
     }
     tell(&search);
     *ret_tracker = search.tracker;
-    *ret_without_gpus = search.without_gpus;
     return WM_OK;
 }

@@ -28,10 +28,6 @@ _RAM_UNITS = ("bytes", "gigabytes", "kilobytes", "megabytes", "terabytes")
 _TIME_UNITS = ("days", "hours", "minutes", "seconds")
 _LEAST_SLEEP = 0.1
 
-# The parts of a report that gpu_tracker's has as well.
-_PARTS = ("max_ram.", "cpu_utilization.", "compute_time.")
-_GPU_PARTS = ("max_gpu_ram.", "gpu_utilization.")
-
 
 @dataclass
 class RSSValues:
@@ -365,7 +361,7 @@ class Tracker:
             )
         self._disable_logs = disable_logs
         self._units = _Units(ram_unit, gpu_ram_unit, time_unit)
-        self._core, self._without_gpus = self._new_core(
+        self._core = self._new_core(
             sleep_time, n_expected_cores, gpu_uuids, gpu_brand
         )
         if tracking_file is not None:
@@ -393,8 +389,7 @@ class Tracker:
         n_expected_cores: Optional[int],
         gpu_uuids: Optional[Iterable[str]],
         brand: Optional[str],
-    ) -> tuple[_core.Tracker, bool]:
-        """The tracker, and whether it is known that there is no GPU."""
+    ) -> _core.Tracker:
         words = gpu_uuids
         if words is not None and not isinstance(words, str):
             words = ",".join(sorted(words))
@@ -404,7 +399,7 @@ class Tracker:
                 "least one GPU UUID."
             )
         try:
-            core, without_gpus, said = _core.Tracker.as_gpu_tracker(
+            core, said = _core.Tracker.as_gpu_tracker(
                 sleep_time, float(n_expected_cores or 0), words, brand
             )
         except _core.Error as error:
@@ -413,7 +408,7 @@ class Tracker:
             raise
         for line in said.splitlines():
             self._warn(line)
-        return core, without_gpus
+        return core
 
     def _record(self, path: _files.Path, overwrite: bool) -> None:
         target = f"gpu-tracker:{','.join(self._units)}:{os.fspath(path)}"
@@ -492,33 +487,11 @@ class Tracker:
         report = self._core.report()
         self.resource_usage = self._units.usage(report)
         self._report = report
-        self._warn_of(report)
-
-    def _warn_of(self, report: _core.Report) -> None:
-        """Says what is not known, one line per reason, and what else there is to it."""
-        gpus = [report.device("gpu", i) for i in range(report.count("gpu"))]
-        simulated = sum(gpu["origin"] == "simulated" for gpu in gpus)
-        if simulated:
-            logging.warning(
-                "The GPU numbers are SIMULATED: the driver says of %d of %d GPUs that "
-                "they are not real.",
-                simulated,
-                len(gpus),
-            )
-        parts = _PARTS if self._without_gpus else _PARTS + _GPU_PARTS
-        reasons: dict[str, list[str]] = {}
-        for figure in report.figures():
-            path = figure.path or ""
-            is_bound = path.endswith(("_low", "_high"))  # gpu_tracker has no intervals
-            if figure.why and path.startswith(parts) and not is_bound:
-                reasons.setdefault(figure.why, []).append(path)
-        for why, paths in reasons.items():
-            if len(paths) > 1:
-                self._warn(f"{paths[0]} and {len(paths) - 1} more are not known: {why}")
-            else:
-                self._warn(f"{paths[0]} is not known: {why}")
-        for remark in report.remarks:
-            self._warn(remark)
+        warnings = report.print(
+            "gpu-tracker-warnings", verbosity=0 if self._disable_logs else 1
+        )
+        for line in warnings.splitlines():
+            logging.warning(line)
 
     def to_json(self) -> dict[str, Any]:
         """`resource_usage` as dictionaries.
