@@ -75,8 +75,8 @@ json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io);
 /* How to track, from the command line and the file that --tconfig names. */
 struct gpu_tracker_settings {
     double sleep_seconds;
-    const char *ram_unit, *gpu_ram_unit, *time_unit;
-    double cores;      /* 0: all */
+    const char *ram_unit, *gpu_ram_unit, *time_unit; /* NULL: gpu_tracker's */
+    double cores;                                    /* 0: all */
     char *gpu_uuids;   /* with commas between them; NULL: all GPUs */
     const char *brand; /* "nvidia", "amd"; NULL: whichever is there */
     const char *tracking_file;

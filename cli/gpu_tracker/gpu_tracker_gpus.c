@@ -16,14 +16,21 @@ struct wm_tracker *gpu_tracker_new_tracker(const struct gpu_tracker_settings *se
         .gpus = settings->gpu_uuids,
         .own_process = true,
     };
+    const struct wm_gpu_tracker_options own = {
+        .brand = settings->brand,
+        .ram_unit = settings->ram_unit,
+        .gpu_ram_unit = settings->gpu_ram_unit,
+        .time_unit = settings->time_unit,
+        .tracking_file = settings->tracking_file,
+        .overwrite = settings->overwrite,
+    };
     struct wm_tracker *tracker = NULL;
     char *text = NULL;
     size_t size;
 
     FILE *said = open_memstream(&text, &size);
     int status =
-        said ? wm_tracker_new_as_gpu_tracker(&options, settings->brand, said, &tracker)
-             : WM_ENOMEM;
+        said ? wm_tracker_new_as_gpu_tracker(&options, &own, said, &tracker) : WM_ENOMEM;
     if (!said || fclose(said) != 0)
         gpu_tracker_error(io, "out of memory");
     else if (status < 0)

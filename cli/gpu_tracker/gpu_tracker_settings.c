@@ -10,7 +10,6 @@
 
 #include "cmd.h"
 #include "gpu_tracker/gpu_tracker.h"
-#include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
 
 #define LEAST_SLEEP_SECONDS 0.1
@@ -204,9 +203,6 @@ static int wrong(const struct gpu_tracker_settings *settings, const struct key *
 static int take_uuids(const struct key *key, struct gpu_tracker_settings *settings,
                       const json_t *value, const struct cmd_streams *io)
 {
-    if (json_is_array(value) && json_array_size(value) == 0)
-        return gpu_tracker_error(io, "gpu_uuids is not None but the set is empty. Please "
-                                     "provide a set of at least one GPU UUID.");
     char *text = json_is_array(value) ? join(value) : NULL;
     if (!text && !json_is_string(value))
         return wrong(settings, key,
@@ -316,71 +312,19 @@ static int take_config(struct gpu_tracker_settings *settings, const struct cmd_s
     return code;
 }
 
-static int check_unit(const char *unit, const char *what, bool is_time,
-                      const struct cmd_streams *io)
-{
-    const struct wm_report_style style = {
-        .ram_unit = is_time ? NULL : unit,
-        .time_unit = is_time ? unit : NULL,
-    };
-
-    if (wm_report_style_check(&style, NULL) == WM_OK)
-        return CMD_DONE;
-    return gpu_tracker_error(io, "\"%s\" is not a valid %s unit. Valid values are %s", unit,
-                             what,
-                             is_time ? "days, hours, minutes, seconds"
-                                     : "bytes, gigabytes, kilobytes, megabytes, terabytes");
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-/* In the order of the original. */
-static int check(const struct gpu_tracker_settings *settings, const struct cmd_streams *io)
-{
-    const char *file = settings->tracking_file, *brand = settings->brand;
-
-    int code = check_unit(settings->ram_unit, "RAM", false, io);
-    if (code == CMD_DONE)
-        code = check_unit(settings->gpu_ram_unit, "GPU RAM", false, io);
-    if (code == CMD_DONE)
-        code = check_unit(settings->time_unit, "time", true, io);
-    if (code == CMD_DONE && file && !ends_with(file, ".csv") && !ends_with(file, ".sqlite"))
-        code = gpu_tracker_error(io,
-                                 "Invalid file name: \"%s\". Valid file extensions are "
-                                 "\".csv\" and \".sqlite\".",
-                                 file);
-    if (code == CMD_DONE && brand && strcmp(brand, "nvidia") != 0 &&
-        strcmp(brand, "amd") != 0)
-        code = gpu_tracker_error(io,
-                                 "\"%s\" is not a valid GPU brand. Supported values are "
-                                 "\"nvidia\" and \"amd\".",
-                                 brand);
-    return code;
-}
-
 int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
                             const struct cmd_streams *io,
                             struct gpu_tracker_settings *ret_settings)
 {
     *ret_settings = (struct gpu_tracker_settings) {
         .sleep_seconds = 1,
-        .ram_unit = "gigabytes",
-        .gpu_ram_unit = "gigabytes",
-        .time_unit = "hours",
         .config_path = args->tconfig,
         .config =
             args->tconfig ? gpu_tracker_load_config(args->tconfig, io) : json_object(),
     };
     int code =
         ret_settings->config ? add_options(ret_settings->config, args, io) : CMD_FAILED;
-    if (code == CMD_DONE)
-        code = take_config(ret_settings, io);
-    return code == CMD_DONE ? check(ret_settings, io) : code;
+    return code == CMD_DONE ? take_config(ret_settings, io) : code;
 }
 
 void gpu_tracker_settings_release(struct gpu_tracker_settings *settings)

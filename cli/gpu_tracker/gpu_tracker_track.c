@@ -24,29 +24,6 @@ static void warn_of_report(const struct wm_report *report, bool disable_logs,
     free(text);
 }
 
-static int record(struct wm_tracker *tracker, const struct gpu_tracker_settings *settings,
-                  const struct cmd_streams *io)
-{
-    const char *file = settings->tracking_file;
-    struct wm_error err;
-    char *target;
-
-    if (!file)
-        return CMD_DONE;
-    if (asprintf(&target, "gpu-tracker:%s,%s,%s:%s", settings->ram_unit,
-                 settings->gpu_ram_unit, settings->time_unit, file) < 0)
-        return gpu_tracker_error(io, "out of memory");
-    int status = wm_tracker_record(
-        tracker, target, settings->overwrite ? WM_RECORD_OVERWRITE : WM_RECORD_NEW, &err);
-    free(target);
-    if (status == WM_EEXIST)
-        return gpu_tracker_error(
-            io,
-            "File %s already exists. Set overwrite to True to overwrite the existing file.",
-            file);
-    return status < 0 ? gpu_tracker_error(io, "%s", err.text) : CMD_DONE;
-}
-
 static int start(struct wm_tracker *tracker, char *const command[],
                  const struct cmd_streams *io)
 {
@@ -174,9 +151,7 @@ int gpu_tracker_track(const struct gpu_tracker_args *args, const struct cmd_stre
         code = gpu_tracker_find_output(args, io, inputs, 2, &output);
     if (code == CMD_DONE) {
         struct wm_tracker *tracker = gpu_tracker_new_tracker(&settings, io);
-        code = tracker ? record(tracker, &settings, io) : CMD_FAILED;
-        if (code == CMD_DONE)
-            code = track(tracker, command, &settings, &output, io);
+        code = tracker ? track(tracker, command, &settings, &output, io) : CMD_FAILED;
         wm_tracker_free(tracker);
     }
     gpu_tracker_settings_release(&settings);

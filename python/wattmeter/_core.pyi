@@ -100,6 +100,11 @@ class Tracker:
         cores: float,
         gpus: Optional[str],
         brand: Optional[str],
+        ram_unit: str,
+        gpu_ram_unit: str,
+        time_unit: str,
+        tracking_file: Optional[_Path],
+        overwrite: bool,
         /,
     ) -> Tuple[Tracker, str]: ...
     def add(self, source: str, /) -> None: ...

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/base_array.h"
+#include "base/base_text.h"
 #include "base/text/base_json.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
@@ -188,20 +189,14 @@ int wm_gpu_tracker_report_text(const struct wm_report *report, const struct wm_u
     return WM_OK;
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    size_t length = strlen(text), last = strlen(end);
-
-    return length >= last && strcmp(text + length - last, end) == 0;
-}
-
 /* Whether the report has this figure, and the figure has a reason. Intervals are ours
  * alone. */
-static bool has_reason(const struct wm_report *report, const struct wm_report_figure *figure)
+static bool has_reason(const struct wm_report *report,
+                       const struct wm_report_figure *figure)
 {
     const char *path = figure->path;
 
-    if (!path || !figure->why || ends_in(path, "_low") || ends_in(path, "_high"))
+    if (!path || !figure->why || wm_text_ends(path, "_low") || wm_text_ends(path, "_high"))
         return false;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         size_t length = strlen(parts[i].key);
@@ -220,8 +215,8 @@ static void print_reason(const struct wm_report_figure *figures, size_t count, s
     size_t more = 0;
 
     for (size_t i = 0; i < count; i++) {
-        bool is_same = figures[i].state == figure->state &&
-                       strcmp(figures[i].why, figure->why) == 0;
+        bool is_same =
+            figures[i].state == figure->state && strcmp(figures[i].why, figure->why) == 0;
         if (is_same && i < index)
             return;
         more += is_same && i > index;
@@ -230,7 +225,9 @@ static void print_reason(const struct wm_report_figure *figures, size_t count, s
     if (more > 0)
         fprintf(out, " and %zu more", more);
     fprintf(out, " %s: %s\n",
-            !is_missing ? "may have been more" : more > 0 ? "are not known" : "is not known",
+            !is_missing ? "may have been more"
+            : more > 0  ? "are not known"
+                        : "is not known",
             figure->why);
 }
 

@@ -56,8 +56,13 @@ class _Files:
             )
         try:
             (file or self._open(path, overwrite)).write(name, is_stop)
+        except FileExistsError:
+            raise FileExistsError(
+                f"File {path} already exists. Set overwrite to True to overwrite the "
+                "existing file."
+            ) from None
         except _core.Error as error:
-            raise _files.builtin_error(error, path) from None
+            raise _files.builtin_error(error) from None
 
     def _open(self, path: str, overwrite: bool) -> _core.RegionFile:
         with self._lock:

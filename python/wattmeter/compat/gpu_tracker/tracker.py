@@ -24,8 +24,6 @@ from wattmeter import _core
 
 from . import _files
 
-_RAM_UNITS = ("bytes", "gigabytes", "kilobytes", "megabytes", "terabytes")
-_TIME_UNITS = ("days", "hours", "minutes", "seconds")
 _LEAST_SLEEP = 0.1
 
 
@@ -351,21 +349,23 @@ class Tracker:
         :raises FileNotFoundError: there is no GPU of that brand
         :raises FileExistsError: the tracking file exists
         """
-        _check(sleep_time, ram_unit, gpu_ram_unit, time_unit, n_expected_cores)
-        if tracking_file is not None:
-            _files.check_name(tracking_file)
-        if gpu_brand not in (None, "nvidia", "amd"):
-            raise ValueError(
-                f'"{gpu_brand}" is not a valid GPU brand. Supported values are '
-                '"nvidia" and "amd".'
-            )
+        _check(sleep_time, n_expected_cores)
+        if gpu_uuids is not None and not isinstance(gpu_uuids, str):
+            gpu_uuids = ",".join(sorted(gpu_uuids))
         self._disable_logs = disable_logs
         self._units = _Units(ram_unit, gpu_ram_unit, time_unit)
-        self._core = self._new_core(
-            sleep_time, n_expected_cores, gpu_uuids, gpu_brand
-        )
-        if tracking_file is not None:
-            self._record(tracking_file, overwrite)
+        with _files.errors():
+            self._core, warnings = _core.Tracker.as_gpu_tracker(
+                sleep_time,
+                float(n_expected_cores or 0),
+                gpu_uuids,
+                gpu_brand,
+                *self._units,
+                tracking_file,
+                overwrite,
+            )
+        for line in warnings.splitlines():
+            self._warn(line)
         self._period = max(sleep_time, 1.0)
         self._process_id = os.getpid() if process_id is None else process_id
         if resource_usage_file is None:
@@ -382,38 +382,6 @@ class Tracker:
     def _warn(self, text: str) -> None:
         if not self._disable_logs:
             logging.warning(text)
-
-    def _new_core(
-        self,
-        sleep_time: float,
-        n_expected_cores: Optional[int],
-        gpu_uuids: Optional[Iterable[str]],
-        brand: Optional[str],
-    ) -> _core.Tracker:
-        words = gpu_uuids
-        if words is not None and not isinstance(words, str):
-            words = ",".join(sorted(words))
-        if words == "":
-            raise ValueError(
-                "gpu_uuids is not None but the set is empty. Please provide a set of at "
-                "least one GPU UUID."
-            )
-        try:
-            core, said = _core.Tracker.as_gpu_tracker(
-                sleep_time, float(n_expected_cores or 0), words, brand
-            )
-        except _core.Error as error:
-            if error.status == "ENODEV":
-                raise FileNotFoundError(str(error)) from None
-            raise
-        for line in said.splitlines():
-            self._warn(line)
-        return core
-
-    def _record(self, path: _files.Path, overwrite: bool) -> None:
-        target = f"gpu-tracker:{','.join(self._units)}:{os.fspath(path)}"
-        with _files.errors(path):
-            self._core.record(target, "overwrite" if overwrite else "new")
 
     def __repr__(self) -> str:
         return f"State: {self.state.name}"
@@ -516,28 +484,12 @@ class Tracker:
         return self.resource_usage
 
 
-def _check_unit(unit: str, what: str, units: tuple[str, ...]) -> None:
-    if unit not in units:
-        raise ValueError(
-            f'"{unit}" is not a valid {what} unit. Valid values are {", ".join(units)}'
-        )
-
-
-def _check(
-    sleep_time: float,
-    ram_unit: str,
-    gpu_ram_unit: str,
-    time_unit: str,
-    n_expected_cores: Optional[int],
-) -> None:
+def _check(sleep_time: float, n_expected_cores: Optional[int]) -> None:
     if not sleep_time >= _LEAST_SLEEP:
         raise ValueError(
             f"Sleep time of {sleep_time} is invalid. Must be at least {_LEAST_SLEEP} "
             "seconds."
         )
-    _check_unit(ram_unit, "RAM", _RAM_UNITS)
-    _check_unit(gpu_ram_unit, "GPU RAM", _RAM_UNITS)
-    _check_unit(time_unit, "time", _TIME_UNITS)
     if n_expected_cores is not None and not n_expected_cores >= 1:
         raise ValueError(
             f"Number of expected cores of {n_expected_cores} is invalid. Must be at "
