@@ -34,16 +34,16 @@ static const struct key {
     size_t slot;
     size_t option; /* what counts more: a text, or that of a flag; 0: there is none */
 } keys[] = {
-    { "sleep_time", KEY_SLEEP, false, SETTING(sleep_seconds), OPTION(sleep_time) },
-    { "ram_unit", KEY_TEXT, false, SETTING(ram_unit), OPTION(ram_unit) },
-    { "gpu_ram_unit", KEY_TEXT, false, SETTING(gpu_ram_unit), OPTION(gpu_ram_unit) },
-    { "time_unit", KEY_TEXT, false, SETTING(time_unit), OPTION(time_unit) },
-    { "n_expected_cores", KEY_CORES, true, SETTING(cores), OPTION(cores) },
-    { "gpu_uuids", KEY_UUIDS, true, SETTING(gpu_uuids), OPTION(gpu_uuids) },
+    { "sleep_time", KEY_SLEEP, false, SETTING(tracker.interval_ns), OPTION(sleep_time) },
+    { "ram_unit", KEY_TEXT, false, SETTING(own.ram_unit), OPTION(ram_unit) },
+    { "gpu_ram_unit", KEY_TEXT, false, SETTING(own.gpu_ram_unit), OPTION(gpu_ram_unit) },
+    { "time_unit", KEY_TEXT, false, SETTING(own.time_unit), OPTION(time_unit) },
+    { "n_expected_cores", KEY_CORES, true, SETTING(tracker.expected_cores), OPTION(cores) },
+    { "gpu_uuids", KEY_UUIDS, true, SETTING(tracker.gpus), OPTION(gpu_uuids) },
     { "disable_logs", KEY_FLAG, false, SETTING(disable_logs), OPTION(disable_logs) },
-    { "gpu_brand", KEY_TEXT, true, SETTING(brand), OPTION(brand) },
-    { "tracking_file", KEY_TEXT, true, SETTING(tracking_file), OPTION(tracking_file) },
-    { "overwrite", KEY_FLAG, false, SETTING(overwrite), OPTION(overwrite) },
+    { "gpu_brand", KEY_TEXT, true, SETTING(own.brand), OPTION(brand) },
+    { "tracking_file", KEY_TEXT, true, SETTING(own.tracking_file), OPTION(tracking_file) },
+    { "overwrite", KEY_FLAG, false, SETTING(own.overwrite), OPTION(overwrite) },
     { .name = "process_id", .type = KEY_NOT_HERE },
     { .name = "resource_usage_file", .type = KEY_NO_USE },
     { .name = "n_join_attempts", .type = KEY_NO_USE },
@@ -132,22 +132,24 @@ static int bad_sleep(const char *text, const struct cmd_streams *io)
         io, "Sleep time of %s is invalid. Must be at least 0.1 seconds.", text);
 }
 
-static int set_sleep(double *seconds, const char *text, const struct cmd_streams *io)
+static int set_sleep(int64_t *interval_ns, const char *text, const struct cmd_streams *io)
 {
     char shown[40];
+    double seconds;
 
-    if (!parse_seconds(text, seconds))
+    if (!parse_seconds(text, &seconds))
         return bad_sleep(text, io);
-    if (*seconds < LEAST_SLEEP_SECONDS) {
+    if (seconds < LEAST_SLEEP_SECONDS) {
         /* As Python prints a float. */
-        snprintf(shown, sizeof(shown), "%.12g", *seconds);
+        snprintf(shown, sizeof(shown), "%.12g", seconds);
         if (!strpbrk(shown, ".e"))
-            snprintf(shown, sizeof(shown), "%.1f", *seconds);
+            snprintf(shown, sizeof(shown), "%.1f", seconds);
         return bad_sleep(shown, io);
     }
-    if (*seconds > (double)WM_INTERVAL_MAX_NS / 1e9)
+    if (seconds > (double)WM_INTERVAL_MAX_NS / 1e9)
         return gpu_tracker_error(
             io, "Sleep time of %s is invalid. Must be at most 3600 seconds.", text);
+    *interval_ns = (int64_t)(seconds * 1e9 + 0.5);
     return CMD_DONE;
 }
 
@@ -162,13 +164,6 @@ static int set_cores(double *cores, const char *text, const struct cmd_streams *
                                  text);
     *cores = (double)count;
     return CMD_DONE;
-}
-
-static int set_uuids(char **uuids, const char *text, const struct cmd_streams *io)
-{
-    free(*uuids);
-    *uuids = strdup(text);
-    return *uuids ? CMD_DONE : gpu_tracker_error(io, "out of memory");
 }
 
 /* A list of texts with commas between them; the caller's to free, NULL where it is none
@@ -200,16 +195,22 @@ static int wrong(const struct gpu_tracker_settings *settings, const struct key *
     return gpu_tracker_error(io, "%s: %s %s.", settings->config_path, key->name, what);
 }
 
+/* A list becomes a text in the configuration, to which it belongs. */
 static int take_uuids(const struct key *key, struct gpu_tracker_settings *settings,
-                      const json_t *value, const struct cmd_streams *io)
+                      json_t *value, const struct cmd_streams *io)
 {
-    char *text = json_is_array(value) ? join(value) : NULL;
-    if (!text && !json_is_string(value))
+    if (json_is_array(value)) {
+        char *text = join(value);
+        value = text ? json_string(text) : NULL;
+        free(text);
+        if (value && json_object_set_new(settings->config, key->name, value) < 0)
+            return gpu_tracker_error(io, "out of memory");
+    }
+    if (!json_is_string(value))
         return wrong(settings, key,
                      "is not a list of texts, nor a text with commas between them", io);
-    int code = set_uuids(&settings->gpu_uuids, text ? text : json_string_value(value), io);
-    free(text);
-    return code;
+    settings->tracker.gpus = json_string_value(value);
+    return CMD_DONE;
 }
 
 /* A number as text, the caller's to free, since it is checked in that form. */
@@ -237,7 +238,7 @@ static int take_number(const struct key *key, struct gpu_tracker_settings *setti
 }
 
 static int take_key(const struct key *key, struct gpu_tracker_settings *settings,
-                    const json_t *value, const struct cmd_streams *io)
+                    json_t *value, const struct cmd_streams *io)
 {
     void *slot = (char *)settings + key->slot;
 
@@ -317,7 +318,7 @@ int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
                             struct gpu_tracker_settings *ret_settings)
 {
     *ret_settings = (struct gpu_tracker_settings) {
-        .sleep_seconds = 1,
+        .tracker = { .interval_ns = 1000000000, .own_process = true },
         .config_path = args->tconfig,
         .config =
             args->tconfig ? gpu_tracker_load_config(args->tconfig, io) : json_object(),
@@ -325,10 +326,4 @@ int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
     int code =
         ret_settings->config ? add_options(ret_settings->config, args, io) : CMD_FAILED;
     return code == CMD_DONE ? take_config(ret_settings, io) : code;
-}
-
-void gpu_tracker_settings_release(struct gpu_tracker_settings *settings)
-{
-    free(settings->gpu_uuids);
-    json_decref(settings->config);
 }

@@ -2,11 +2,35 @@
 /* gpu_tracker_track.c - `gpu-tracker --execute`: tracks a command, and reports as
  * gpu_tracker does. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu_tracker/gpu_tracker.h"
 #include "measure.h"
 #include "shell_words.h"
 #include "wattmeter/report.h"
+
+/* A tracker for the machine and its GPUs as the settings choose them; NULL after saying
+ * why. */
+static struct wm_tracker *new_tracker(const struct gpu_tracker_settings *settings,
+                                      const struct cmd_streams *io)
+{
+    struct wm_tracker *tracker = NULL;
+    char *text = NULL;
+    size_t size;
+
+    FILE *said = open_memstream(&text, &size);
+    int status = said ? wm_tracker_new_as_gpu_tracker(&settings->tracker, &settings->own,
+                                                      said, &tracker)
+                      : WM_ENOMEM;
+    if (!said || fclose(said) != 0)
+        gpu_tracker_error(io, "out of memory");
+    else if (status < 0)
+        gpu_tracker_error(io, "%.*s", (int)strcspn(text, "\n"), text);
+    else if (!settings->disable_logs)
+        gpu_tracker_warn_lines(io, text);
+    free(text);
+    return tracker;
+}
 
 static void warn_of_report(const struct wm_report *report, bool disable_logs,
                            const struct cmd_streams *io)
@@ -64,9 +88,9 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
                   const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
     const struct wm_report_style style = {
-        .ram_unit = settings->ram_unit,
-        .gpu_ram_unit = settings->gpu_ram_unit,
-        .time_unit = settings->time_unit,
+        .ram_unit = settings->own.ram_unit,
+        .gpu_ram_unit = settings->own.gpu_ram_unit,
+        .time_unit = settings->own.time_unit,
     };
     struct wm_report *report;
     struct wm_error err;
@@ -146,15 +170,15 @@ int gpu_tracker_track(const struct gpu_tracker_args *args, const struct cmd_stre
     if (code != CMD_DONE)
         return code;
     code = gpu_tracker_settings_of(args, io, &settings);
-    const char *const inputs[] = { settings.tracking_file, args->tconfig };
+    const char *const inputs[] = { settings.own.tracking_file, args->tconfig };
     if (code == CMD_DONE)
         code = gpu_tracker_find_output(args, io, inputs, 2, &output);
     if (code == CMD_DONE) {
-        struct wm_tracker *tracker = gpu_tracker_new_tracker(&settings, io);
+        struct wm_tracker *tracker = new_tracker(&settings, io);
         code = tracker ? track(tracker, command, &settings, &output, io) : CMD_FAILED;
         wm_tracker_free(tracker);
     }
-    gpu_tracker_settings_release(&settings);
+    json_decref(settings.config);
     free(command);
     return code;
 }
