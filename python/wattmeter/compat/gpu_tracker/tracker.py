@@ -177,22 +177,19 @@ class ResourceUsage:
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> ResourceUsage:
         """From what `Tracker.to_json()` gives."""
-        ram, cpu, gpu = (
-            dict(tree[part])
-            for part in ("max_ram", "cpu_utilization", "gpu_utilization")
+        usage = cls(
+            MaxRAM(""), MaxGPURAM(""), CPUUtilization(), GPUUtilization(), ComputeTime("")
         )
-        for part in ("main", "descendants", "combined"):
-            ram[part] = RSSValues(**ram[part])
-            cpu[part] = ProcessingUnitPercentages(**cpu[part])
-        cpu["system"] = ProcessingUnitPercentages(**cpu["system"])
-        gpu["gpu_percentages"] = ProcessingUnitPercentages(**gpu["gpu_percentages"])
-        return cls(
-            MaxRAM(**ram),
-            MaxGPURAM(**tree["max_gpu_ram"]),
-            CPUUtilization(**cpu),
-            GPUUtilization(**gpu),
-            ComputeTime(**tree["compute_time"]),
-        )
+        _fill(usage, tree)
+        return usage
+
+
+def _fill(part: Any, tree: Mapping[str, Any]) -> None:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            _fill(getattr(part, name), value)
+        else:
+            setattr(part, name, value)
 
 
 class _Units(NamedTuple):
@@ -215,12 +212,12 @@ class _Units(NamedTuple):
 
     def nothing(self) -> ResourceUsage:
         """Of a process that had ended before."""
-        return ResourceUsage(
-            MaxRAM(self.ram),
-            MaxGPURAM(self.gpu_ram),
-            CPUUtilization(),
-            GPUUtilization(),
-            ComputeTime(self.time),
+        return ResourceUsage.from_json(
+            {
+                "max_ram": {"unit": self.ram},
+                "max_gpu_ram": {"unit": self.gpu_ram},
+                "compute_time": {"unit": self.time},
+            }
         )
 
 
