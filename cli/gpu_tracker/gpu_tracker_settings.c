@@ -3,7 +3,6 @@
  * keyword arguments of gpu_tracker's Tracker, and the options, which count more. */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include "gpu_tracker/gpu_tracker.h"
 #include "wattmeter/tracker.h"
 
-#define LEAST_SLEEP_SECONDS 0.1
 #define MOST_CORES 1000000
 #define SETTING(member) offsetof(struct gpu_tracker_settings, member)
 #define OPTION(member) offsetof(struct gpu_tracker_args, member)
@@ -34,7 +32,7 @@ static const struct key {
     size_t slot;
     size_t option; /* what counts more: a text, or that of a flag; 0: there is none */
 } keys[] = {
-    { "sleep_time", KEY_SLEEP, false, SETTING(tracker.interval_ns), OPTION(sleep_time) },
+    { "sleep_time", KEY_SLEEP, false, SETTING(own.sleep_time), OPTION(sleep_time) },
     { "ram_unit", KEY_TEXT, false, SETTING(own.ram_unit), OPTION(ram_unit) },
     { "gpu_ram_unit", KEY_TEXT, false, SETTING(own.gpu_ram_unit), OPTION(gpu_ram_unit) },
     { "time_unit", KEY_TEXT, false, SETTING(own.time_unit), OPTION(time_unit) },
@@ -115,44 +113,6 @@ json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io)
     return config;
 }
 
-/* As Python's float() reads a number, but for "inf" and "nan". */
-static bool parse_seconds(const char *text, double *ret_seconds)
-{
-    char *end;
-
-    if (!text[0] || strspn(text, "0123456789+-.eE") != strlen(text))
-        return false;
-    *ret_seconds = strtod(text, &end);
-    return *end == '\0' && isfinite(*ret_seconds);
-}
-
-static int bad_sleep(const char *text, const struct cmd_streams *io)
-{
-    return gpu_tracker_error(
-        io, "Sleep time of %s is invalid. Must be at least 0.1 seconds.", text);
-}
-
-static int set_sleep(int64_t *interval_ns, const char *text, const struct cmd_streams *io)
-{
-    char shown[40];
-    double seconds;
-
-    if (!parse_seconds(text, &seconds))
-        return bad_sleep(text, io);
-    if (seconds < LEAST_SLEEP_SECONDS) {
-        /* As Python prints a float. */
-        snprintf(shown, sizeof(shown), "%.12g", seconds);
-        if (!strpbrk(shown, ".e"))
-            snprintf(shown, sizeof(shown), "%.1f", seconds);
-        return bad_sleep(shown, io);
-    }
-    if (seconds > (double)WM_INTERVAL_MAX_NS / 1e9)
-        return gpu_tracker_error(
-            io, "Sleep time of %s is invalid. Must be at most 3600 seconds.", text);
-    *interval_ns = (int64_t)(seconds * 1e9 + 0.5);
-    return CMD_DONE;
-}
-
 static int set_cores(double *cores, const char *text, const struct cmd_streams *io)
 {
     uint64_t count;
@@ -195,22 +155,30 @@ static int wrong(const struct gpu_tracker_settings *settings, const struct key *
     return gpu_tracker_error(io, "%s: %s %s.", settings->config_path, key->name, what);
 }
 
-/* A list becomes a text in the configuration, to which it belongs. */
-static int take_uuids(const struct key *key, struct gpu_tracker_settings *settings,
-                      json_t *value, const struct cmd_streams *io)
+/* `text`, which is taken over, stands in the configuration from here on. */
+static int keep(const struct key *key, struct gpu_tracker_settings *settings, char *text,
+                const struct cmd_streams *io)
 {
-    if (json_is_array(value)) {
-        char *text = join(value);
-        value = text ? json_string(text) : NULL;
-        free(text);
-        if (value && json_object_set_new(settings->config, key->name, value) < 0)
-            return gpu_tracker_error(io, "out of memory");
-    }
-    if (!json_is_string(value))
+    json_t *value = json_stringn_nocheck(text, strlen(text));
+
+    free(text);
+    if (json_object_set_new(settings->config, key->name, value) < 0)
+        return gpu_tracker_error(io, "out of memory");
+    *(const char **)((char *)settings + key->slot) = json_string_value(value);
+    return CMD_DONE;
+}
+
+static int take_uuids(const struct key *key, struct gpu_tracker_settings *settings,
+                      const json_t *value, const struct cmd_streams *io)
+{
+    char *text = json_is_array(value)    ? join(value)
+                 : json_is_string(value) ? strdup(json_string_value(value))
+                                         : NULL;
+
+    if (!text)
         return wrong(settings, key,
                      "is not a list of texts, nor a text with commas between them", io);
-    settings->tracker.gpus = json_string_value(value);
-    return CMD_DONE;
+    return keep(key, settings, text, io);
 }
 
 /* A number as text, the caller's to free, since it is checked in that form. */
@@ -226,19 +194,19 @@ static char *number_text(const json_t *value)
 static int take_number(const struct key *key, struct gpu_tracker_settings *settings,
                        const json_t *value, const struct cmd_streams *io)
 {
-    void *slot = (char *)settings + key->slot;
     char *text = number_text(value);
 
     if (!text)
         return wrong(settings, key, "is not a number", io);
-    int code =
-        key->type == KEY_SLEEP ? set_sleep(slot, text, io) : set_cores(slot, text, io);
+    if (key->type == KEY_SLEEP)
+        return keep(key, settings, text, io);
+    int code = set_cores(&settings->tracker.expected_cores, text, io);
     free(text);
     return code;
 }
 
 static int take_key(const struct key *key, struct gpu_tracker_settings *settings,
-                    json_t *value, const struct cmd_streams *io)
+                    const json_t *value, const struct cmd_streams *io)
 {
     void *slot = (char *)settings + key->slot;
 
@@ -318,7 +286,7 @@ int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
                             struct gpu_tracker_settings *ret_settings)
 {
     *ret_settings = (struct gpu_tracker_settings) {
-        .tracker = { .interval_ns = 1000000000, .own_process = true },
+        .tracker = { .own_process = true },
         .config_path = args->tconfig,
         .config =
             args->tconfig ? gpu_tracker_load_config(args->tconfig, io) : json_object(),

@@ -123,6 +123,7 @@ WM_API int wm_tracker_new(const struct wm_tracker_options *options,
  * defaults. */
 struct wm_gpu_tracker_options {
     size_t size;              /* sizeof this struct */
+    const char *sleep_time;   /* the interval, in seconds from 0.1 on; NULL: "1" */
     const char *brand;        /* of GPUs, "nvidia", "amd"; NULL: any */
     const char *ram_unit;     /* of the tracking file, as in struct wm_report_style */
     const char *gpu_ram_unit; /* the same for GPUs */
@@ -133,10 +134,10 @@ struct wm_gpu_tracker_options {
 
 /* Creates a tracker with the sources and GPUs that gpu_tracker would choose. These are the
  * GPUs that options->gpus names, of the brand if there is one, else all of that brand.
- * Without a brand: NVIDIA's, else AMD's, else all GPUs that the kernel knows. `said` gets
- * gpu_tracker's messages for the user: warnings, a line each, or one line with the reason
- * of a failure. WM_EINVAL: an option is wrong; WM_ENODEV: no GPU of the brand; WM_EEXIST:
- * the tracking file exists. */
+ * Without a brand: NVIDIA's, else AMD's, else all GPUs that the kernel knows. The sleep
+ * time takes the place of options->interval_ns. `said` gets gpu_tracker's messages for the
+ * user: warnings, a line each, or one line with the reason of a failure. WM_EINVAL: an
+ * option is wrong; WM_ENODEV: no GPU of the brand; WM_EEXIST: the tracking file exists. */
 WM_API int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
                                          const struct wm_gpu_tracker_options *own,
                                          FILE *said, struct wm_tracker **ret_tracker);

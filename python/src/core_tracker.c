@@ -64,7 +64,7 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 
 PyDoc_STRVAR(
     as_gpu_tracker_doc,
-    "as_gpu_tracker(interval, cores, gpus, brand, ram_unit, gpu_ram_unit, time_unit,\n"
+    "as_gpu_tracker(sleep_time, cores, gpus, brand, ram_unit, gpu_ram_unit, time_unit,\n"
     "               tracking_file, overwrite, /)\n--\n\n"
     "A tracker of the machine and of the GPUs that gpu_tracker would choose, and the\n"
     "messages for its user, a line each.\n\n"
@@ -95,17 +95,15 @@ static PyObject *tracker_as_gpu_tracker(PyObject *unused, PyObject *args)
     PyObject *file, *path = NULL;
     char *text = NULL;
     int overwrite;
-    double interval;
     size_t size;
     int status;
 
     (void)unused;
-    if (!PyArg_ParseTuple(args, "ddzzsssOp:as_gpu_tracker", &interval,
+    if (!PyArg_ParseTuple(args, "sdzzsssOp:as_gpu_tracker", &own.sleep_time,
                           &options.expected_cores, &options.gpus, &own.brand, &own.ram_unit,
                           &own.gpu_ram_unit, &own.time_unit, &file, &overwrite) ||
         (file != Py_None && !PyUnicode_FSConverter(file, &path)))
         return NULL;
-    options.interval_ns = core_ns(interval);
     own.tracking_file = path ? PyBytes_AsString(path) : NULL;
     own.overwrite = overwrite;
     FILE *said = open_memstream(&text, &size);

@@ -96,7 +96,7 @@ class Tracker:
     ) -> Tracker: ...
     @staticmethod
     def as_gpu_tracker(
-        interval: float,
+        sleep_time: str,
         cores: float,
         gpus: Optional[str],
         brand: Optional[str],

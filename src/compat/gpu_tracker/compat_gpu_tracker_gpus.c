@@ -2,14 +2,19 @@
 /* compat_gpu_tracker_gpus.c - a tracker as gpu_tracker makes it: what it refuses, and which
  * GPUs it tracks, NVIDIA's where there are some, else AMD's, else those of others; or what
  * its user chose. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_error.h"
 #include "base/base_options.h"
 #include "base/base_text.h"
+#include "base/text/base_number.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/tracker.h"
+
+#define LEAST_SLEEP_S 0.1
 
 /* What has been found out. A source that is not asked has WM_ENODEV and no text. */
 struct search {
@@ -220,6 +225,29 @@ static void tell(const struct search *search)
                 search->nvidia.text, both ? "; " : "", search->others.text);
 }
 
+/* `text` is NULL for the default. */
+static int set_sleep(const char *text, int64_t *ret_interval_ns, FILE *said)
+{
+    char shown[WM_PYTHON_NUMBER_SIZE];
+    double seconds = 1;
+
+    if (text && !wm_number_parse(text, strlen(text), &seconds))
+        seconds = NAN;
+    else
+        wm_python_number(shown, seconds);
+    if (!(seconds >= LEAST_SLEEP_S)) {
+        fprintf(said, "Sleep time of %s is invalid. Must be at least 0.1 seconds.\n",
+                isnan(seconds) ? text : shown);
+        return WM_EINVAL;
+    }
+    if (seconds > (double)WM_INTERVAL_MAX_NS / 1e9) {
+        fprintf(said, "Sleep time of %s is invalid. Must be at most 3600 seconds.\n", text);
+        return WM_EINVAL;
+    }
+    *ret_interval_ns = (int64_t)(seconds * 1e9 + 0.5);
+    return WM_OK;
+}
+
 static int check_unit(const char *unit, const char *what, bool is_time, FILE *said)
 {
     const struct wm_report_style style = {
@@ -302,10 +330,15 @@ int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
                                   const struct wm_gpu_tracker_options *given, FILE *said,
                                   struct wm_tracker **ret_tracker)
 {
-    struct search search = { .options = options, .said = said };
+    struct wm_tracker_options tracker;
     struct wm_gpu_tracker_options own;
+    struct search search = { .options = &tracker, .said = said };
 
-    int status = wm_options_read(given, &own, sizeof(own), &search.failure);
+    int status = wm_options_read(options, &tracker, sizeof(tracker), &search.failure);
+    if (status == WM_OK)
+        status = wm_options_read(given, &own, sizeof(own), &search.failure);
+    if (status == WM_OK)
+        status = set_sleep(own.sleep_time, &tracker.interval_ns, said);
     if (status == WM_OK)
         status = check(&search, &own);
     if (status == WM_OK)

@@ -24,8 +24,6 @@ from wattmeter import _core
 
 from . import _files
 
-_LEAST_SLEEP = 0.1
-
 
 @dataclass
 class RSSValues:
@@ -346,14 +344,19 @@ class Tracker:
         :raises FileNotFoundError: there is no GPU of that brand
         :raises FileExistsError: the tracking file exists
         """
-        _check(sleep_time, n_expected_cores)
+        self._period = max(sleep_time, 1.0)
+        if n_expected_cores is not None and not n_expected_cores >= 1:
+            raise ValueError(
+                f"Number of expected cores of {n_expected_cores} is invalid. Must be at "
+                "least 1."
+            )
         if gpu_uuids is not None and not isinstance(gpu_uuids, str):
             gpu_uuids = ",".join(sorted(gpu_uuids))
         self._disable_logs = disable_logs
         self._units = _Units(ram_unit, gpu_ram_unit, time_unit)
         with _files.errors():
             self._core, warnings = _core.Tracker.as_gpu_tracker(
-                sleep_time,
+                repr(float(sleep_time)),
                 float(n_expected_cores or 0),
                 gpu_uuids,
                 gpu_brand,
@@ -363,7 +366,6 @@ class Tracker:
             )
         for line in warnings.splitlines():
             self._warn(line)
-        self._period = max(sleep_time, 1.0)
         self._process_id = os.getpid() if process_id is None else process_id
         if resource_usage_file is None:
             resource_usage_file = f".gpu-tracker_{os.urandom(16).hex()}.pkl"
@@ -479,16 +481,3 @@ class Tracker:
                 "calling to_json() or str()"
             )
         return self.resource_usage
-
-
-def _check(sleep_time: float, n_expected_cores: Optional[int]) -> None:
-    if not sleep_time >= _LEAST_SLEEP:
-        raise ValueError(
-            f"Sleep time of {sleep_time} is invalid. Must be at least {_LEAST_SLEEP} "
-            "seconds."
-        )
-    if n_expected_cores is not None and not n_expected_cores >= 1:
-        raise ValueError(
-            f"Number of expected cores of {n_expected_cores} is invalid. Must be at "
-            "least 1."
-        )
