@@ -204,7 +204,7 @@ static int take_any(struct search *search)
     return status;
 }
 
-static void tell(const struct search *search)
+static void print_warnings(const struct search *search)
 {
     const struct wm_error *const outcomes[] = { &search->nvidia, &search->others };
     const bool both = search->nvidia.text[0] && search->others.text[0];
@@ -351,7 +351,7 @@ int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
         wm_tracker_free(search.tracker);
         return status;
     }
-    tell(&search);
+    print_warnings(&search);
     *ret_tracker = search.tracker;
     return WM_OK;
 }
