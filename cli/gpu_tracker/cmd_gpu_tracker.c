@@ -3,6 +3,7 @@
  * by that name: gpu_tracker's command line. */
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu_tracker/docopt.h"
 #include "gpu_tracker/gpu_tracker.h"
@@ -104,6 +105,16 @@ void gpu_tracker_warn(const struct cmd_streams *io, const char *format, ...)
     va_start(args, format);
     say(io, "WARNING", format, args);
     va_end(args);
+}
+
+void gpu_tracker_warn_lines(const struct cmd_streams *io, char *text)
+{
+    const char *line;
+
+    while (text && (line = strsep(&text, "\n")) != NULL) {
+        if (line[0])
+            gpu_tracker_warn(io, "%s", line);
+    }
 }
 
 static int run_parsed(int count, char *const words[], struct gpu_tracker_args *args,

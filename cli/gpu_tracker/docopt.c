@@ -2,18 +2,18 @@
 /* docopt.c - options first, then the usage that they fit. */
 #include "gpu_tracker/docopt.h"
 
-#include <getopt.h>
 #include <stdarg.h>
 #include <string.h>
 
 enum {
     OPTIONS_MAX = 64,
     COMMANDS_MAX = 4, /* more words that are no options fit no usage */
-    LONG = 256, /* and the number of an option: what getopt_long() gives for its name */
 };
 
 struct parse {
     const struct docopt_grammar *grammar;
+    char *const *words; /* the next one is words[at] */
+    int count, at;
     char *args;
     unsigned given[OPTIONS_MAX];
     const char *commands[COMMANDS_MAX];
@@ -50,7 +50,8 @@ static const char *shown(const struct cmd_option *option, char text[40])
     return text;
 }
 
-static void set(struct parse *parse, size_t index, char *value)
+/* An option that is called `name` here. `value` is the rest of its word, or NULL. */
+static bool take_option(struct parse *parse, size_t index, const char *name, char *value)
 {
     const struct cmd_option *option = &parse->grammar->options[index];
     void *slot = parse->args + option->slot;
@@ -58,12 +59,19 @@ static void set(struct parse *parse, size_t index, char *value)
     parse->given[index]++;
     if (cmd_option_is_flag(option)) {
         *(bool *)slot = true;
-    } else if (option->type == CMD_TEXT) {
+        return true;
+    }
+    if (!value && parse->at == parse->count)
+        return wrong(parse, "%s requires argument", name);
+    if (!value)
+        value = parse->words[parse->at++];
+    if (option->type == CMD_TEXT) {
         *(const char **)slot = value;
     } else {
         struct cmd_list *list = slot;
         list->words[list->count++] = value;
     }
+    return true;
 }
 
 static void add_command(struct parse *parse, const char *word)
@@ -72,98 +80,77 @@ static void add_command(struct parse *parse, const char *word)
         parse->commands[parse->command_count++] = word;
 }
 
-/* The options that part[0..length) may mean, as a list: how many. */
-static size_t list_long(const struct parse *parse, const char *part, size_t length,
-                        char *list, size_t size)
-{
-    size_t used = 0, found = 0;
-    char name[40];
-
-    for (const struct cmd_option *o = parse->grammar->options; o->name; o++) {
-        if (!has_long(o) || strncmp(o->name, part, length) != 0 || used >= size)
-            continue;
-        used += (size_t)snprintf(list + used, size - used, "%s%s", found > 0 ? ", " : "",
-                                 shown(o, name));
-        found++;
-    }
-    return found;
-}
-
-/* What getopt_long() has found wrong in `word`. False where docopt looks no further; an
+/* "--NAME" or "--NAME=VALUE", NAME cut off or not. False where docopt reads no further; an
  * option that it does not know only fits no usage. */
-static bool complain(struct parse *parse, bool lacks_value, const char *word)
-{
-    const char letter[] = { '-', (char)optopt, '\0' };
-    char list[400], name[40];
-    bool is_long = strncmp(word, "--", 2) == 0;
-
-    if (is_long && optopt >= LONG) {
-        shown(&parse->grammar->options[optopt - LONG], name);
-        return wrong(parse,
-                     lacks_value ? "%s requires argument" : "%s must not have an argument",
-                     name);
-    }
-    if (lacks_value)
-        return wrong(parse, "%s requires argument", letter);
-    size_t length = is_long ? strcspn(word + 2, "=") : 0;
-    if (is_long && list_long(parse, word + 2, length, list, sizeof(list)) > 1)
-        return wrong(parse, "--%.*s is not a unique prefix: %s?", (int)length, word + 2,
-                     list);
-    wrong(parse, "there is no option %.62s", is_long ? word : letter);
-    return true;
-}
-
-/* The options as getopt_long() wants them; `letters` has two places for each, and four. */
-static void describe(const struct cmd_option *options, struct option *longs, char *letters)
-{
-    letters = stpcpy(letters, "-:"); /* words that are no options come in their places */
-    for (int i = 0; options[i].name; i++) {
-        bool has_value = !cmd_option_is_flag(&options[i]);
-        if (has_long(&options[i]))
-            *longs++ = (struct option) { options[i].name,
-                                         has_value ? required_argument : no_argument, NULL,
-                                         LONG + i };
-        if (options[i].letter)
-            *letters++ = options[i].letter;
-        if (options[i].letter && has_value)
-            *letters++ = ':';
-    }
-    *letters = '\0';
-}
-
-static size_t find_option(const struct cmd_option *options, int code)
-{
-    size_t index = 0;
-
-    if (code >= LONG)
-        return (size_t)(code - LONG);
-    while (options[index].letter != code)
-        index++;
-    return index;
-}
-
-static bool parse_words(struct parse *parse, int count, char *const words[])
+static bool take_long(struct parse *parse, char *word)
 {
     const struct cmd_option *options = parse->grammar->options;
-    struct option longs[OPTIONS_MAX + 1] = { 0 };
-    char letters[2 * OPTIONS_MAX + 4];
-    int code, at = 1;
+    size_t length = strcspn(word + 2, "="), index = 0, found = 0, used = 0;
+    char *value = word[2 + length] ? word + 2 + length + 1 : NULL;
+    char list[400], name[40];
 
-    describe(options, longs, letters);
-    optind = 0; /* of any parsing before */
-    opterr = 0;
-    while ((code = getopt_long(count, words, letters, longs, NULL)) != -1) {
-        if (code == 1)
-            add_command(parse, optarg);
-        else if (code != ':' && code != '?')
-            set(parse, find_option(options, code), optarg);
-        else if (!complain(parse, code == ':', words[at]))
-            return false;
-        at = optind;
+    for (size_t i = 0; options[i].name; i++) {
+        if (!has_long(&options[i]) || strncmp(options[i].name, word + 2, length) != 0 ||
+            used >= sizeof(list))
+            continue;
+        index = i;
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s",
+                                 found++ > 0 ? ", " : "", shown(&options[i], name));
+        if (!options[i].name[length]) {
+            found = 1;
+            break;
+        }
     }
-    while (at < count) /* a "--", and what is behind it */
-        add_command(parse, words[at++]);
+    if (found > 1)
+        return wrong(parse, "--%.*s is not a unique prefix: %s?", (int)length, word + 2,
+                     list);
+    if (found == 0) {
+        wrong(parse, "there is no option %.62s", word);
+        return true;
+    }
+    shown(&options[index], name);
+    if (value && cmd_option_is_flag(&options[index]))
+        return wrong(parse, "%s must not have an argument", name);
+    return take_option(parse, index, name, value);
+}
+
+/* "-abVALUE" */
+static bool take_letters(struct parse *parse, char *word)
+{
+    const struct cmd_option *options = parse->grammar->options;
+
+    for (char *letter = word + 1; *letter; letter++) {
+        const char name[] = { '-', *letter, '\0' };
+        size_t index = 0;
+        while (options[index].name && options[index].letter != *letter)
+            index++;
+        if (!options[index].name)
+            wrong(parse, "there is no option %s", name);
+        else if (cmd_option_is_flag(&options[index]))
+            take_option(parse, index, name, NULL);
+        else
+            return take_option(parse, index, name, letter[1] ? letter + 1 : NULL);
+    }
     return true;
+}
+
+static bool parse_words(struct parse *parse)
+{
+    bool is_fine = true;
+
+    while (is_fine && parse->at < parse->count) {
+        char *word = parse->words[parse->at];
+        if (strcmp(word, "--") == 0)
+            break;
+        parse->at++;
+        if (word[0] != '-' || !word[1])
+            add_command(parse, word);
+        else
+            is_fine = word[1] == '-' ? take_long(parse, word) : take_letters(parse, word);
+    }
+    while (is_fine && parse->at < parse->count) /* a "--", and what is behind it */
+        add_command(parse, parse->words[parse->at++]);
+    return is_fine;
 }
 
 /* Whether `word` is one of `list`, whose words have blanks between them. */
@@ -249,13 +236,16 @@ enum docopt_outcome docopt_parse(const struct docopt_grammar *grammar, int count
 {
     struct parse parse = {
         .grammar = grammar,
+        .words = words,
+        .count = count,
+        .at = 1,
         .args = args,
         .problem = problem,
         .size = size,
     };
 
     problem[0] = '\0';
-    if (!parse_words(&parse, count, words))
+    if (!parse_words(&parse))
         return DOCOPT_WRONG;
     if (is_given(&parse, "help"))
         return DOCOPT_HELP;

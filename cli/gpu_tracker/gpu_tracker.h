@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "output.h"
 #include "wattmeter/error.h"
+#include "wattmeter/tracker.h"
 
 /* The words of the command line; what was not given is NULL, false or empty. */
 struct gpu_tracker_args {
@@ -37,6 +38,9 @@ int gpu_tracker_error(const struct cmd_streams *io, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void gpu_tracker_warn(const struct cmd_streams *io, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A warning for each line of `text`, which is changed; NULL has none. */
+void gpu_tracker_warn_lines(const struct cmd_streams *io, char *text);
 
 /* Where results go and in which form. */
 struct gpu_tracker_output {
@@ -71,29 +75,16 @@ json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io);
 
 /* How to track, from the command line and the file that --tconfig names. */
 struct gpu_tracker_settings {
-    double sleep_seconds;
-    const char *ram_unit, *gpu_ram_unit, *time_unit;
-    double cores;      /* 0: all */
-    char *gpu_uuids;   /* with commas between them; NULL: all GPUs */
-    const char *brand; /* "nvidia", "amd"; NULL: whichever is there */
-    const char *tracking_file;
-    bool disable_logs, overwrite;
+    struct wm_tracker_options tracker;
+    struct wm_gpu_tracker_options own;
+    bool disable_logs;
     const char *config_path;
-    json_t *config; /* of both, to which some of the texts belong */
+    json_t *config; /* of both, to which the texts belong; the caller's to json_decref() */
 };
 
-/* CMD_DONE or, after saying what is wrong, CMD_FAILED. The release is due in any case. */
+/* CMD_DONE or, after saying what is wrong, CMD_FAILED. */
 int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
                             const struct cmd_streams *io,
                             struct gpu_tracker_settings *ret_settings);
-void gpu_tracker_settings_release(struct gpu_tracker_settings *settings);
-
-struct wm_tracker;
-
-/* A tracker for the machine and its GPUs as the settings choose them; NULL after saying
- * why. `ret_without_gpus`: there are none, and that is known. */
-struct wm_tracker *gpu_tracker_new_tracker(const struct gpu_tracker_settings *settings,
-                                           const struct cmd_streams *io,
-                                           bool *ret_without_gpus);
 
 #endif

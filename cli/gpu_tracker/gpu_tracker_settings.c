@@ -3,17 +3,14 @@
  * keyword arguments of gpu_tracker's Tracker, and the options, which count more. */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "gpu_tracker/gpu_tracker.h"
-#include "wattmeter/report.h"
 #include "wattmeter/tracker.h"
 
-#define LEAST_SLEEP_SECONDS 0.1
 #define MOST_CORES 1000000
 #define SETTING(member) offsetof(struct gpu_tracker_settings, member)
 #define OPTION(member) offsetof(struct gpu_tracker_args, member)
@@ -35,16 +32,16 @@ static const struct key {
     size_t slot;
     size_t option; /* what counts more: a text, or that of a flag; 0: there is none */
 } keys[] = {
-    { "sleep_time", KEY_SLEEP, false, SETTING(sleep_seconds), OPTION(sleep_time) },
-    { "ram_unit", KEY_TEXT, false, SETTING(ram_unit), OPTION(ram_unit) },
-    { "gpu_ram_unit", KEY_TEXT, false, SETTING(gpu_ram_unit), OPTION(gpu_ram_unit) },
-    { "time_unit", KEY_TEXT, false, SETTING(time_unit), OPTION(time_unit) },
-    { "n_expected_cores", KEY_CORES, true, SETTING(cores), OPTION(cores) },
-    { "gpu_uuids", KEY_UUIDS, true, SETTING(gpu_uuids), OPTION(gpu_uuids) },
+    { "sleep_time", KEY_SLEEP, false, SETTING(own.sleep_time), OPTION(sleep_time) },
+    { "ram_unit", KEY_TEXT, false, SETTING(own.ram_unit), OPTION(ram_unit) },
+    { "gpu_ram_unit", KEY_TEXT, false, SETTING(own.gpu_ram_unit), OPTION(gpu_ram_unit) },
+    { "time_unit", KEY_TEXT, false, SETTING(own.time_unit), OPTION(time_unit) },
+    { "n_expected_cores", KEY_CORES, true, SETTING(tracker.expected_cores), OPTION(cores) },
+    { "gpu_uuids", KEY_UUIDS, true, SETTING(tracker.gpus), OPTION(gpu_uuids) },
     { "disable_logs", KEY_FLAG, false, SETTING(disable_logs), OPTION(disable_logs) },
-    { "gpu_brand", KEY_TEXT, true, SETTING(brand), OPTION(brand) },
-    { "tracking_file", KEY_TEXT, true, SETTING(tracking_file), OPTION(tracking_file) },
-    { "overwrite", KEY_FLAG, false, SETTING(overwrite), OPTION(overwrite) },
+    { "gpu_brand", KEY_TEXT, true, SETTING(own.brand), OPTION(brand) },
+    { "tracking_file", KEY_TEXT, true, SETTING(own.tracking_file), OPTION(tracking_file) },
+    { "overwrite", KEY_FLAG, false, SETTING(own.overwrite), OPTION(overwrite) },
     { .name = "process_id", .type = KEY_NOT_HERE },
     { .name = "resource_usage_file", .type = KEY_NO_USE },
     { .name = "n_join_attempts", .type = KEY_NO_USE },
@@ -116,42 +113,6 @@ json_t *gpu_tracker_load_config(const char *path, const struct cmd_streams *io)
     return config;
 }
 
-/* As Python's float() reads a number, but for "inf" and "nan". */
-static bool parse_seconds(const char *text, double *ret_seconds)
-{
-    char *end;
-
-    if (!text[0] || strspn(text, "0123456789+-.eE") != strlen(text))
-        return false;
-    *ret_seconds = strtod(text, &end);
-    return *end == '\0' && isfinite(*ret_seconds);
-}
-
-static int bad_sleep(const char *text, const struct cmd_streams *io)
-{
-    return gpu_tracker_error(
-        io, "Sleep time of %s is invalid. Must be at least 0.1 seconds.", text);
-}
-
-static int set_sleep(double *seconds, const char *text, const struct cmd_streams *io)
-{
-    char shown[40];
-
-    if (!parse_seconds(text, seconds))
-        return bad_sleep(text, io);
-    if (*seconds < LEAST_SLEEP_SECONDS) {
-        /* As Python prints a float. */
-        snprintf(shown, sizeof(shown), "%.12g", *seconds);
-        if (!strpbrk(shown, ".e"))
-            snprintf(shown, sizeof(shown), "%.1f", *seconds);
-        return bad_sleep(shown, io);
-    }
-    if (*seconds > (double)WM_INTERVAL_MAX_NS / 1e9)
-        return gpu_tracker_error(
-            io, "Sleep time of %s is invalid. Must be at most 3600 seconds.", text);
-    return CMD_DONE;
-}
-
 static int set_cores(double *cores, const char *text, const struct cmd_streams *io)
 {
     uint64_t count;
@@ -163,13 +124,6 @@ static int set_cores(double *cores, const char *text, const struct cmd_streams *
                                  text);
     *cores = (double)count;
     return CMD_DONE;
-}
-
-static int set_uuids(char **uuids, const char *text, const struct cmd_streams *io)
-{
-    free(*uuids);
-    *uuids = strdup(text);
-    return *uuids ? CMD_DONE : gpu_tracker_error(io, "out of memory");
 }
 
 /* A list of texts with commas between them; the caller's to free, NULL where it is none
@@ -201,19 +155,30 @@ static int wrong(const struct gpu_tracker_settings *settings, const struct key *
     return gpu_tracker_error(io, "%s: %s %s.", settings->config_path, key->name, what);
 }
 
+/* `text`, which is taken over, stands in the configuration from here on. */
+static int keep(const struct key *key, struct gpu_tracker_settings *settings, char *text,
+                const struct cmd_streams *io)
+{
+    json_t *value = json_stringn_nocheck(text, strlen(text));
+
+    free(text);
+    if (json_object_set_new(settings->config, key->name, value) < 0)
+        return gpu_tracker_error(io, "out of memory");
+    *(const char **)((char *)settings + key->slot) = json_string_value(value);
+    return CMD_DONE;
+}
+
 static int take_uuids(const struct key *key, struct gpu_tracker_settings *settings,
                       const json_t *value, const struct cmd_streams *io)
 {
-    if (json_is_array(value) && json_array_size(value) == 0)
-        return gpu_tracker_error(io, "gpu_uuids is not None but the set is empty. Please "
-                                     "provide a set of at least one GPU UUID.");
-    char *text = json_is_array(value) ? join(value) : NULL;
-    if (!text && !json_is_string(value))
+    char *text = json_is_array(value)    ? join(value)
+                 : json_is_string(value) ? strdup(json_string_value(value))
+                                         : NULL;
+
+    if (!text)
         return wrong(settings, key,
                      "is not a list of texts, nor a text with commas between them", io);
-    int code = set_uuids(&settings->gpu_uuids, text ? text : json_string_value(value), io);
-    free(text);
-    return code;
+    return keep(key, settings, text, io);
 }
 
 /* A number as text, the caller's to free, since it is checked in that form. */
@@ -229,13 +194,13 @@ static char *number_text(const json_t *value)
 static int take_number(const struct key *key, struct gpu_tracker_settings *settings,
                        const json_t *value, const struct cmd_streams *io)
 {
-    void *slot = (char *)settings + key->slot;
     char *text = number_text(value);
 
     if (!text)
         return wrong(settings, key, "is not a number", io);
-    int code =
-        key->type == KEY_SLEEP ? set_sleep(slot, text, io) : set_cores(slot, text, io);
+    if (key->type == KEY_SLEEP)
+        return keep(key, settings, text, io);
+    int code = set_cores(&settings->tracker.expected_cores, text, io);
     free(text);
     return code;
 }
@@ -316,75 +281,17 @@ static int take_config(struct gpu_tracker_settings *settings, const struct cmd_s
     return code;
 }
 
-static int check_unit(const char *unit, const char *what, bool is_time,
-                      const struct cmd_streams *io)
-{
-    const struct wm_report_style style = {
-        .ram_unit = is_time ? NULL : unit,
-        .time_unit = is_time ? unit : NULL,
-    };
-
-    if (wm_report_style_check(&style, NULL) == WM_OK)
-        return CMD_DONE;
-    return gpu_tracker_error(io, "\"%s\" is not a valid %s unit. Valid values are %s", unit,
-                             what,
-                             is_time ? "days, hours, minutes, seconds"
-                                     : "bytes, gigabytes, kilobytes, megabytes, terabytes");
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-
-    return length > end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-/* In the order of the original. */
-static int check(const struct gpu_tracker_settings *settings, const struct cmd_streams *io)
-{
-    const char *file = settings->tracking_file, *brand = settings->brand;
-
-    int code = check_unit(settings->ram_unit, "RAM", false, io);
-    if (code == CMD_DONE)
-        code = check_unit(settings->gpu_ram_unit, "GPU RAM", false, io);
-    if (code == CMD_DONE)
-        code = check_unit(settings->time_unit, "time", true, io);
-    if (code == CMD_DONE && file && !ends_with(file, ".csv") && !ends_with(file, ".sqlite"))
-        code = gpu_tracker_error(io,
-                                 "Invalid file name: \"%s\". Valid file extensions are "
-                                 "\".csv\" and \".sqlite\".",
-                                 file);
-    if (code == CMD_DONE && brand && strcmp(brand, "nvidia") != 0 &&
-        strcmp(brand, "amd") != 0)
-        code = gpu_tracker_error(io,
-                                 "\"%s\" is not a valid GPU brand. Supported values are "
-                                 "\"nvidia\" and \"amd\".",
-                                 brand);
-    return code;
-}
-
 int gpu_tracker_settings_of(const struct gpu_tracker_args *args,
                             const struct cmd_streams *io,
                             struct gpu_tracker_settings *ret_settings)
 {
     *ret_settings = (struct gpu_tracker_settings) {
-        .sleep_seconds = 1,
-        .ram_unit = "gigabytes",
-        .gpu_ram_unit = "gigabytes",
-        .time_unit = "hours",
+        .tracker = { .own_process = true },
         .config_path = args->tconfig,
         .config =
             args->tconfig ? gpu_tracker_load_config(args->tconfig, io) : json_object(),
     };
     int code =
         ret_settings->config ? add_options(ret_settings->config, args, io) : CMD_FAILED;
-    if (code == CMD_DONE)
-        code = take_config(ret_settings, io);
-    return code == CMD_DONE ? check(ret_settings, io) : code;
-}
-
-void gpu_tracker_settings_release(struct gpu_tracker_settings *settings)
-{
-    free(settings->gpu_uuids);
-    json_decref(settings->config);
+    return code == CMD_DONE ? take_config(ret_settings, io) : code;
 }

@@ -40,18 +40,6 @@ static bool are_swapped(struct wm_analysis_input input)
     return true;
 }
 
-static const struct wm_report_style blocks = { .blocks_only = true };
-
-static int print_as_text(const void *report, FILE *out, struct wm_error *err)
-{
-    return wm_report_print(report, WM_FORMAT_GPU_TRACKER, &blocks, out, err);
-}
-
-static int print_as_json(const void *report, FILE *out, struct wm_error *err)
-{
-    return wm_report_print(report, WM_FORMAT_GPU_TRACKER_JSON, &blocks, out, err);
-}
-
 /* The original refuses a file with stray stops, and passes over unfinished calls. */
 static void warn_of_unpaired(const struct wm_report *report, const char *file,
                              const struct cmd_streams *io)
@@ -69,6 +57,7 @@ static void warn_of_unpaired(const struct wm_report *report, const char *file,
 
 int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_streams *io)
 {
+    static const struct wm_report_style blocks = { .blocks_only = true };
     const char *const files[] = { args->tracking_file, args->sub_tracking_file };
     const struct wm_analysis_input input = {
         .tracking = args->tracking_file,
@@ -102,8 +91,12 @@ int gpu_tracker_analyze(const struct gpu_tracker_args *args, const struct cmd_st
          (remark = wm_report_text(report, WM_REPORT_FILE_NOTES, i, NULL)) != NULL; i++)
         gpu_tracker_warn(io, "%s", remark);
     warn_of_unpaired(report, args->sub_tracking_file, io);
-    code =
-        gpu_tracker_print(&output, io, output.json ? print_as_json : print_as_text, report);
+    const struct output_report printed = {
+        .report = report,
+        .format = output.json ? WM_FORMAT_GPU_TRACKER_JSON : WM_FORMAT_GPU_TRACKER,
+        .style = &blocks,
+    };
+    code = gpu_tracker_print(&output, io, output_report_print, &printed);
     wm_report_free(report);
     return code;
 }
@@ -164,19 +157,6 @@ static int take_config(const char *path, json_t *config, json_t *sessions,
         }
     }
     return CMD_DONE;
-}
-
-static int check_statistic(const char *statistic, const struct cmd_streams *io)
-{
-    static const char *const statistics[] = { "min", "max", "mean", "std" };
-
-    for (size_t i = 0; i < sizeof(statistics) / sizeof(statistics[0]); i++) {
-        if (strcmp(statistic, statistics[i]) == 0)
-            return CMD_DONE;
-    }
-    return gpu_tracker_error(
-        io, "Invalid summary statistic '%s'. Valid values are min max mean std.",
-        statistic);
 }
 
 /* It is of the form that it was made for. */
@@ -297,8 +277,6 @@ int gpu_tracker_compare(const struct gpu_tracker_args *args, const struct cmd_st
         statistic = args->statistic;
     if (!statistic)
         statistic = "mean";
-    if (code == CMD_DONE)
-        code = check_statistic(statistic, io);
     if (code == CMD_DONE)
         code = find_output(args, sessions, io, &output);
     if (code == CMD_DONE)

@@ -9,129 +9,43 @@
 #include "shell_words.h"
 #include "wattmeter/report.h"
 
-static bool ends_in(const char *text, const char *end)
+/* A tracker for the machine and its GPUs as the settings choose them; NULL after saying
+ * why. */
+static struct wm_tracker *new_tracker(const struct gpu_tracker_settings *settings,
+                                      const struct cmd_streams *io)
 {
-    size_t length = strlen(text), last = strlen(end);
+    struct wm_tracker *tracker = NULL;
+    char *text = NULL;
+    size_t size;
 
-    return length >= last && strcmp(text + length - last, end) == 0;
-}
-
-/* Whether gpu_tracker's report has this number of ours. It has no intervals. */
-static bool is_shown(const struct wm_report_figure *figure, bool without_gpus)
-{
-    static const char *const parts[] = { "max_ram.", "cpu_utilization.", "compute_time.",
-                                         "max_gpu_ram.", "gpu_utilization." };
-    enum { OF_GPUS = 3, PARTS = 5 };
-
-    if (figure->path && (ends_in(figure->path, "_low") || ends_in(figure->path, "_high")))
-        return false;
-    for (size_t i = 0; i < PARTS && figure->path; i++) {
-        if (strncmp(figure->path, parts[i], strlen(parts[i])) == 0)
-            return i < OF_GPUS || !without_gpus;
-    }
-    return false;
-}
-
-/* The next figure of gpu_tracker's report, from number `*at` on, that has a reason. */
-static bool next_reason(const struct wm_report *report, bool without_gpus, size_t *at,
-                        struct wm_report_figure *ret_figure)
-{
-    while (wm_report_figure_at(report, NULL, (*at)++, ret_figure) == WM_OK) {
-        if (ret_figure->why && is_shown(ret_figure, without_gpus))
-            return true;
-    }
-    return false;
-}
-
-/* What is printed of a number with a reason. */
-static const char *state_text(enum wm_report_state state, bool is_one)
-{
-    if (state == WM_REPORT_MISSING)
-        return is_one ? "is not known" : "are not known";
-    return "may have been more";
-}
-
-/* One line for each reason, at the first number that has it, which is the one before
- * number `at`. */
-static void warn_of_reason(const struct wm_report *report,
-                           const struct wm_report_figure *first, size_t at,
-                           bool without_gpus, const struct cmd_streams *io)
-{
-    struct wm_report_figure other;
-    size_t more = 0, other_at = 0;
-
-    while (next_reason(report, without_gpus, &other_at, &other)) {
-        if (strcmp(other.why, first->why) != 0 || other.state != first->state ||
-            other_at == at)
-            continue;
-        if (other_at < at)
-            return; /* told by that one */
-        more++;
-    }
-    if (more > 0)
-        gpu_tracker_warn(io, "%s and %zu more %s: %s", first->path, more,
-                         state_text(first->state, false), first->why);
-    else
-        gpu_tracker_warn(io, "%s %s: %s", first->path, state_text(first->state, true),
-                         first->why);
-}
-
-/* gpu_tracker's report has no place for it, so no setting switches it off. */
-static void warn_of_simulation(const struct wm_report *report, const struct cmd_streams *io)
-{
-    size_t count = wm_report_count(report, WM_REPORT_GPU), simulated = 0;
-    struct wm_report_device gpu;
-
-    for (size_t i = 0; i < count; i++)
-        simulated += wm_report_device(report, WM_REPORT_GPU, i, &gpu) == WM_OK &&
-                     gpu.origin == WM_SIMULATED;
-    if (simulated > 0)
-        gpu_tracker_warn(
-            io,
-            "The GPU numbers are SIMULATED: the driver says of %zu of %zu GPUs "
-            "that they are not real.",
-            simulated, count);
+    FILE *said = open_memstream(&text, &size);
+    int status = said ? wm_tracker_new_as_gpu_tracker(&settings->tracker, &settings->own,
+                                                      said, &tracker)
+                      : WM_ENOMEM;
+    if (!said || fclose(said) != 0)
+        gpu_tracker_error(io, "out of memory");
+    else if (status < 0)
+        gpu_tracker_error(io, "%.*s", (int)strcspn(text, "\n"), text);
+    else if (!settings->disable_logs)
+        gpu_tracker_warn_lines(io, text);
+    free(text);
+    return tracker;
 }
 
 static void warn_of_report(const struct wm_report *report, bool disable_logs,
-                           bool without_gpus, const struct cmd_streams *io)
+                           const struct cmd_streams *io)
 {
-    struct wm_report_figure figure;
-    const char *remark;
-    size_t at = 0;
+    const struct wm_report_style style = { .verbosity = !disable_logs };
+    char *text = NULL;
+    size_t size;
 
-    warn_of_simulation(report, io);
-    if (disable_logs)
-        return;
-    while (next_reason(report, without_gpus, &at, &figure))
-        warn_of_reason(report, &figure, at, without_gpus, io);
-    /* Its report has no energy. */
-    for (size_t i = 0;
-         (remark = wm_report_text(report, WM_REPORT_OTHER_NOTES, i, NULL)) != NULL; i++)
-        gpu_tracker_warn(io, "%s", remark);
-}
-
-static int record(struct wm_tracker *tracker, const struct gpu_tracker_settings *settings,
-                  const struct cmd_streams *io)
-{
-    const char *file = settings->tracking_file;
-    struct wm_error err;
-    char *target;
-
-    if (!file)
-        return CMD_DONE;
-    if (asprintf(&target, "gpu-tracker:%s,%s,%s:%s", settings->ram_unit,
-                 settings->gpu_ram_unit, settings->time_unit, file) < 0)
-        return gpu_tracker_error(io, "out of memory");
-    int status = wm_tracker_record(
-        tracker, target, settings->overwrite ? WM_RECORD_OVERWRITE : WM_RECORD_NEW, &err);
-    free(target);
-    if (status == WM_EEXIST)
-        return gpu_tracker_error(
-            io,
-            "File %s already exists. Set overwrite to True to overwrite the existing file.",
-            file);
-    return status < 0 ? gpu_tracker_error(io, "%s", err.text) : CMD_DONE;
+    FILE *lines = open_memstream(&text, &size);
+    if (lines) {
+        wm_report_print(report, WM_FORMAT_GPU_TRACKER_WARNINGS, &style, lines, NULL);
+        fclose(lines);
+    }
+    gpu_tracker_warn_lines(io, text);
+    free(text);
 }
 
 static int start(struct wm_tracker *tracker, char *const command[],
@@ -171,13 +85,12 @@ static void print_end(const struct wm_tracker *tracker, const struct wm_report *
 }
 
 static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings *settings,
-                  const struct gpu_tracker_output *output, bool without_gpus,
-                  const struct cmd_streams *io)
+                  const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
     const struct wm_report_style style = {
-        .ram_unit = settings->ram_unit,
-        .gpu_ram_unit = settings->gpu_ram_unit,
-        .time_unit = settings->time_unit,
+        .ram_unit = settings->own.ram_unit,
+        .gpu_ram_unit = settings->own.gpu_ram_unit,
+        .time_unit = settings->own.time_unit,
     };
     struct wm_report *report;
     struct wm_error err;
@@ -204,15 +117,14 @@ static int finish(struct wm_tracker *tracker, const struct gpu_tracker_settings 
     else if (output->pickle && !output->path)
         gpu_tracker_warn(io, "A pickle is written to a file, which --output names. The "
                              "results are printed as JSON instead.");
-    warn_of_report(report, settings->disable_logs, without_gpus, io);
+    warn_of_report(report, settings->disable_logs, io);
     wm_report_free(report);
     return code == CMD_DONE ? printed : code;
 }
 
 static int track(struct wm_tracker *tracker, char *const command[],
                  const struct gpu_tracker_settings *settings,
-                 const struct gpu_tracker_output *output, bool without_gpus,
-                 const struct cmd_streams *io)
+                 const struct gpu_tracker_output *output, const struct cmd_streams *io)
 {
     struct wm_error err;
     int state;
@@ -226,7 +138,7 @@ static int track(struct wm_tracker *tracker, char *const command[],
     if (state < 0)
         gpu_tracker_error(io, "%s", err.text);
 
-    int finished = finish(tracker, settings, output, without_gpus, io);
+    int finished = finish(tracker, settings, output, io);
     code = wm_tracker_exit_code(tracker);
     if (code < 0)
         return CMD_FAILED;
@@ -252,24 +164,21 @@ int gpu_tracker_track(const struct gpu_tracker_args *args, const struct cmd_stre
 {
     struct gpu_tracker_settings settings;
     struct gpu_tracker_output output;
-    bool without_gpus = false;
     char **command;
 
     int code = split(args, io, &command);
     if (code != CMD_DONE)
         return code;
     code = gpu_tracker_settings_of(args, io, &settings);
-    const char *const inputs[] = { settings.tracking_file, args->tconfig };
+    const char *const inputs[] = { settings.own.tracking_file, args->tconfig };
     if (code == CMD_DONE)
         code = gpu_tracker_find_output(args, io, inputs, 2, &output);
     if (code == CMD_DONE) {
-        struct wm_tracker *tracker = gpu_tracker_new_tracker(&settings, io, &without_gpus);
-        code = tracker ? record(tracker, &settings, io) : CMD_FAILED;
-        if (code == CMD_DONE)
-            code = track(tracker, command, &settings, &output, without_gpus, io);
+        struct wm_tracker *tracker = new_tracker(&settings, io);
+        code = tracker ? track(tracker, command, &settings, &output, io) : CMD_FAILED;
         wm_tracker_free(tracker);
     }
-    gpu_tracker_settings_release(&settings);
+    json_decref(settings.config);
     free(command);
     return code;
 }

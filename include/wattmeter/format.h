@@ -33,6 +33,11 @@ enum wm_format {
     WM_FORMAT_GPU_TRACKER_API = 11,
     WM_FORMAT_GPU_TRACKER_JSON = 12,
 
+    /* Of a report: the warnings of gpu_tracker, a line each. One says that GPUs are
+     * simulated; a verbosity of 1 adds the reasons for missing figures, and the notes that
+     * are not on energy. */
+    WM_FORMAT_GPU_TRACKER_WARNINGS = 13,
+
     /* Traces; docs/traces.md describes them. */
     WM_FORMAT_CHROME = 20,     /* JSON: a counter for each channel, a slice for each call */
     WM_FORMAT_FIREFOX = 21,    /* JSON: a power track for each device, a marker for each

@@ -119,16 +119,28 @@ enum wm_tracker_state {
 WM_API int wm_tracker_new(const struct wm_tracker_options *options,
                           struct wm_tracker **ret_tracker, struct wm_error *err);
 
+/* What gpu_tracker's Tracker takes beside the options above. Zero-initialize it for the
+ * defaults. */
+struct wm_gpu_tracker_options {
+    size_t size;              /* sizeof this struct */
+    const char *sleep_time;   /* the interval, in seconds from 0.1 on; NULL: "1" */
+    const char *brand;        /* of GPUs, "nvidia", "amd"; NULL: any */
+    const char *ram_unit;     /* of the tracking file, as in struct wm_report_style */
+    const char *gpu_ram_unit; /* the same for GPUs */
+    const char *time_unit;
+    const char *tracking_file; /* ends in .csv or .sqlite; NULL: none */
+    bool overwrite;            /* replace a tracking file that exists */
+};
+
 /* Creates a tracker with the sources and GPUs that gpu_tracker would choose. These are the
- * GPUs that options->gpus names, of `brand` ("nvidia", "amd") if it is not NULL, else all
- * of that brand. Without a brand: NVIDIA's, else AMD's, else all GPUs that the kernel
- * knows. `said` gets messages for the user, a line each, including the reason of a failure.
- * WM_EINVAL: the choice is wrong; WM_ENODEV: no GPU of the brand. `ret_without_gpus`: set
- * if the machine has no GPU. */
+ * GPUs that options->gpus names, of the brand if there is one, else all of that brand.
+ * Without a brand: NVIDIA's, else AMD's, else all GPUs that the kernel knows. The sleep
+ * time takes the place of options->interval_ns. `said` gets gpu_tracker's messages for the
+ * user: warnings, a line each, or one line with the reason of a failure. WM_EINVAL: an
+ * option is wrong; WM_ENODEV: no GPU of the brand; WM_EEXIST: the tracking file exists. */
 WM_API int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
-                                         const char *brand, FILE *said,
-                                         struct wm_tracker **ret_tracker,
-                                         bool *ret_without_gpus);
+                                         const struct wm_gpu_tracker_options *own,
+                                         FILE *said, struct wm_tracker **ret_tracker);
 
 /* Accepts NULL. Stops a running tracker; a command continues without it. */
 WM_API void wm_tracker_free(struct wm_tracker *tracker);

@@ -121,7 +121,8 @@ PyDoc_STRVAR(
     print_doc,
     "print($self, format='text', *, " CORE_STYLE_SIGNATURE ")\n--\n\n"
     "The report as a string.\n\n"
-    "format: \"text\", \"json\", \"gpu-tracker\", \"gpu-tracker-json\".\n"
+    "format: \"text\", \"json\", \"gpu-tracker\", \"gpu-tracker-json\",\n"
+    "\"gpu-tracker-warnings\".\n"
     "ram_unit, gpu_ram_unit: bytes, kilobytes, ... terabytes; time_unit: seconds,\n"
     "minutes, hours, days. With price_per_kwh (in `currency`) or carbon_g_per_kwh\n"
     "it has what the energy comes to, times the power usage effectiveness `pue`.\n"

@@ -64,15 +64,15 @@ static PyObject *tracker_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 
 PyDoc_STRVAR(
     as_gpu_tracker_doc,
-    "as_gpu_tracker(interval, cores, gpus, brand, /)\n--\n\n"
-    "A tracker of the machine and of the GPUs that gpu_tracker would choose, whether\n"
-    "the machine has none, and the messages for its user, a line each.\n\n"
+    "as_gpu_tracker(sleep_time, cores, gpus, brand, ram_unit, gpu_ram_unit, time_unit,\n"
+    "               tracking_file, overwrite, /)\n--\n\n"
+    "A tracker of the machine and of the GPUs that gpu_tracker would choose, and the\n"
+    "messages for its user, a line each.\n\n"
     "Raises ValueError for a wrong choice, and Error with the status \"ENODEV\" where\n"
-    "there is no GPU of the brand.");
+    "there is no GPU of the brand, \"EEXIST\" where the tracking file exists.");
 
 /* `said` is the text of a stream that is closed. */
-static PyObject *chosen_tracker(int status, struct wm_tracker *tracker, bool without_gpus,
-                                char *said)
+static PyObject *chosen_tracker(int status, struct wm_tracker *tracker, char *said)
 {
     if (status < 0) {
         said[strcspn(said, "\n")] = '\0';
@@ -84,40 +84,46 @@ static PyObject *chosen_tracker(int status, struct wm_tracker *tracker, bool wit
     if (!self)
         return NULL;
     core_slot_of(self)->end = end_tracker;
-    return Py_BuildValue("(NNN)", self, PyBool_FromLong(without_gpus), core_text(said));
+    return Py_BuildValue("(NN)", self, core_text(said));
 }
 
 static PyObject *tracker_as_gpu_tracker(PyObject *unused, PyObject *args)
 {
     struct wm_tracker_options options = { 0 };
+    struct wm_gpu_tracker_options own = { 0 };
     struct wm_tracker *tracker = NULL;
-    bool without_gpus = false;
-    const char *brand;
+    PyObject *file, *path = NULL;
     char *text = NULL;
-    double interval;
+    int overwrite;
     size_t size;
     int status;
 
     (void)unused;
-    if (!PyArg_ParseTuple(args, "ddzz:as_gpu_tracker", &interval, &options.expected_cores,
-                          &options.gpus, &brand))
+    if (!PyArg_ParseTuple(args, "sdzzsssOp:as_gpu_tracker", &own.sleep_time,
+                          &options.expected_cores, &options.gpus, &own.brand, &own.ram_unit,
+                          &own.gpu_ram_unit, &own.time_unit, &file, &overwrite) ||
+        (file != Py_None && !PyUnicode_FSConverter(file, &path)))
         return NULL;
-    options.interval_ns = core_ns(interval);
+    own.tracking_file = path ? PyBytes_AsString(path) : NULL;
+    own.overwrite = overwrite;
     FILE *said = open_memstream(&text, &size);
-    if (!said)
+    if (!said) {
+        Py_XDECREF(path);
         return PyErr_NoMemory();
+    }
+    core_share_sqlite();
     Py_BEGIN_ALLOW_THREADS
-        status =
-            wm_tracker_new_as_gpu_tracker(&options, brand, said, &tracker, &without_gpus);
+        status = wm_tracker_new_as_gpu_tracker(&options, &own, said, &tracker);
     Py_END_ALLOW_THREADS
     PyObject *result = NULL;
     if (fclose(said) == 0) {
-        result = chosen_tracker(status, tracker, without_gpus, text);
+        result = chosen_tracker(status, tracker, text);
     } else {
         wm_tracker_free(tracker);
         PyErr_NoMemory();
     }
     free(text);
+    Py_XDECREF(path);
     return result;
 }
 

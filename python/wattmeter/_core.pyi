@@ -96,12 +96,17 @@ class Tracker:
     ) -> Tracker: ...
     @staticmethod
     def as_gpu_tracker(
-        interval: float,
+        sleep_time: str,
         cores: float,
         gpus: Optional[str],
         brand: Optional[str],
+        ram_unit: str,
+        gpu_ram_unit: str,
+        time_unit: str,
+        tracking_file: Optional[_Path],
+        overwrite: bool,
         /,
-    ) -> Tuple[Tracker, bool, str]: ...
+    ) -> Tuple[Tracker, str]: ...
     def add(self, source: str, /) -> None: ...
     def add_all(self) -> None: ...
     def note(self, key: str, value: str, /) -> None: ...

@@ -262,6 +262,13 @@ size_t wm_text_line(char *out, size_t size, const char *text)
     return wm_text_utf8(out, size, start, length);
 }
 
+bool wm_text_ends(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
 void wm_text_list(char *list, size_t size, const char *separator, const char *format, ...)
 {
     size_t length = strlen(list);

@@ -48,6 +48,8 @@ size_t wm_text_double_quotes(char *out, const char *text, size_t length);
  * wm_text_utf8() does. Returns the length; 0 for an empty line. */
 size_t wm_text_line(char *out, size_t size, const char *text);
 
+bool wm_text_ends(const char *text, const char *end);
+
 /* Adds to the texts in list[0..size), which ends with a NUL, what fits of one more. */
 void wm_text_list(char *list, size_t size, const char *separator, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -60,13 +60,6 @@ struct wm_recorder {
     struct wm_error trouble; /* why writing failed the last time */
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), end_length = strlen(end);
-
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
 static const struct wm_recorder_ops *find_format(const char *target)
 {
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
@@ -77,7 +70,7 @@ static const struct wm_recorder_ops *find_format(const char *target)
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         const char *const *suffix = formats[i]->suffixes;
         for (; suffix && *suffix; suffix++) {
-            if (ends_with(target, *suffix))
+            if (wm_text_ends(target, *suffix))
                 return formats[i];
         }
     }

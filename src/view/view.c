@@ -100,6 +100,7 @@ static const struct wm_print_format print_json = {
 extern const struct wm_print_format wm_gpu_tracker_print;
 extern const struct wm_print_format wm_gpu_tracker_print_api;
 extern const struct wm_print_format wm_gpu_tracker_print_json;
+extern const struct wm_print_format wm_gpu_tracker_print_warnings;
 
 /* The formats of reports, blocks and comparisons. */
 static const struct wm_print_format *const formats[] = {
@@ -108,16 +109,14 @@ static const struct wm_print_format *const formats[] = {
     [WM_FORMAT_GPU_TRACKER] = &wm_gpu_tracker_print,
     [WM_FORMAT_GPU_TRACKER_API] = &wm_gpu_tracker_print_api,
     [WM_FORMAT_GPU_TRACKER_JSON] = &wm_gpu_tracker_print_json,
+    [WM_FORMAT_GPU_TRACKER_WARNINGS] = &wm_gpu_tracker_print_warnings,
 };
 
-static int check(enum wm_format format, struct wm_error *err)
-{
-    return wm_view_check(format,
-                         WM_VIEW_PLAIN | WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER) |
-                             WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER_API) |
-                             WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER_JSON),
-                         err);
-}
+#define ALL                                                                                \
+    (WM_VIEW_PLAIN | WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER) |                               \
+     WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER_API) |                                           \
+     WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER_JSON))
+#define ALL_OF_REPORTS (ALL | WM_VIEW_FORMAT(WM_FORMAT_GPU_TRACKER_WARNINGS))
 
 int wm_report_style_check(const struct wm_report_style *style, struct wm_error *err)
 {
@@ -131,9 +130,9 @@ int wm_report_print(const struct wm_report *report, enum wm_format format,
 {
     struct wm_units units;
 
-    int status = check(format, err);
+    int status = wm_units_of_style(style, &units, err);
     if (status == WM_OK)
-        status = wm_units_of_style(style, &units, err);
+        status = wm_view_check(format, units.blocks_only ? ALL : ALL_OF_REPORTS, err);
     if (status < 0)
         return status;
     if (units.blocks_only)
@@ -153,7 +152,7 @@ int wm_comparison_print(const struct wm_comparison *comparison, int verbosity, F
     if (!wm_comparison_compare(comparison))
         return wm_fail(err, WM_EINVAL, "comparison: it has not been run");
     enum wm_format format = wm_comparison_format(comparison);
-    int status = check(format, err);
+    int status = wm_view_check(format, ALL, err);
     if (status == WM_OK)
         status = formats[format]->comparison(comparison, verbosity, out, err);
     return status == WM_OK ? wm_view_flush(out, "the output", err) : status;

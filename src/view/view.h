@@ -16,7 +16,7 @@
 #include "view/view_units.h"
 #include "wattmeter/format.h"
 
-/* A form in which things are printed. Whether `out` took
+/* A form in which things are printed; NULL for what has no such form. Whether `out` took
  * it all is looked at afterwards: these say what else went wrong. */
 struct wm_print_format {
     int (*report)(const struct wm_report *report, const struct wm_units *units, FILE *out,

@@ -17,6 +17,7 @@ static const char *const names[] = {
     [WM_FORMAT_GPU_TRACKER] = "gpu-tracker",
     [WM_FORMAT_GPU_TRACKER_API] = "gpu-tracker-api",
     [WM_FORMAT_GPU_TRACKER_JSON] = "gpu-tracker-json",
+    [WM_FORMAT_GPU_TRACKER_WARNINGS] = "gpu-tracker-warnings",
     [WM_FORMAT_CHROME] = "chrome",
     [WM_FORMAT_FIREFOX] = "firefox",
     [WM_FORMAT_SPEEDSCOPE] = "speedscope",

@@ -72,13 +72,13 @@ static size_t format_short(double value, char *text)
 
 /* The locale's decimal point may be any string; nothing else that printf()
  * writes here is outside of this set. */
-static size_t put_point(char *text)
+size_t wm_number_put_point(char *text)
 {
     size_t length = 0;
     bool in_point = false;
 
     for (const char *c = text; *c; c++) {
-        bool plain = is_digit(*c) || *c == '-' || *c == '+' || *c == 'e';
+        bool plain = is_digit(*c) || *c == '-' || *c == '+' || *c == 'e' || *c == ' ';
         if (plain)
             text[length++] = *c;
         else if (!in_point)
@@ -99,7 +99,7 @@ size_t wm_number_format(double value, char text[WM_NUMBER_SIZE])
     double again = length > 0 ? value : NAN;
     for (int digits = 15; digits <= 17 && again != value; digits++) {
         snprintf(text, WM_NUMBER_SIZE, "%.*g", digits, value);
-        length = put_point(text);
+        length = wm_number_put_point(text);
         if (!wm_number_parse(text, length, &again))
             again = NAN;
     }

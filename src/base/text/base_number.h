@@ -28,6 +28,10 @@ size_t wm_number_format(double value, char text[WM_NUMBER_SIZE]);
 /* The same as Python prints a float: with a point or an exponent, be it whole or not. */
 size_t wm_number_format_float(double value, char text[WM_NUMBER_SIZE]);
 
+/* Puts '.' in place of the locale's decimal point in a number that printf() wrote. Returns
+ * the length. */
+size_t wm_number_put_point(char *text);
+
 /* Whether text[0..length) is nothing but one decimal number within the range
  * of a double, and which: no blanks, no hexadecimal, no "inf". Only then is
  * `ret_value` written. */

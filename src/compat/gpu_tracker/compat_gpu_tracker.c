@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/base_text.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
 #include "record/record_ops.h"
 #include "record/record_timepoint.h"
@@ -45,9 +46,8 @@ static const char *path_of(const char *target, const char *suffix)
     struct wm_units units;
 
     const char *path = parse(target, &units);
-    size_t length = path ? strlen(path) : 0, end = strlen(suffix);
 
-    return length > end && strcmp(path + length - end, suffix) == 0 ? path : NULL;
+    return path && path[0] && wm_text_ends(path + 1, suffix) ? path : NULL;
 }
 
 static const char *csv_path(const char *target)

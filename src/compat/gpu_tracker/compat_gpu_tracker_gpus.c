@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat_gpu_tracker_gpus.c - which GPUs gpu_tracker tracks: NVIDIA's where there are some,
- * else AMD's, else those of others; or what its user chose. */
+/* compat_gpu_tracker_gpus.c - a tracker as gpu_tracker makes it: what it refuses, and which
+ * GPUs it tracks, NVIDIA's where there are some, else AMD's, else those of others; or what
+ * its user chose. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base_error.h"
+#include "base/base_options.h"
+#include "base/base_text.h"
+#include "base/text/base_number.h"
+#include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 #include "wattmeter/gpu.h"
 #include "wattmeter/tracker.h"
+
+#define LEAST_SLEEP_S 0.1
 
 /* What has been found out. A source that is not asked has WM_ENODEV and no text. */
 struct search {
@@ -143,8 +151,6 @@ static int take_chosen(struct search *search, const char *brand)
     /* A driver in trouble may have GPUs that it cannot name. */
     search->without_gpus =
         !is_any && search->nvidia.status == WM_ENODEV && search->others.status == WM_ENODEV;
-    if (status == WM_OK && search->without_gpus)
-        fprintf(search->said, "%s: there is no such GPU.\n", words);
     return status;
 }
 
@@ -198,10 +204,13 @@ static int take_any(struct search *search)
     return status;
 }
 
-static void tell(const struct search *search)
+static void print_warnings(const struct search *search)
 {
     const struct wm_error *const outcomes[] = { &search->nvidia, &search->others };
     const bool both = search->nvidia.text[0] && search->others.text[0];
+
+    if (search->without_gpus && search->options->gpus)
+        fprintf(search->said, "%s: there is no such GPU.\n", search->options->gpus);
 
     for (size_t i = 0; i < 2 && !search->without_gpus; i++) {
         if (outcomes[i]->status < 0 && outcomes[i]->status != WM_ENODEV)
@@ -216,27 +225,133 @@ static void tell(const struct search *search)
                 search->nvidia.text, both ? "; " : "", search->others.text);
 }
 
-int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
-                                  const char *brand, FILE *said,
-                                  struct wm_tracker **ret_tracker, bool *ret_without_gpus)
+/* `text` is NULL for the default. */
+static int set_sleep(const char *text, int64_t *ret_interval_ns, FILE *said)
 {
-    struct search search = { .options = options, .said = said };
-    int status;
+    char shown[WM_PYTHON_NUMBER_SIZE];
+    double seconds = 1;
 
-    if (options->gpus)
-        status = take_chosen(&search, brand);
-    else if (brand)
-        status = take_brand(&search, brand);
+    if (text && !wm_number_parse(text, strlen(text), &seconds))
+        seconds = NAN;
     else
-        status = take_any(&search);
+        wm_python_number(shown, seconds);
+    if (!(seconds >= LEAST_SLEEP_S)) {
+        fprintf(said, "Sleep time of %s is invalid. Must be at least 0.1 seconds.\n",
+                isnan(seconds) ? text : shown);
+        return WM_EINVAL;
+    }
+    if (seconds > (double)WM_INTERVAL_MAX_NS / 1e9) {
+        fprintf(said, "Sleep time of %s is invalid. Must be at most 3600 seconds.\n", text);
+        return WM_EINVAL;
+    }
+    *ret_interval_ns = (int64_t)(seconds * 1e9 + 0.5);
+    return WM_OK;
+}
+
+static int check_unit(const char *unit, const char *what, bool is_time, FILE *said)
+{
+    const struct wm_report_style style = {
+        .ram_unit = is_time ? NULL : unit,
+        .time_unit = is_time ? unit : NULL,
+    };
+
+    if (wm_report_style_check(&style, NULL) == WM_OK)
+        return WM_OK;
+    fprintf(said, "\"%s\" is not a valid %s unit. Valid values are %s\n", unit, what,
+            is_time ? "days, hours, minutes, seconds"
+                    : "bytes, gigabytes, kilobytes, megabytes, terabytes");
+    return WM_EINVAL;
+}
+
+/* In the order of the original. */
+static int check(const struct search *search, const struct wm_gpu_tracker_options *own)
+{
+    const char *file = own->tracking_file, *brand = own->brand;
+
+    if (check_unit(own->ram_unit, "RAM", false, search->said) < 0 ||
+        check_unit(own->gpu_ram_unit, "GPU RAM", false, search->said) < 0 ||
+        check_unit(own->time_unit, "time", true, search->said) < 0)
+        return WM_EINVAL;
+    /* A name is more than its suffix. */
+    if (file && (!file[0] ||
+                 (!wm_text_ends(file + 1, ".csv") && !wm_text_ends(file + 1, ".sqlite"))))
+        fprintf(search->said,
+                "Invalid file name: \"%s\". Valid file extensions are \".csv\" and "
+                "\".sqlite\".\n",
+                file);
+    else if (brand && strcmp(brand, "nvidia") != 0 && strcmp(brand, "amd") != 0)
+        fprintf(search->said,
+                "\"%s\" is not a valid GPU brand. Supported values are \"nvidia\" and "
+                "\"amd\".\n",
+                brand);
+    else if (search->options->gpus && !search->options->gpus[0])
+        fputs(
+            "gpu_uuids is not None but the set is empty. Please provide a set of at least "
+            "one GPU UUID.\n",
+            search->said);
+    else
+        return WM_OK;
+    return WM_EINVAL;
+}
+
+static int record(struct search *search, const struct wm_gpu_tracker_options *own)
+{
+    char *target;
+
+    if (!own->tracking_file)
+        return WM_OK;
+    if (asprintf(&target, "gpu-tracker:%s,%s,%s:%s",
+                 own->ram_unit ? own->ram_unit : "gigabytes",
+                 own->gpu_ram_unit ? own->gpu_ram_unit : "gigabytes",
+                 own->time_unit ? own->time_unit : "hours", own->tracking_file) < 0)
+        return wm_fail_memory(&search->failure, NULL);
+    int status = wm_tracker_record(search->tracker, target,
+                                   own->overwrite ? WM_RECORD_OVERWRITE : WM_RECORD_NEW,
+                                   &search->failure);
+    free(target);
+    if (status != WM_EEXIST)
+        return status;
+    fprintf(
+        search->said,
+        "File %s already exists. Set overwrite to True to overwrite the existing file.\n",
+        own->tracking_file);
+    search->failure.text[0] = '\0';
+    return status;
+}
+
+static int take_gpus(struct search *search, const char *brand)
+{
+    if (search->options->gpus)
+        return take_chosen(search, brand);
+    return brand ? take_brand(search, brand) : take_any(search);
+}
+
+int wm_tracker_new_as_gpu_tracker(const struct wm_tracker_options *options,
+                                  const struct wm_gpu_tracker_options *given, FILE *said,
+                                  struct wm_tracker **ret_tracker)
+{
+    struct wm_tracker_options tracker;
+    struct wm_gpu_tracker_options own;
+    struct search search = { .options = &tracker, .said = said };
+
+    int status = wm_options_read(options, &tracker, sizeof(tracker), &search.failure);
+    if (status == WM_OK)
+        status = wm_options_read(given, &own, sizeof(own), &search.failure);
+    if (status == WM_OK)
+        status = set_sleep(own.sleep_time, &tracker.interval_ns, said);
+    if (status == WM_OK)
+        status = check(&search, &own);
+    if (status == WM_OK)
+        status = take_gpus(&search, own.brand);
+    if (status == WM_OK)
+        status = record(&search, &own);
     if (status < 0) {
         if (search.failure.text[0])
             fprintf(said, "%s\n", search.failure.text);
         wm_tracker_free(search.tracker);
         return status;
     }
-    tell(&search);
+    print_warnings(&search);
     *ret_tracker = search.tracker;
-    *ret_without_gpus = search.without_gpus;
     return WM_OK;
 }

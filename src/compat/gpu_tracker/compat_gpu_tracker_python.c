@@ -20,24 +20,6 @@
 /* Digits after the first one that distinguish any two doubles. */
 #define MOST_DIGITS 16
 
-/* The locale's decimal point may be any string; between the digits there is nothing
- * else. */
-static void put_point(char *text)
-{
-    char *end = text;
-    bool in_point = false;
-
-    for (const char *c = text; *c; c++) {
-        bool plain = strchr("0123456789+-e ", *c) != NULL;
-        if (plain)
-            *end++ = *c;
-        else if (!in_point)
-            *end++ = '.';
-        in_point = !plain;
-    }
-    *end = '\0';
-}
-
 void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], struct wm_known known,
                            int decimals)
 {
@@ -50,7 +32,7 @@ void wm_gpu_tracker_number(char text[WM_GPU_TRACKER_NUMBER_SIZE], struct wm_know
     } else {
         /* Six first: rounded once, and then cut where zeros are. */
         snprintf(text, WM_GPU_TRACKER_NUMBER_SIZE, "% .*f", MOST_DECIMALS, value);
-        put_point(text);
+        wm_number_put_point(text);
         text[strlen(text) - (size_t)(MOST_DECIMALS - decimals)] = '\0';
     }
 }
@@ -79,7 +61,7 @@ static int fewest_digits(double value)
 
     for (;; digits++) {
         snprintf(text, sizeof(text), "%.*e", digits, value);
-        put_point(text);
+        wm_number_put_point(text);
         if (digits == MOST_DIGITS ||
             (wm_number_parse(text, strlen(text), &again) && again == value))
             break;
@@ -99,7 +81,7 @@ void wm_python_number(char text[WM_PYTHON_NUMBER_SIZE], double value)
         int decimals = digits - exponent;
         snprintf(text, WM_PYTHON_NUMBER_SIZE, "%.*f", decimals > 1 ? decimals : 1, value);
     }
-    put_point(text);
+    wm_number_put_point(text);
 }
 
 /* The next character of valid UTF-8. */

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compat_gpu_tracker_report.c - a report in gpu_tracker's layouts.
+ * compat_gpu_tracker_report.c - a report in gpu_tracker's layouts, and the warnings that
+ * gpu_tracker has no place for in them.
  *
  * The first objects of our JSON report have its structure and names already. Here its
  * numbers get gpu_tracker's types, and its keys get labels.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base_array.h"
+#include "base/base_text.h"
 #include "base/text/base_json.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_print.h"
 
@@ -184,3 +188,99 @@ int wm_gpu_tracker_report_text(const struct wm_report *report, const struct wm_u
     json_decref(root);
     return WM_OK;
 }
+
+/* Whether the report has this figure, and the figure has a reason. Intervals are ours
+ * alone. */
+static bool has_reason(const struct wm_report *report,
+                       const struct wm_report_figure *figure)
+{
+    const char *path = figure->path;
+
+    if (!path || !figure->why || wm_text_ends(path, "_low") || wm_text_ends(path, "_high"))
+        return false;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        size_t length = strlen(parts[i].key);
+        if (strncmp(path, parts[i].key, length) == 0 && path[length] == '.')
+            return !parts[i].is_of_gpus || wm_run_may_have_gpus(&report->run);
+    }
+    return false;
+}
+
+/* One line for each reason, at the first figure that has it. */
+static void print_reason(const struct wm_report_figure *figures, size_t count, size_t index,
+                         FILE *out)
+{
+    const struct wm_report_figure *figure = &figures[index];
+    bool is_missing = figure->state == WM_REPORT_MISSING;
+    size_t more = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bool is_same =
+            figures[i].state == figure->state && strcmp(figures[i].why, figure->why) == 0;
+        if (is_same && i < index)
+            return;
+        more += is_same && i > index;
+    }
+    fputs(figure->path, out);
+    if (more > 0)
+        fprintf(out, " and %zu more", more);
+    fprintf(out, " %s: %s\n",
+            !is_missing ? "may have been more"
+            : more > 0  ? "are not known"
+                        : "is not known",
+            figure->why);
+}
+
+static int print_reasons(const struct wm_report *report, FILE *out, struct wm_error *err)
+{
+    struct wm_report_figure figure, *found = NULL;
+    size_t count = 0, room = 0;
+    int status = WM_OK;
+
+    for (size_t i = 0; wm_report_figure_at(report, NULL, i, &figure) == WM_OK; i++) {
+        if (!has_reason(report, &figure))
+            continue;
+        if (wm_array_reserve(&found, count, &room, sizeof(*found)) < 0) {
+            status = wm_fail_memory(err, NULL);
+            break;
+        }
+        found[count++] = figure;
+    }
+    for (size_t i = 0; i < count && status == WM_OK; i++)
+        print_reason(found, count, i, out);
+    free(found);
+    return status;
+}
+
+static void print_simulated(const struct wm_report *report, FILE *out)
+{
+    size_t count = wm_report_count(report, WM_REPORT_GPU), simulated = 0;
+    struct wm_report_device gpu;
+
+    for (size_t i = 0; i < count; i++)
+        simulated += wm_report_device(report, WM_REPORT_GPU, i, &gpu) == WM_OK &&
+                     gpu.origin == WM_SIMULATED;
+    if (simulated > 0)
+        fprintf(out,
+                "The GPU numbers are SIMULATED: the driver says of %zu of %zu GPUs that "
+                "they are not real.\n",
+                simulated, count);
+}
+
+static int print_warnings(const struct wm_report *report, const struct wm_units *units,
+                          FILE *out, struct wm_error *err)
+{
+    const char *note;
+
+    print_simulated(report, out);
+    if (units->verbosity == 0)
+        return WM_OK;
+    int status = print_reasons(report, out, err);
+    /* Its report has no energy. */
+    for (size_t i = 0;
+         (note = wm_report_text(report, WM_REPORT_OTHER_NOTES, i, NULL)) != NULL; i++)
+        fprintf(out, "%s\n", note);
+    return status;
+}
+
+const struct wm_print_format wm_gpu_tracker_print_warnings = { .report = print_warnings };

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/base_array.h"
+#include "base/base_text.h"
 #include "base/base_utf8.h"
 #include "compat/gpu_tracker/compat_sub_tracking_write.h"
 #include "wattmeter/analysis.h"
@@ -74,7 +75,7 @@ static int add_file(struct sources *sources, const char *path, struct wm_error *
     const char *suffix = sources->suffix;
     struct stat info;
 
-    if (!wm_sub_has_suffix(path, suffix))
+    if (!wm_text_ends(path, suffix))
         return wm_fail(err, WM_EINVAL, "%s: does not end in %s, as the new file does",
                        wm_text_path(path), suffix);
     if (stat(path, &info) < 0)
@@ -95,7 +96,7 @@ static const char *why_not(const char *path, const char *name, const char *suffi
         return "is a folder";
     if (!S_ISREG(ret_info->st_mode))
         return "is no file";
-    return wm_sub_has_suffix(path, suffix) ? NULL : "does not end as the new file does";
+    return wm_text_ends(path, suffix) ? NULL : "does not end as the new file does";
 }
 
 /* A file in a folder that nobody has named: what is no sub-tracking file is left out. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/base_text.h"
 #include "base/base_utf8.h"
 #include "compat/gpu_tracker/compat_gpu_tracker_file.h"
 #include "record/sql/record_sql.h"
@@ -48,18 +49,11 @@ static const struct wm_recorder_ops sqlite_ops = {
     .close = close_file,
 };
 
-bool wm_sub_has_suffix(const char *path, const char *suffix)
-{
-    size_t length = strlen(path), end = strlen(suffix);
-
-    return length >= end && strcmp(path + length - end, suffix) == 0;
-}
-
 const char *wm_sub_target_suffix(const char *path, struct wm_error *err)
 {
-    if (wm_sub_has_suffix(path, ".csv"))
+    if (wm_text_ends(path, ".csv"))
         return ".csv";
-    if (wm_sub_has_suffix(path, ".sqlite"))
+    if (wm_text_ends(path, ".sqlite"))
         return ".sqlite";
     wm_fail(err, WM_EINVAL, "%s: a sub-tracking file ends in .csv or .sqlite",
             wm_text_path(path));

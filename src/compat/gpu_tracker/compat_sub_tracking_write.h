@@ -13,8 +13,6 @@
 #include "compat/gpu_tracker/compat_sub_tracking.h"
 #include "record/record_target.h"
 
-bool wm_sub_has_suffix(const char *path, const char *suffix);
-
 /* The suffix of `path`: ".csv" or ".sqlite"; NULL and WM_EINVAL where it has none of these.
  */
 const char *wm_sub_target_suffix(const char *path, struct wm_error *err);

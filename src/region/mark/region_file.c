@@ -68,16 +68,9 @@ static size_t put_row(const struct wm_region_row *row, char *text)
     return length + strlen(LINE_END);
 }
 
-static bool has_suffix(const char *path, const char *suffix)
-{
-    const char *end = strrchr(path, '.');
-
-    return end && strcmp(end, suffix) == 0;
-}
-
 bool wm_region_file_is_path(const char *path)
 {
-    return has_suffix(path, ".csv") || has_suffix(path, ".sqlite");
+    return wm_text_ends(path, ".csv") || wm_text_ends(path, ".sqlite");
 }
 
 /* Makes way for a file that is to be replaced, or says why there cannot be one. */
@@ -93,7 +86,7 @@ static int check_path(const char *path, enum wm_record_mode mode, struct wm_erro
         return WM_OK;
     if (!S_ISREG(info.st_mode))
         return wm_fail(err, WM_EINVAL, "%s: not a regular file", path);
-    if (has_suffix(path, ".sqlite"))
+    if (wm_text_ends(path, ".sqlite"))
         return wm_region_database_remove(path, err);
     return unlink(path) < 0 ? wm_fail_errno(err, path) : WM_OK;
 }
@@ -289,7 +282,7 @@ int wm_region_file_open(const char *path, enum wm_record_mode mode,
     file->fd = -1;
     memcpy(file->path, path, size);
     hold_signal(&held);
-    if (has_suffix(path, ".sqlite"))
+    if (wm_text_ends(path, ".sqlite"))
         status = wm_region_database_open(file->path, may_exist, &file->database, err);
     else
         status = csv_open(file->path, may_exist, &file->fd, err);

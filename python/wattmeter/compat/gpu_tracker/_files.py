@@ -12,6 +12,8 @@ from wattmeter import _core
 Path = Union[str, "os.PathLike[str]"]
 
 _KINDS: dict[str, type[Exception]] = {
+    "EEXIST": FileExistsError,
+    "ENODEV": FileNotFoundError,
     "ENOENT": FileNotFoundError,
     "EACCES": PermissionError,
     "EIO": OSError,
@@ -27,21 +29,15 @@ def check_name(path: Path) -> None:
         )
 
 
-def builtin_error(error: _core.Error, target: Path = "") -> Exception:
-    """The same as one of Python's own; of a `target` that exists with gpu_tracker's
-    sentence."""
-    if error.status == "EEXIST":
-        return FileExistsError(
-            f"File {target} already exists. Set overwrite to True to overwrite the "
-            "existing file."
-        )
+def builtin_error(error: _core.Error) -> Exception:
+    """The same as one of Python's own."""
     return _KINDS.get(error.status, ValueError)(str(error))
 
 
 @contextlib.contextmanager
-def errors(target: Path = "") -> Iterator[None]:
+def errors() -> Iterator[None]:
     """The library's errors become Python's own."""
     try:
         yield
     except _core.Error as error:
-        raise builtin_error(error, target) from None
+        raise builtin_error(error) from None

@@ -56,8 +56,13 @@ class _Files:
             )
         try:
             (file or self._open(path, overwrite)).write(name, is_stop)
+        except FileExistsError:
+            raise FileExistsError(
+                f"File {path} already exists. Set overwrite to True to overwrite the "
+                "existing file."
+            ) from None
         except _core.Error as error:
-            raise _files.builtin_error(error, path) from None
+            raise _files.builtin_error(error) from None
 
     def _open(self, path: str, overwrite: bool) -> _core.RegionFile:
         with self._lock:
@@ -200,10 +205,6 @@ def _series(values: Mapping[str, Any], **traits: Any) -> Any:
     return pandas.Series(values, **(traits or {"dtype": float}))
 
 
-def _static_series(values: Mapping[str, Any]) -> Any:
-    return _series(values, name=0, dtype=object)
-
-
 def _plain(value: Any) -> Any:
     """Without pandas, NumPy and NaN."""
     if hasattr(value, "columns"):
@@ -240,13 +241,16 @@ class CodeBlockResults:
     compute_time: Any
     resource_usage: Any
 
+    def __post_init__(self) -> None:
+        self.compute_time = _series(self.compute_time)
+        self.resource_usage = _table(self.resource_usage)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: _plain(value) for name, value in vars(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.compute_time = _series(self.compute_time)
-        self.resource_usage = _table(self.resource_usage)
+        self.__post_init__()
 
 
 @dataclasses.dataclass
@@ -266,6 +270,10 @@ class SubTrackingResults:
     static_data: Any
     code_block_results: list[CodeBlockResults]
 
+    def __post_init__(self) -> None:
+        self.overall = _table(self.overall)
+        self.static_data = _series(self.static_data, name=0, dtype=object)
+
     def to_json(self) -> dict[str, Any]:
         """As dictionaries and lists. What is not known is None, where the original has
         NaN, which is no JSON."""
@@ -279,9 +287,9 @@ class SubTrackingResults:
     def from_json(cls, tree: Mapping[str, Any]) -> SubTrackingResults:
         """From what `to_json()` gives."""
         return cls(
-            _table(tree["overall"]),
-            _static_series(tree["static_data"]),
-            [_block_of(block) for block in tree["code_block_results"]],
+            tree["overall"],
+            tree["static_data"],
+            [CodeBlockResults(**block) for block in tree["code_block_results"]],
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -289,21 +297,11 @@ class SubTrackingResults:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.overall = _table(self.overall)
-        self.static_data = _static_series(self.static_data)
+        self.__post_init__()
 
     def __str__(self) -> str:
         with _file_of(self) as path:
             return _core.analyze(path, (), "gpu-tracker-api")[0]
-
-
-def _block_of(tree: Mapping[str, Any]) -> CodeBlockResults:
-    values = {
-        field.name: tree[field.name] for field in dataclasses.fields(CodeBlockResults)
-    }
-    block = CodeBlockResults(**values)
-    block.__setstate__(values)
-    return block
 
 
 @contextlib.contextmanager
@@ -370,11 +368,11 @@ class SubTrackingAnalyzer:
 
     def read_static_data(self) -> Any:
         """Series: units, capacities and counts of the session."""
-        return _static_series(self._analyze()[0]["static_data"])
+        return SubTrackingResults.from_json(self._analyze()[0]).static_data
 
     def overall_timepoint_results(self) -> Any:
         """Table: min, max, mean, std of each measurement over all samples."""
-        return _table(self._analyze()[0]["overall"])
+        return SubTrackingResults.from_json(self._analyze()[0]).overall
 
     def combine_sub_tracking_files(self, files: Iterable[str]) -> None:
         """Joins sub-tracking files into the one that the constructor was given.
@@ -477,6 +475,14 @@ class ComparisonResults:
     code_block_resource_usage: dict[str, dict[str, Any]]
     code_block_compute_time: dict[str, Any]
 
+    def __post_init__(self) -> None:
+        self.overall_resource_usage = _all_series(self.overall_resource_usage)
+        self.code_block_resource_usage = {
+            name: _all_series(blocks)
+            for name, blocks in self.code_block_resource_usage.items()
+        }
+        self.code_block_compute_time = _all_series(self.code_block_compute_time)
+
     def to_json(self) -> dict[str, Any]:
         """As dictionaries. What is not known is None."""
         return {
@@ -489,12 +495,7 @@ class ComparisonResults:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.overall_resource_usage = _all_series(self.overall_resource_usage)
-        self.code_block_resource_usage = {
-            name: _all_series(blocks)
-            for name, blocks in self.code_block_resource_usage.items()
-        }
-        self.code_block_compute_time = _all_series(self.code_block_compute_time)
+        self.__post_init__()
 
     def __str__(self) -> str:
         return getattr(self, "_text", "") or json.dumps(self.to_json(), indent=1)
@@ -552,7 +553,6 @@ class TrackingComparison:
         """
         tree = json.loads(self.printed(statistic, "gpu-tracker-json"))
         results = ComparisonResults(**tree)
-        results.__setstate__(tree)
         vars(results)["_text"] = self.printed(statistic, "gpu-tracker-api")
         return results
 

@@ -24,14 +24,6 @@ from wattmeter import _core
 
 from . import _files
 
-_RAM_UNITS = ("bytes", "gigabytes", "kilobytes", "megabytes", "terabytes")
-_TIME_UNITS = ("days", "hours", "minutes", "seconds")
-_LEAST_SLEEP = 0.1
-
-# The parts of a report that gpu_tracker's has as well.
-_PARTS = ("max_ram.", "cpu_utilization.", "compute_time.")
-_GPU_PARTS = ("max_gpu_ram.", "gpu_utilization.")
-
 
 @dataclass
 class RSSValues:
@@ -183,22 +175,19 @@ class ResourceUsage:
     @classmethod
     def from_json(cls, tree: Mapping[str, Any]) -> ResourceUsage:
         """From what `Tracker.to_json()` gives."""
-        ram, cpu, gpu = (
-            dict(tree[part])
-            for part in ("max_ram", "cpu_utilization", "gpu_utilization")
+        usage = cls(
+            MaxRAM(""), MaxGPURAM(""), CPUUtilization(), GPUUtilization(), ComputeTime("")
         )
-        for part in ("main", "descendants", "combined"):
-            ram[part] = RSSValues(**ram[part])
-            cpu[part] = ProcessingUnitPercentages(**cpu[part])
-        cpu["system"] = ProcessingUnitPercentages(**cpu["system"])
-        gpu["gpu_percentages"] = ProcessingUnitPercentages(**gpu["gpu_percentages"])
-        return cls(
-            MaxRAM(**ram),
-            MaxGPURAM(**tree["max_gpu_ram"]),
-            CPUUtilization(**cpu),
-            GPUUtilization(**gpu),
-            ComputeTime(**tree["compute_time"]),
-        )
+        _fill(usage, tree)
+        return usage
+
+
+def _fill(part: Any, tree: Mapping[str, Any]) -> None:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            _fill(getattr(part, name), value)
+        else:
+            setattr(part, name, value)
 
 
 class _Units(NamedTuple):
@@ -221,12 +210,12 @@ class _Units(NamedTuple):
 
     def nothing(self) -> ResourceUsage:
         """Of a process that had ended before."""
-        return ResourceUsage(
-            MaxRAM(self.ram),
-            MaxGPURAM(self.gpu_ram),
-            CPUUtilization(),
-            GPUUtilization(),
-            ComputeTime(self.time),
+        return ResourceUsage.from_json(
+            {
+                "max_ram": {"unit": self.ram},
+                "max_gpu_ram": {"unit": self.gpu_ram},
+                "compute_time": {"unit": self.time},
+            }
         )
 
 
@@ -355,22 +344,28 @@ class Tracker:
         :raises FileNotFoundError: there is no GPU of that brand
         :raises FileExistsError: the tracking file exists
         """
-        _check(sleep_time, ram_unit, gpu_ram_unit, time_unit, n_expected_cores)
-        if tracking_file is not None:
-            _files.check_name(tracking_file)
-        if gpu_brand not in (None, "nvidia", "amd"):
+        self._period = max(sleep_time, 1.0)
+        if n_expected_cores is not None and not n_expected_cores >= 1:
             raise ValueError(
-                f'"{gpu_brand}" is not a valid GPU brand. Supported values are '
-                '"nvidia" and "amd".'
+                f"Number of expected cores of {n_expected_cores} is invalid. Must be at "
+                "least 1."
             )
+        if gpu_uuids is not None and not isinstance(gpu_uuids, str):
+            gpu_uuids = ",".join(sorted(gpu_uuids))
         self._disable_logs = disable_logs
         self._units = _Units(ram_unit, gpu_ram_unit, time_unit)
-        self._core, self._without_gpus = self._new_core(
-            sleep_time, n_expected_cores, gpu_uuids, gpu_brand
-        )
-        if tracking_file is not None:
-            self._record(tracking_file, overwrite)
-        self._period = max(sleep_time, 1.0)
+        with _files.errors():
+            self._core, warnings = _core.Tracker.as_gpu_tracker(
+                repr(float(sleep_time)),
+                float(n_expected_cores or 0),
+                gpu_uuids,
+                gpu_brand,
+                *self._units,
+                tracking_file,
+                overwrite,
+            )
+        for line in warnings.splitlines():
+            self._warn(line)
         self._process_id = os.getpid() if process_id is None else process_id
         if resource_usage_file is None:
             resource_usage_file = f".gpu-tracker_{os.urandom(16).hex()}.pkl"
@@ -386,39 +381,6 @@ class Tracker:
     def _warn(self, text: str) -> None:
         if not self._disable_logs:
             logging.warning(text)
-
-    def _new_core(
-        self,
-        sleep_time: float,
-        n_expected_cores: Optional[int],
-        gpu_uuids: Optional[Iterable[str]],
-        brand: Optional[str],
-    ) -> tuple[_core.Tracker, bool]:
-        """The tracker, and whether it is known that there is no GPU."""
-        words = gpu_uuids
-        if words is not None and not isinstance(words, str):
-            words = ",".join(sorted(words))
-        if words == "":
-            raise ValueError(
-                "gpu_uuids is not None but the set is empty. Please provide a set of at "
-                "least one GPU UUID."
-            )
-        try:
-            core, without_gpus, said = _core.Tracker.as_gpu_tracker(
-                sleep_time, float(n_expected_cores or 0), words, brand
-            )
-        except _core.Error as error:
-            if error.status == "ENODEV":
-                raise FileNotFoundError(str(error)) from None
-            raise
-        for line in said.splitlines():
-            self._warn(line)
-        return core, without_gpus
-
-    def _record(self, path: _files.Path, overwrite: bool) -> None:
-        target = f"gpu-tracker:{','.join(self._units)}:{os.fspath(path)}"
-        with _files.errors(path):
-            self._core.record(target, "overwrite" if overwrite else "new")
 
     def __repr__(self) -> str:
         return f"State: {self.state.name}"
@@ -492,33 +454,11 @@ class Tracker:
         report = self._core.report()
         self.resource_usage = self._units.usage(report)
         self._report = report
-        self._warn_of(report)
-
-    def _warn_of(self, report: _core.Report) -> None:
-        """Says what is not known, one line per reason, and what else there is to it."""
-        gpus = [report.device("gpu", i) for i in range(report.count("gpu"))]
-        simulated = sum(gpu["origin"] == "simulated" for gpu in gpus)
-        if simulated:
-            logging.warning(
-                "The GPU numbers are SIMULATED: the driver says of %d of %d GPUs that "
-                "they are not real.",
-                simulated,
-                len(gpus),
-            )
-        parts = _PARTS if self._without_gpus else _PARTS + _GPU_PARTS
-        reasons: dict[str, list[str]] = {}
-        for figure in report.figures():
-            path = figure.path or ""
-            is_bound = path.endswith(("_low", "_high"))  # gpu_tracker has no intervals
-            if figure.why and path.startswith(parts) and not is_bound:
-                reasons.setdefault(figure.why, []).append(path)
-        for why, paths in reasons.items():
-            if len(paths) > 1:
-                self._warn(f"{paths[0]} and {len(paths) - 1} more are not known: {why}")
-            else:
-                self._warn(f"{paths[0]} is not known: {why}")
-        for remark in report.remarks:
-            self._warn(remark)
+        warnings = report.print(
+            "gpu-tracker-warnings", verbosity=0 if self._disable_logs else 1
+        )
+        for line in warnings.splitlines():
+            logging.warning(line)
 
     def to_json(self) -> dict[str, Any]:
         """`resource_usage` as dictionaries.
@@ -541,32 +481,3 @@ class Tracker:
                 "calling to_json() or str()"
             )
         return self.resource_usage
-
-
-def _check_unit(unit: str, what: str, units: tuple[str, ...]) -> None:
-    if unit not in units:
-        raise ValueError(
-            f'"{unit}" is not a valid {what} unit. Valid values are {", ".join(units)}'
-        )
-
-
-def _check(
-    sleep_time: float,
-    ram_unit: str,
-    gpu_ram_unit: str,
-    time_unit: str,
-    n_expected_cores: Optional[int],
-) -> None:
-    if not sleep_time >= _LEAST_SLEEP:
-        raise ValueError(
-            f"Sleep time of {sleep_time} is invalid. Must be at least {_LEAST_SLEEP} "
-            "seconds."
-        )
-    _check_unit(ram_unit, "RAM", _RAM_UNITS)
-    _check_unit(gpu_ram_unit, "GPU RAM", _RAM_UNITS)
-    _check_unit(time_unit, "time", _TIME_UNITS)
-    if n_expected_cores is not None and not n_expected_cores >= 1:
-        raise ValueError(
-            f"Number of expected cores of {n_expected_cores} is invalid. Must be at "
-            "least 1."
-        )
