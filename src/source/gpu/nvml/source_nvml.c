@@ -611,9 +611,9 @@ static void read_processes(const struct nvml *nvml, struct gpu *gpu, int64_t now
 
 /* What one tick asks of a GPU, in this order: its energy (as often as that is cheap, and at
  * the end), power (one call for the instant and the average), utilization, memory,
- * temperature, the chosen channels (PCIe traffic in turns of half a second), and the lists of
- * its processes (those without any once a second), with their samples if there are any. Once
- * a second the first part counts the GPUs. */
+ * temperature, the chosen channels (PCIe traffic in turns of half a second), and the lists
+ * of its processes (those without any once a second), with their samples if there are any.
+ * Once a second the first part counts the GPUs. */
 static void nvml_read_part(void *state, size_t part, bool is_end,
                            struct wm_reading *readings)
 {
