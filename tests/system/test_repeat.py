@@ -98,8 +98,12 @@ def _(folder):
     program = folder / "short"
     program.write_text(f"#!/bin/sh\necho >> {count}\n")
     program.chmod(0o755)
-    one = results("-r", 6, "-w", 1, "--", program)["results"][0]
+    path = folder / "r.sqlite"
+    one = results("-r", 6, "-w", 1, "--record", path, "--", program)["results"][0]
     batch = one["runs_per_repeat"]
+    runs = json.loads(wattmeter("list", "--json", path).stdout)["runs"]
+    assert [run["runs_per_repeat"] for run in runs] == [batch] * 6, (runs, batch)
+    assert wattmeter("list", path).stdout.count(f"  {batch} × ") == (6 if batch > 1 else 0)
     assert batch > 1 or min(one["times"]) > 0.2, one
     assert one["repeats"] == 6, one
     assert len(one["times"]) == 6 * batch == len(one["exit_codes"])

@@ -154,9 +154,8 @@ static const char *command_of(const struct wm_compare_run *run)
 static struct wm_compare_run run_of(struct wm_report *report)
 {
     struct wm_compare_run run = { .report = report };
-    const char *batch = note_of(&run, "repeat.batch");
 
-    run.batch = batch ? fmax(strtod(batch, NULL), 1) : 1;
+    run.batch = wm_run_batch(&report->run);
     run.seed = note_of(&run, "repeat.seed");
     run.round = note_of(&run, "repeat.round");
     return run;
