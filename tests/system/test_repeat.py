@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import re
+import resource
 import signal
 import sqlite3
 import statistics
@@ -259,6 +260,24 @@ def _(folder):
         assert re.search(r"^ *Runs +3 +1$", compared.stdout, re.M), compared.stdout
         assert 'session "all": 1 run was broken off and does not count' in compared.stderr, compared.stderr
         assert "signal" not in compared.stderr, compared.stderr
+
+
+@case("a full disk ends the runs; those before it are in the results and the recording")
+def _(folder):
+    file, size = folder / "r.sqlite", 160 * 1024
+    ran = run("-r", 100, "--record", file, "--json", "--", log_command(folder, "a", "0.21"),
+              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+    assert ran.returncode == 1 and ran.stderr.count("\n") == 1 and str(file) in ran.stderr, ran
+    result = json.loads(ran.stdout)
+    count = len(result["results"][0]["times"])
+    assert count > 0 and f"stopped after {count} of 100 runs" in result["notes"], result
+    runs = json.loads(wattmeter("list", "--json", file).stdout)["runs"]
+    assert len(runs) in (count, count + 1), runs  # whatever did not fit was of the last
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE run SET result = json_set(result, '$.recording_trouble', 'full') WHERE id = 1")
+    compared = wattmeter("compare", file)
+    assert re.search(rf"^ *Runs +{len(runs) - 1}$", compared.stdout, re.M), compared
+    assert "1 run was broken off and does not count" in compared.stderr, compared
 
 
 @case("Ctrl-C before a run has ended says so in one line")
