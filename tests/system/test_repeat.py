@@ -371,6 +371,7 @@ BAD = (
     (("-r", 3, "-L", "n=1,2", "true"), 2, "no command has a place for {n}"),
     (("-r", 3, "-L", "n", "true"), 2, "it is no NAME=a,b,c"),
     (("-r", 3, "-L", "=1", "true"), 2, "it is no NAME=a,b,c"),
+    (("-r", 3, "-L", "n=1", "-L", "n=2", "echo {n}"), 2, "n=2: --parameter-list: the name is given twice"),
     (("-r", 3, "-L", "n=9..1", "echo {n}"), 2, "a range has 1 to 1000 numbers"),
     (("-r", 3, "--prepare", "false", "true"), 1, "--prepare: false ended with status 1"),
     (("-r", 3, "--setup", "no-such-command", "true"), 1, "--setup: no-such-command: "),
@@ -389,7 +390,7 @@ BAD = (
     (("-r", 3, "--markdown", "no/such/folder", "true"), 1, "--markdown: no/such: No such file"),
     (("-r", 3, "--", "false"), 1, "'false' ended with status 1 in run 1 of 3"),
     (("-r", 3, "--", "sh -c 'kill -9 $$'"), 137, "was killed by signal 9 in run 1 of 3"),
-    (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output shows what it prints and gives it a terminal"),
+    (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output shows its output and gives it the terminal"),
 )
 
 
