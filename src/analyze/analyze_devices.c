@@ -480,10 +480,6 @@ static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
     }
 }
 
-/* Joules of a window may be off by those of a period of the sensor, as it is not known when
- * it last measured. In so many periods that is a tenth of them at most. */
-#define PEAK_PERIODS 10
-
 /* What all that counts has come to at a tick. */
 struct whole {
     double joules;     /* with what the sensors have not shown yet */
@@ -511,7 +507,7 @@ static struct whole whole_of(const struct wm_analysis *analysis)
             continue;
         whole.joules += energy->told + energy->ahead;
         whole.shortest_s =
-            fmax(whole.shortest_s, PEAK_PERIODS * wm_energy_period_s(energy));
+            fmax(whole.shortest_s, WM_PEAK_PERIODS * wm_energy_period_s(energy));
         whole.is_late |= wm_energy_is_late(energy);
         if (has_told)
             whole.is_told &= energy->counted ? energy->present : energy->powered;
