@@ -86,6 +86,9 @@ static int add_parameter(struct maker *maker, const char *word)
     parameter->name = strndup(word, (size_t)(text - word));
     if (!parameter->name)
         return out_of_memory(maker);
+    for (size_t i = 0; i + 1 < maker->parameter_count; i++)
+        if (strcmp(maker->parameters[i].name, parameter->name) == 0)
+            return misused(maker, word, "--parameter-list: the name is given twice");
     if (parse_range(++text, &first, &last))
         return add_range(maker, word, parameter, first, last);
     for (;; text++) {

@@ -131,12 +131,12 @@ static int complain(const struct repeat_work *work, const struct shot *shot, int
             is_signal ? code - 128 : code);
     if (shot->is_kept)
         fprintf(out, " in run %zu of %zu", shot->round + 1, work->rounds);
-    fprintf(out, "; --ignore-failure goes on%s\n",
-            work->args->show_output ? ""
-                                    : ", --show-output shows what it prints and gives it a "
-                                      "terminal");
+    fprintf(out, "; --ignore-failure continues%s\n",
+            work->args->show_output
+                ? ""
+                : ", --show-output shows its output and gives it the terminal");
     if (!work->args->shell && has_shell_words(shot->argv))
-        fputs("note: no shell splits the command; --shell sh has | and > work\n", out);
+        fputs("note: no shell runs the command; --shell sh makes | and > work\n", out);
     return code;
 }
 

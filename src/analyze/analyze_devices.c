@@ -482,8 +482,8 @@ static void add_gpus(struct wm_analysis *analysis, const struct wm_tick *tick)
 
 /* What all that counts has come to at a tick. */
 struct whole {
-    double joules;
-    double shortest_s; /* in which each sensor had something new a few times */
+    double joules;     /* with what the sensors have not shown yet */
+    double shortest_s; /* of a window for the highest power */
     bool is_told; /* none has made us wait for its joules, which come in one heap then */
     bool is_late; /* one does */
 };
@@ -505,9 +505,9 @@ static struct whole whole_of(const struct wm_analysis *analysis)
         bool has_told = energy->counted || energy->covered_s > 0 || energy->powered;
         if (!device->heads)
             continue;
-        whole.joules += device->share.joules_now;
+        whole.joules += energy->told + energy->ahead;
         whole.shortest_s =
-            fmax(whole.shortest_s, WM_SENSOR_PERIODS * wm_energy_period_s(energy));
+            fmax(whole.shortest_s, WM_PEAK_PERIODS * wm_energy_period_s(energy));
         whole.is_late |= wm_energy_is_late(energy);
         if (has_told)
             whole.is_told &= energy->counted ? energy->present : energy->powered;

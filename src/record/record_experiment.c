@@ -26,6 +26,13 @@ const char *wm_run_note(const struct wm_run *run, const char *key)
     return NULL;
 }
 
+double wm_run_batch(const struct wm_run *run)
+{
+    const char *batch = wm_run_note(run, "repeat.batch");
+
+    return batch ? fmax(strtod(batch, NULL), 1) : 1;
+}
+
 static int wrong_name(const char *why, struct wm_error *err)
 {
     return wm_fail(err, WM_EINVAL, "the name of an experiment %s", why);

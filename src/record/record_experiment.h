@@ -23,6 +23,9 @@
 /* The value of a note; NULL where there is none. Borrowed. */
 const char *wm_run_note(const struct wm_run *run, const char *key);
 
+/* How often `run --repeat` started the command in this run, back to back; else 1. */
+double wm_run_batch(const struct wm_run *run);
+
 /* Whether it can be the name of an experiment, and so of a folder. */
 int wm_experiment_check_name(const char *name, struct wm_error *err);
 

@@ -17,6 +17,10 @@
 /* Updates of a sensor that make a rate, good to a third, or more than a rough figure. */
 #define WM_SENSOR_PERIODS 3.0
 
+/* Those of a window for the highest power. Its joules may be off by those of one period, as
+ * it is not known when the sensor last measured: a tenth of them at most. */
+#define WM_PEAK_PERIODS 10.0
+
 /* Seconds from one moment to a later one; 0 where it is not later, which only a
  * damaged recording can claim. */
 double wm_stats_seconds(int64_t from_ns, int64_t to_ns);

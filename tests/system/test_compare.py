@@ -283,6 +283,9 @@ def commands(folder):
     assert both["references"] == {"b: short": "a: short", "b: long": "a: long"}
     assert not both["overall"]["time"]["sessions"]["b: long"]["paired"]
     text = compare(f"a={paths[0]}", f"b={paths[1]}", talk="")
+    assert "the mean of the pairs" not in text, text
+    assert "\nPairs        a change is the mean of the pairs of runs" in compare(
+        paths[0], talk="")
     assert text.index("a: short") < text.index("b: short") < text.index("b: long"), text
 
 

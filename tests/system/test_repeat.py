@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import re
+import resource
 import signal
 import sqlite3
 import statistics
@@ -98,8 +99,12 @@ def _(folder):
     program = folder / "short"
     program.write_text(f"#!/bin/sh\necho >> {count}\n")
     program.chmod(0o755)
-    one = results("-r", 6, "-w", 1, "--", program)["results"][0]
+    path = folder / "r.sqlite"
+    one = results("-r", 6, "-w", 1, "--record", path, "--", program)["results"][0]
     batch = one["runs_per_repeat"]
+    runs = json.loads(wattmeter("list", "--json", path).stdout)["runs"]
+    assert [run["runs_per_repeat"] for run in runs] == [batch] * 6, (runs, batch)
+    assert wattmeter("list", path).stdout.count(f"  {batch} × ") == (6 if batch > 1 else 0)
     assert batch > 1 or min(one["times"]) > 0.2, one
     assert one["repeats"] == 6, one
     assert len(one["times"]) == 6 * batch == len(one["exit_codes"])
@@ -257,6 +262,24 @@ def _(folder):
         assert "signal" not in compared.stderr, compared.stderr
 
 
+@case("a full disk ends the runs; those before it are in the results and the recording")
+def _(folder):
+    file, size = folder / "r.sqlite", 160 * 1024
+    ran = run("-r", 100, "--record", file, "--json", "--", log_command(folder, "a", "0.21"),
+              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+    assert ran.returncode == 1 and ran.stderr.count("\n") == 1 and str(file) in ran.stderr, ran
+    result = json.loads(ran.stdout)
+    count = len(result["results"][0]["times"])
+    assert count > 0 and f"stopped after {count} of 100 runs" in result["notes"], result
+    runs = json.loads(wattmeter("list", "--json", file).stdout)["runs"]
+    assert len(runs) in (count, count + 1), runs  # whatever did not fit was of the last
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE run SET result = json_set(result, '$.recording_trouble', 'full') WHERE id = 1")
+    compared = wattmeter("compare", file)
+    assert re.search(rf"^ *Runs +{len(runs) - 1}$", compared.stdout, re.M), compared
+    assert "1 run was broken off and does not count" in compared.stderr, compared
+
+
 @case("Ctrl-C before a run has ended says so in one line")
 def _(folder):
     a = log_command(folder, "a", "0\nexec sleep 1000")
@@ -348,6 +371,7 @@ BAD = (
     (("-r", 3, "-L", "n=1,2", "true"), 2, "no command has a place for {n}"),
     (("-r", 3, "-L", "n", "true"), 2, "it is no NAME=a,b,c"),
     (("-r", 3, "-L", "=1", "true"), 2, "it is no NAME=a,b,c"),
+    (("-r", 3, "-L", "n=1", "-L", "n=2", "echo {n}"), 2, "n=2: --parameter-list: the name is given twice"),
     (("-r", 3, "-L", "n=9..1", "echo {n}"), 2, "a range has 1 to 1000 numbers"),
     (("-r", 3, "--prepare", "false", "true"), 1, "--prepare: false ended with status 1"),
     (("-r", 3, "--setup", "no-such-command", "true"), 1, "--setup: no-such-command: "),
@@ -366,7 +390,7 @@ BAD = (
     (("-r", 3, "--markdown", "no/such/folder", "true"), 1, "--markdown: no/such: No such file"),
     (("-r", 3, "--", "false"), 1, "'false' ended with status 1 in run 1 of 3"),
     (("-r", 3, "--", "sh -c 'kill -9 $$'"), 137, "was killed by signal 9 in run 1 of 3"),
-    (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output shows what it prints and gives it a terminal"),
+    (("-r", 3, "--", "sh -c 'test -t 0'"), 1, "--show-output shows its output and gives it the terminal"),
 )
 
 

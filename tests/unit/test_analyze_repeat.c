@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,31 @@ static void test_summary(void **state)
     assert_true(sum.max == 6);
     assert_true(found.has_interval && found.low == 1 && found.high == 6);
     assert_int_equal(wm_repeat_summary(&repeat->commands[0], WM_REPEAT_ENERGY).of.count, 0);
+    wm_repeat_free(repeat);
+}
+
+/* A headline that is unknown has its reason; any other figure is left out. */
+static void test_unknown(void **state)
+{
+    static struct wm_report report;
+    const struct wm_repeat_run run = { .report = &report };
+    struct wm_repeat *repeat = new_repeat(1, 1);
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    (void)state;
+
+    assert_non_null(out);
+    report.compute_time = wm_value_known(1);
+    report.ram_combined.total = wm_value_missing("it was not seen");
+    report.gpu_energy.energy = wm_value_missing("no GPU");
+    assert_int_equal(wm_repeat_add_run(repeat, 0, &run, NULL), WM_OK);
+    assert_int_equal(wm_repeat_print(repeat, WM_FORMAT_TEXT, 0, out, NULL), WM_OK);
+    fclose(out);
+    assert_non_null(strstr(text, "\n   Memory        n/a (it was not seen)\n"));
+    assert_null(strstr(text, "no GPU"));
+    assert_null(strstr(text, "cycles")); /* not given to --events */
+    free(text);
     wm_repeat_free(repeat);
 }
 
@@ -249,13 +275,10 @@ static void test_allocation_failure(void **state)
 UNIT(analyze_repeat)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_order_is_fair),
-        cmocka_unit_test(test_looks),
-        cmocka_unit_test(test_summary),
-        cmocka_unit_test(test_too_few_pairs),
-        cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_allocation_failure),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_order_is_fair),
+        cmocka_unit_test(test_looks),    cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_unknown),  cmocka_unit_test(test_too_few_pairs),
+        cmocka_unit_test(test_recorded), cmocka_unit_test(test_allocation_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

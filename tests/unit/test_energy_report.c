@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyze/analyze_state.h"
+#include "made_load.h"
 #include "session.h"
 
 /* Of a figure that sensors' edges may move a little. */
@@ -352,14 +353,14 @@ static double draw(void)
 static void test_parts_add_up(void **state)
 {
     (void)state;
-    for (unsigned seed = 1; seed <= 200; seed++) {
+    for (unsigned number = 1; number <= 200; number++) {
         struct wm_share share = {
-            .shortest_s = seed % 3 ? 0.05 : 0,
-            .idle_watts = { seed % 2 == 0, 20 * draw() },
+            .shortest_s = number % 3 ? 0.05 : 0,
+            .idle_watts = { number % 2 == 0, 20 * draw() },
         };
         double joules = 0, unknown = 0;
 
-        srand(seed);
+        srand(number);
         for (int tick = 0; tick < 2000; tick++) {
             double seconds = 0.02 * draw();
             struct wm_work work = {
@@ -374,7 +375,7 @@ static void test_parts_add_up(void **state)
             wm_share_add(&share, joules, &work);
             double parts = share.tree + share.idle + share.rest;
             if (fabs(parts - share.joules) > 1e-9 * fmax(1, fabs(share.joules)))
-                fail_msg("seed %u, tick %d: %.12g of %.12g", seed, tick, parts,
+                fail_msg("seed %u, tick %d: %.12g of %.12g", number, tick, parts,
                          share.joules);
             unknown = fmax(unknown, share.unknown_joules);
         }
@@ -806,6 +807,66 @@ static void test_part_of_energy(void **state)
     assert_string_equal(wm_report_energy_of(&report, &used).why, "nobody looked");
 }
 
+/* A GPU whose counter has something new every `period_s`, sampled for ten seconds by
+ * ticks and readings that come up to 4 ms late. */
+static double peak_of(const struct load *load, double period_s, double interval_s)
+{
+    const struct wm_channel channel = NVIDIA("energy", "J", WM_COUNTER);
+    const struct wm_run run = { .interval_ns = (int64_t)(interval_s * 1e9),
+                                .core_count = 4,
+                                .anchor_ns = SESSION_START_NS };
+    struct wm_analysis *analysis = NULL;
+    struct wm_report *report = NULL;
+    struct wm_error err = { 0 };
+
+    if (wm_analysis_new(&run, &channel, 1, &analysis, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i * interval_s < 10; i++) {
+        double tick_s = 1 + i * interval_s + uniform(0, 0.004);
+        double reading_s = tick_s + uniform(0, 0.004);
+        const struct wm_reading reading = {
+            .when_ns = SESSION_START_NS + (int64_t)(reading_s * 1e9),
+            .value = joules_until(load, floor(reading_s / period_s) * period_s),
+            .state = WM_READING_OK,
+        };
+        const struct wm_tick tick = { SESSION_START_NS + (int64_t)(tick_s * 1e9), &reading,
+                                      1 };
+        wm_analysis_tick(analysis, &tick);
+    }
+    if (wm_analysis_report(analysis, NULL, &report, &err) < 0)
+        fail_msg("%s", err.text);
+    if (!report->power.max.known)
+        fail_msg("%s", report->power.max.why);
+    double peak = report->power.max.number;
+    wm_report_free(report);
+    wm_analysis_free(analysis);
+    return peak;
+}
+
+/* The highest power of a constant load is that load, and that of a changing one its
+ * highest, within a tenth, however the sensor's period and the interval lie. */
+static void test_peak(void **state)
+{
+    static const double periods_s[] = { 0.001, 0.02, 0.05, 0.1 };
+    static const double intervals_s[] = { 0.02, 0.1, 0.37, 1 };
+    static struct load constant, square;
+
+    (void)state;
+    add_power(&constant, 0, 507);
+    for (int i = 0; i < 4; i++)
+        add_power(&square, 3 * i, i % 2 ? 507 : 100);
+    for (size_t i = 0; i < ARRAY_LEN(periods_s) * ARRAY_LEN(intervals_s); i++) {
+        double period_s = periods_s[i % ARRAY_LEN(periods_s)];
+        double interval_s = intervals_s[i / ARRAY_LEN(periods_s)];
+        double even = peak_of(&constant, period_s, interval_s);
+        double uneven = peak_of(&square, period_s, interval_s);
+        print_message("  a period of %g s, an interval of %g s: %g W, %g W\n", period_s,
+                      interval_s, even, uneven);
+        assert_true(even > 0.99 * 507 && even < 1.1 * 507);
+        assert_true(uneven > 0.9 * 507 && uneven < 1.1 * 507);
+    }
+}
+
 UNIT(energy_report)
 {
     const struct CMUnitTest tests[] = {
@@ -816,6 +877,7 @@ UNIT(energy_report)
         cmocka_unit_test(test_measured_idle),
         cmocka_unit_test(test_unknown_work),
         cmocka_unit_test(test_bursts),
+        cmocka_unit_test(test_peak),
         cmocka_unit_test(test_region_beside_others),
         cmocka_unit_test(test_steps_of_cpu_time),
         cmocka_unit_test(test_left_out),

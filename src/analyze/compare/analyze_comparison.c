@@ -154,9 +154,8 @@ static const char *command_of(const struct wm_compare_run *run)
 static struct wm_compare_run run_of(struct wm_report *report)
 {
     struct wm_compare_run run = { .report = report };
-    const char *batch = note_of(&run, "repeat.batch");
 
-    run.batch = batch ? fmax(strtod(batch, NULL), 1) : 1;
+    run.batch = wm_run_batch(&report->run);
     run.seed = note_of(&run, "repeat.seed");
     run.round = note_of(&run, "repeat.round");
     return run;
@@ -286,7 +285,7 @@ static int load(struct wm_comparison *comparison, const char *name,
 }
 
 /* A run of `run --repeat` that was stopped, or whose recorder was, or that failed and by
- * that ended them all. */
+ * that ended them all; or the one that a full disk did not take as a whole. */
 static bool is_broken_off(const struct wm_compare_run *run)
 {
     const struct wm_result *result = &run->report->result;
@@ -294,6 +293,7 @@ static bool is_broken_off(const struct wm_compare_run *run)
                       (result->exit_status.known && result->exit_status.number > 0);
 
     return run->round && (!run->report->complete || result->is_broken_off ||
+                          result->recording_trouble[0] ||
                           (has_failed && !note_of(run, "repeat.failures")));
 }
 

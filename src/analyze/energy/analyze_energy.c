@@ -1067,6 +1067,8 @@ static void keep_up(struct wm_energy *energy, bool stands)
         take_shape(energy, result.told, result.told + result.end.joules);
     energy->stands = stands;
     energy->told = fmax(energy->told, told_by_power(energy));
+    if (!stands)
+        energy->ahead = result.joules - energy->told;
     if (energy->counted)
         energy->shown = fmax(energy->shown, result.joules - fmax(result.end.joules, 0));
 }

@@ -245,7 +245,8 @@ struct wm_energy {
     /* The most that results have said since it last went backwards, `told` also of a device
      * without a counter. */
     double shown, told;
-    bool stands; /* at the last tick power was read and the counter was not */
+    double ahead; /* what the sensor has not shown yet, at its last reading: an estimate */
+    bool stands;  /* at the last tick power was read and the counter was not */
     struct wm_energy_shape shape;
 
     /* From the reading in which the counter last changed, or from the start: the time to

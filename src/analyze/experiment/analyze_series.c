@@ -220,7 +220,7 @@ static int highest_rate(const struct wm_series *series, const struct wm_range *r
 {
     struct wm_series *rate = NULL;
 
-    int status = wm_series_rate(series, WM_SENSOR_PERIODS * series->period_s, series->name,
+    int status = wm_series_rate(series, WM_PEAK_PERIODS * series->period_s, series->name,
                                 series->unit, &rate, err);
     if (status < 0)
         return status;

@@ -377,7 +377,7 @@ static void print_sessions(struct text *text)
 static void print_marks(const struct text *text)
 {
     const struct wm_compare *compare = text->compare;
-    bool has[WM_SIMULATED + 1] = { false }, lacks = false;
+    bool has[WM_SIMULATED + 1] = { false }, lacks = false, has_pairs = false;
     FILE *out = text->out;
 
     for (size_t group = 0; group <= compare->group_count; group++) {
@@ -388,8 +388,13 @@ static void print_marks(const struct text *text)
             for (size_t i = 0; i < compare->session_count; i++) {
                 has[text->cells[i].origin] |= text->cells[i].value.known;
                 lacks |= text->cells[i].lacks != NULL;
+                has_pairs |= text->cells[i].is_paired;
             }
         }
+    }
+    if (has_pairs) {
+        wm_view_left(out, "Pairs", FACT_WIDTH);
+        fputs("a change is the mean of the pairs of runs; medians may differ\n", out);
     }
     if (lacks) {
         wm_view_left(out, "Incomplete", FACT_WIDTH);

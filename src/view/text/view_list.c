@@ -111,6 +111,8 @@ static void status_text(char text[STATUS_SIZE], const struct listed *listed)
 static void print_listed(const struct listed *listed, FILE *out)
 {
     char start[TIME_SIZE], status[STATUS_SIZE], cpu[CPU_SIZE];
+    int room = wm_view_columns(out) - LIST_WIDTH;
+    double runs = wm_run_batch(listed->run);
     bool is_least = listed->cpu_time.known && listed->cpu_time.why;
 
     wm_clock_rfc3339(listed->start_unix_ns, start, sizeof(start));
@@ -123,7 +125,9 @@ static void print_listed(const struct listed *listed, FILE *out)
     fprintf(out, "  %-11s%5d", status, listed->run->expected_gpu_count);
     if (listed->run->command_count > 0)
         fputs("  ", out);
-    wm_line_print_command(listed->run, wm_view_columns(out) - LIST_WIDTH, out);
+    if (runs > 1)
+        room -= fprintf(out, "%.0f × ", runs) - 1; /* × has two bytes */
+    wm_line_print_command(listed->run, room, out);
     fputc('\n', out);
 }
 
@@ -148,6 +152,7 @@ static json_t *listed_json(const struct listed *listed)
     wm_json_set(&object, "host", wm_text_json(run->host));
     wm_json_set(&object, "mode", wm_text_json(run->mode));
     wm_json_set(&object, "command", wm_json_command(run));
+    wm_json_set(&object, "runs_per_repeat", wm_json_number(wm_run_batch(run)));
     wm_json_set(&object, "experiment", wm_text_json(wm_run_note(run, WM_NOTE_EXPERIMENT)));
     wm_json_set(&object, "complete", json_boolean(listed->result));
     wm_json_set(&object, "running",

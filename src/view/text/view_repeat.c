@@ -115,7 +115,7 @@ static void print_figure(const struct text *text, const struct wm_repeat_one *on
     char interval[3 * WM_QUANTITY_SIZE];
     FILE *out = text->out;
 
-    if (sum.of.count == 0 && (metric != WM_REPEAT_ENERGY || !one->why[metric]))
+    if (sum.of.count == 0 && (!wm_repeat_is_compared(metric) || !one->why[metric]))
         return;
     fputs("   ", out);
     wm_view_left(out, label, KEY_COLUMNS);
