@@ -47,7 +47,7 @@ int wm_proc_file_fail_format(struct wm_proc_file *file);
 int wm_proc_file_read_stat(struct wm_proc_file *file, struct wm_cpu_ticks **cpus,
                            size_t *room, struct wm_proc_stat *ret_stat);
 
-/* Reads the lines of the first CPU from a /proc/cpuinfo and no more: for each other one the
+/* Reads the lines of the first CPU from a /proc/cpuinfo, and of few more: for each the
  * kernel may ask that CPU for its clock. False where they are missing or odd. */
 bool wm_proc_cpuinfo(int dir, const char *path, struct wm_cpuinfo *ret_cpuinfo);
 

@@ -387,6 +387,7 @@ void wm_track_regions_finish(struct wm_track_regions *regions, int64_t end_ns,
     int status;
 
     regions->hold_max_ns = HOLD_AT_END_NS;
+    wm_region_inbox_close(regions->inbox);
     wm_regions_end(regions->costs, end_ns);
     while ((status = drain(regions, true, INT64_MAX, &complete_ns, &err)) < 0 &&
            regions->is_holding)

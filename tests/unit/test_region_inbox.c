@@ -636,13 +636,13 @@ static void *drain_late(void *context)
 
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
-    usleep(3000000);
+    usleep(500000);
     for (int i = 0; i < 50; i++)
         drain(context, false);
     return NULL;
 }
 
-/* A tracker that starts late is waited for, however many signals come meanwhile. */
+/* A tracker that is late is waited for, however many signals come meanwhile. */
 static void test_full_with_signals(void **state)
 {
     struct log *log = *state;
@@ -657,6 +657,26 @@ static void test_full_with_signals(void **state)
     setitimer(ITIMER_REAL, &never, NULL);
     pthread_join(tracker, NULL);
     sigaction(SIGALRM, &before, NULL);
+    drain(log, true);
+    assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
+    assert_int_equal(log->count, 2 * WM_RING_SIZE_MAX + 1);
+}
+
+static void mark_too_many(void *context)
+{
+    (void)context;
+    mark_unfolded(WM_RING_SIZE_MAX);
+}
+
+/* Another process's tracker that starts later than one's own is waited for. */
+static void test_late_start(void **state)
+{
+    struct log *log = *state;
+    pid_t pid = run_child(mark_too_many, NULL);
+
+    usleep(3000000);
+    while (waitpid(pid, NULL, WNOHANG) == 0)
+        drain(log, false);
     drain(log, true);
     assert_int_equal(wm_region_inbox_trouble(log->inbox)->lost, 0);
     assert_int_equal(log->count, 2 * WM_RING_SIZE_MAX + 1);
@@ -2235,6 +2255,7 @@ UNIT(region_inbox)
         TEST(test_idle),
         TEST(test_full),
         TEST(test_full_with_signals),
+        TEST(test_late_start),
         TEST(test_subfolders),
         TEST(test_dead_tracker),
         TEST(test_progress),

@@ -320,9 +320,10 @@ static int remark_broken_off(const struct wm_compare_session *session, const cha
     };
 
     wm_build_remark(&builder,
-                    dropped == 1
-                        ? "session \"%s\": %zu run was broken off and does not count"
-                        : "session \"%s\": %zu runs were broken off and do not count",
+                    dropped == 1 ? "session \"%s\": %zu run was broken off, or not "
+                                   "recorded as a whole, and does not count"
+                                 : "session \"%s\": %zu runs were broken off, or not "
+                                   "recorded as a whole, and do not count",
                     name, dropped);
     return builder.failed ? WM_ENOMEM : WM_OK;
 }
@@ -346,7 +347,9 @@ static int keep_repeats(struct wm_comparison *comparison, const char *name,
     }
     comparison->count = kept;
     if (kept == begin)
-        return wm_fail(err, WM_EFORMAT, "%.100s: all of its runs were broken off", name);
+        return wm_fail(
+            err, WM_EFORMAT,
+            "%.100s: all of its runs were broken off, or not recorded as a whole", name);
     if (dropped > 0 &&
         remark_broken_off(&comparison->sessions[kept - 1], name, dropped) < 0)
         return wm_fail_memory(err, "comparison");

@@ -1066,9 +1066,9 @@ static void keep_up(struct wm_energy *energy, bool stands)
     if (!stands)
         take_shape(energy, result.told, result.told + result.end.joules);
     energy->stands = stands;
+    energy->has_stood |= stands;
     energy->told = fmax(energy->told, told_by_power(energy));
-    if (!stands)
-        energy->ahead = result.joules - energy->told;
+    energy->ahead = energy->has_stood ? 0 : result.joules - energy->told;
     if (energy->counted)
         energy->shown = fmax(energy->shown, result.joules - fmax(result.end.joules, 0));
 }

@@ -245,8 +245,10 @@ struct wm_energy {
     /* The most that results have said since it last went backwards, `told` also of a device
      * without a counter. */
     double shown, told;
-    double ahead; /* what the sensor has not shown yet, at its last reading: an estimate */
-    bool stands;  /* at the last tick power was read and the counter was not */
+    double ahead; /* what the sensor has not shown yet, an estimate; 0 if its counter is not
+                   * read at each tick, as power then fills in */
+    bool has_stood;
+    bool stands; /* at the last tick power was read and the counter was not */
     struct wm_energy_shape shape;
 
     /* From the reading in which the counter last changed, or from the start: the time to

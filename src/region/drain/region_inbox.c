@@ -115,6 +115,13 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
     return inbox->folder.wake_fd;
 }
 
+void wm_region_inbox_close(struct wm_region_inbox *inbox)
+{
+    const uint32_t value = 1;
+
+    wm_shared_write(&inbox->folder.control->is_closed, &value, sizeof(value));
+}
+
 void wm_region_inbox_fold_all(struct wm_region_inbox *inbox, bool folds_all)
 {
     const uint32_t value = folds_all;

@@ -39,6 +39,9 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox);
 /* Whether no thread has made a ring yet: then draining can wait. */
 bool wm_region_inbox_is_idle(const struct wm_region_inbox *inbox);
 
+/* Nobody waits for room any more: what comes from now on is not taken. */
+void wm_region_inbox_close(struct wm_region_inbox *inbox);
+
 /* Threads fold short calls that come fast, which are handed out as one: from now on however
  * slowly they come, or no longer so. */
 void wm_region_inbox_fold_all(struct wm_region_inbox *inbox, bool folds_all);

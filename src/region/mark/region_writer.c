@@ -20,6 +20,8 @@
  * lives may not have been given a processor among hundreds of busy threads, and when it
  * starts it opens its sensors and the recording first. */
 #define PATIENCE_NS (10 * WM_NS_PER_S)
+/* A program that tracks itself may be the one that would have to take. */
+#define PATIENCE_WITH_ITSELF_NS (2 * WM_NS_PER_S)
 
 /* After so long it is worth while to see whether it does live; and to make a ring again
  * where none could be made. */
@@ -395,9 +397,10 @@ static bool wait_for_room(struct wm_region_writer *writer, uint64_t total)
     const struct wm_ring_control *control = writer->target->control;
     uint64_t progress = atomic_load(&control->progress);
     int64_t waited_ns = 0, doubt_ns = DOUBT_NS;
+    int64_t most_ns = control->pid == getpid() ? PATIENCE_WITH_ITSELF_NS : PATIENCE_NS;
     long nap_ns = NAP_MIN_NS;
 
-    while (waited_ns < PATIENCE_NS && !atomic_load(&control->is_closed)) {
+    while (waited_ns < most_ns && !atomic_load(&control->is_closed)) {
         wake(writer->target);
         take_nap(nap_ns);
         if (fits(writer, total))

@@ -135,13 +135,21 @@ static void describe(struct nvml_library *library, const char *name)
 
 /* Whether a driver of NVIDIA may be here. The loader's search for a library that is not
  * there opens some 50 files. On a PC, NVML works by the first of these files, WSL's by the
- * second, and where neither is there it has the third make the first. Whoever sets a path
- * of the loader may have a library of another kind. */
+ * second; where neither is there, the third or the library itself may make the first.
+ * Whoever sets a path of the loader may have the library anywhere. */
 static bool may_have_driver(void)
 {
 #ifdef __x86_64__
-    static const char *const files[] = { "/dev/nvidiactl", "/dev/dxg",
-                                         "/usr/bin/nvidia-modprobe" };
+    static const char *const files[] = {
+        "/dev/nvidiactl",
+        "/dev/dxg",
+        "/usr/bin/nvidia-modprobe",
+        "/proc/driver/nvidia/version",
+        "/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+        "/usr/lib64/libnvidia-ml.so.1",
+        "/usr/lib/libnvidia-ml.so.1",
+        "/run/opengl-driver/lib/libnvidia-ml.so.1",
+    };
 
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         if (access(files[i], F_OK) == 0)
