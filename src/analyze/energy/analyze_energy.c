@@ -356,13 +356,14 @@ static void settle(struct wm_energy *energy)
 }
 
 /* Between two readings of its inputs an estimate is as exact as it can be, except for
- * what was done since the last of them. */
+ * what was done since the last of them: that may be all that the machine can do. */
 static struct wm_energy_edge smooth_edge(const struct wm_energy *energy)
 {
     double seconds = wm_stats_seconds(energy->first_ns, energy->last_ns);
 
     return (struct wm_energy_edge) {
         .blur_s = fmin(counter_period_s(energy), seconds) / 2,
+        .watts = energy->counter_sensor.range,
     };
 }
 
