@@ -280,7 +280,9 @@ static void build_figure(struct wm_report_builder *builder,
 
 static void miss_split(struct wm_energy_split *split, const struct wm_value *missing)
 {
-    *split = (struct wm_energy_split) { *missing, *missing, *missing, *missing, 0 };
+    *split = (struct wm_energy_split) {
+        .tree = *missing, .idle = *missing, .rest = *missing, .tree_uncertainty = *missing
+    };
 }
 
 /* Where idling was measured, what the energy is off by at random is all of the work's. */
@@ -307,6 +309,12 @@ static double off_by_idling(const struct wm_share *share,
     return share->idle_off * figure->covered_s * share->tree / work;
 }
 
+static double square(double value)
+{
+    return value * value;
+}
+
+/* A sum has the uncertainty of the devices that the tree has used, each by its part. */
 static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
                                         const struct wm_value *uncertainty)
 {
@@ -316,7 +324,9 @@ static struct wm_value tree_uncertainty(const struct wm_energy_split *split,
         return *uncertainty;
     if (split->tree.number <= 0)
         return wm_value_missing("none of it was seen to be used");
-    return wm_value_known(hypot(uncertainty->number, split->tree_off / split->tree.number));
+    double off =
+        hypot(hypot(split->tree_systematic, sqrt(split->tree_random)), split->tree_off);
+    return wm_value_known(off / split->tree.number);
 }
 
 static void build_split(const struct wm_share *divided,
@@ -342,6 +352,8 @@ static void build_split(const struct wm_share *divided,
     split->rest = wm_value_part(share.rest, energy->number);
     split->tree_off = hypot(hypot(wm_share_off(&share), off_by_energy(&share, figure)),
                             off_by_idling(&share, figure));
+    split->tree_systematic = figure->systematic * share.tree;
+    split->tree_random = square(figure->random * share.tree);
     split->tree_uncertainty = tree_uncertainty(split, &figure->uncertainty);
 }
 
@@ -438,13 +450,8 @@ void wm_build_sum_start(struct wm_energy_sum *sum)
         .uncertainty = zero,
         .low = zero,
         .high = zero,
-        .split = { zero, zero, zero, zero, 0 },
+        .split = { .tree = zero, .idle = zero, .rest = zero, .tree_uncertainty = zero },
     };
-}
-
-static double square(double value)
-{
-    return value * value;
 }
 
 /* Sensors of one design err in one direction, so that their own errors add up; what
@@ -467,6 +474,8 @@ void wm_build_sum_add(struct wm_energy_sum *sum, const struct wm_energy_sum *par
     wm_value_add(&sum->split.idle, &part->split.idle);
     wm_value_add(&sum->split.rest, &part->split.rest);
     sum->split.tree_off += part->split.tree_off; /* all are divided by the same times */
+    sum->split.tree_systematic += part->split.tree_systematic;
+    sum->split.tree_random += part->split.tree_random;
     if (part->origin > sum->origin)
         sum->origin = part->origin;
 }

@@ -74,6 +74,8 @@ struct wm_energy_split {
     struct wm_value rest; /* J of all others */
     struct wm_value tree_uncertainty; /* ratio, as of a figure */
     double tree_off; /* J: what of it is of the division, and not of the energy */
+    /* J, and squares of J: what the energy of the devices adds to that. */
+    double tree_systematic, tree_random;
 };
 
 /* What is no GPU: a CPU package or a part of one, memory, the platform. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/analyze_build.h"
 #include "analyze/analyze_state.h"
 #include "made_load.h"
 #include "session.h"
@@ -788,6 +789,37 @@ static void test_unknown_work(void **state)
     assert_true(share.rest == 30);
 }
 
+/* The command has the uncertainty of the devices that it used, not of those beside it. */
+static void test_uncertainty_of_the_tree(void **state)
+{
+    const struct wm_value zero = wm_value_known(0), one = wm_value_known(1);
+    const struct wm_energy_sum beside = { .energy = wm_value_known(1000),
+                                          .uncertainty = wm_value_known(0.001),
+                                          .systematic = 0.001,
+                                          .split = {
+                                              .tree = zero, .idle = zero, .rest = zero } };
+    const struct wm_energy_sum cpu = {
+        .energy = one,
+        .uncertainty = wm_value_known(0.5),
+        .systematic = 0.3,
+        .random = 0.4,
+        .split = { .tree = one,
+                   .idle = zero,
+                   .rest = zero,
+                   .tree_systematic = 0.3,
+                   .tree_random = 0.4 * 0.4 },
+    };
+    struct wm_energy_sum sum;
+
+    (void)state;
+    wm_build_sum_start(&sum);
+    wm_build_sum_add(&sum, &beside);
+    wm_build_sum_add(&sum, &cpu);
+    wm_build_sum_end(&sum);
+    assert_true(sum.uncertainty.number < 0.002);
+    assert_true(fabs(sum.split.tree_uncertainty.number - 0.5) < 1e-12);
+}
+
 /* By CPU time, and never more than there is. */
 static void test_part_of_energy(void **state)
 {
@@ -872,6 +904,7 @@ UNIT(energy_report)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),
         cmocka_unit_test(test_part_of_energy),
+        cmocka_unit_test(test_uncertainty_of_the_tree),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_parts_add_up),
         cmocka_unit_test(test_measured_idle),
