@@ -39,7 +39,8 @@ static const struct cmd_option export_options[] = {
     { .name = "by",
       .slot = EXPORT(by),
       .placeholder = "MEASURE",
-      .help = "energy or time of --format speedscope or folded (energy if it is known)",
+      .help = "energy or time of --format speedscope or folded (energy if all devices have "
+              "it)",
       .words = MEASURES },
     { .name = "with",
       .slot = EXPORT(with),
@@ -132,6 +133,8 @@ static int check_trace(const struct export_args *args, struct wm_trace_request *
         return output_misused("export", io, "--by: '%s' is none of " MEASURES,
                               cmd_shown(args->by));
     request->by_time = measure == 1;
+    request->by_energy = args->by && measure == 0;
+    request->notes = io->chat;
     request->with = args->with;
     request->carbon_g_per_kwh = args->output.style.carbon_g_per_kwh;
     if (args->by && request->format != WM_FORMAT_SPEEDSCOPE &&

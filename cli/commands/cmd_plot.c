@@ -56,7 +56,7 @@ static const struct cmd_option plot_options[] = {
     { .name = "by",
       .slot = PLOT(by),
       .placeholder = "MEASURE",
-      .help = "energy or time of --kind regions or flame (energy if it is known)",
+      .help = "energy or time of --kind regions or flame (energy if all devices have it)",
       .words = MEASURES },
     { .name = "channels",
       .type = CMD_LIST,
@@ -159,6 +159,7 @@ static int find_kind(const struct plot_args *args, struct wm_plot_request *reque
         return output_misused("plot", io, "--by: '%s' is none of " MEASURES,
                               cmd_shown(args->by));
     request->by_time = measure == 1;
+    request->by_energy = args->by && measure == 0;
     return CMD_DONE;
 }
 

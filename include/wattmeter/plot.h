@@ -61,7 +61,8 @@ struct wm_plot_request {
     size_t channel_count;
 
     FILE *names; /* gets a list of the known names, as text, if a word of `channels` or
-                  * `layout` is unknown; may be NULL */
+                  * `layout` is unknown, and why regions are drawn by time instead of
+                  * energy; may be NULL */
 
     /* Panels from top to bottom, "power,memory"; a '/' separates columns of panels,
      * "power/memory,clocks"; "power+temperature" is one panel with two axes. A panel may be
@@ -73,8 +74,9 @@ struct wm_plot_request {
 
     const char *title;    /* NULL: the command that was measured; "": none */
     bool without_regions; /* no bands */
-    bool fits;    /* axes of power, use and memory begin at the least value, not 0 */
-    bool by_time; /* of regions and flames: time, even if energy is known */
+    bool fits;      /* axes of power, use and memory begin at the least value, not 0 */
+    bool by_time;   /* of regions and flames: time, even if energy is known */
+    bool by_energy; /* of regions and flames: fail if energy is unknown */
     bool without_legend;
     bool is_dark;     /* light text and lines on a dark ground */
     const char *size; /* "960x720" in pixels at 96 dpi, of a film in its own; "89x60mm";

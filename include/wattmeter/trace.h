@@ -38,11 +38,15 @@ struct wm_trace_request {
 
     /* What WM_FORMAT_FIREFOX shows energy as; 0: the viewer's own. */
     double carbon_g_per_kwh;
+
+    bool by_energy; /* of stacks: fail if joules are unknown */
+    FILE *notes;    /* gets a line if stacks have seconds since joules are unknown; may be
+                     * NULL */
 };
 
 /* Writes the run of `recording`, which stands at its start, in bounded memory. WM_ENODEV:
- * the stacks of a run without regions. WM_EFORMAT: `with` is no such trace, or has no time
- * in common with the run. */
+ * the stacks of a run without regions, or of unknown energy with `by_energy`. WM_EFORMAT:
+ * `with` is no such trace, or has no time in common with the run. */
 WM_API int wm_recording_trace(struct wm_recording *recording,
                               const struct wm_trace_request *request, FILE *out,
                               struct wm_error *err);

@@ -15,6 +15,10 @@
 
 #include "wattmeter/source.h"
 
+/* How far an estimate by a model, not a sensor, may be off, a ratio at k = 2: our
+ * assumption. */
+#define WM_MODEL_GAIN 0.50
+
 /* The sources of this build that know the energy of CPUs and memory, the best first; NULL
  * past the last. */
 const char *wm_energy_source(size_t index);

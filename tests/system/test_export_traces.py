@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings as traces for the viewers of profiles, taken apart again."""
 
+import contextlib
 import gzip
 import json
+import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -119,10 +122,11 @@ def _(_folder):
     recording = RECORDINGS / "v1-regions.sqlite"
     names = {row["name"] for row in regions_of(recording)["by_name"]}
     assert any(";" in name and "\n" in name for name in names), names
-    frames = {name for path in folded_of(export(recording, "--format", "folded")) for name in path}
+    frames = {name
+              for path in folded_of(export(recording, "--format", "folded", "--by", "time")) for name in path}
     plain = {"".join("," if c == ";" else " " if c < " " else c for c in name) for name in names}
     assert frames <= {*plain, "(no name)", "(outside of all regions)"}, frames - plain
-    _, stacks = speedscope_of(export(recording, "--format", "speedscope"))
+    _, stacks = speedscope_of(export(recording, "--format", "speedscope", "--by", "time"))
     assert {name for path in stacks for name in path} <= \
         {*names, "(no name)", "(outside of all regions)"}
 
@@ -374,6 +378,22 @@ def _(_folder):
     for words in ("folded",), ("speedscope",), ("folded", "--by", "time"):
         line = refused(recording, "--format", *words, status=1)
         assert line == f"{recording}: has no regions", line
+
+
+@case("stacks of unknown energy have seconds, which a note says; --by energy is refused")
+def _(folder):
+    lost = folder / "lost.sqlite"
+    shutil.copy(TREE, lost)
+    with contextlib.closing(sqlite3.connect(lost)) as database, database:
+        database.execute("UPDATE sample SET gpu1_energy_J = NULL, gpu1_power_W = NULL, "
+                         "gpu1_power_average_W = NULL")
+    for name in "folded", "speedscope":
+        done = wattmeter("export", lost, "--format", name)
+        assert done.returncode == 0 and re.fullmatch(
+            rf"note: {lost}: by time, as there is no energy by region \(.+\)\n", done.stderr), done
+        assert done.stdout == export(lost, "--format", name, "--by", "time")
+        line = refused(lost, "--format", name, "--by", "energy", status=1)
+        assert line.startswith(f"{lost}: no energy by region ("), line
 
 
 @case("misuse is told in a line, and no file is touched")

@@ -179,7 +179,7 @@ def _(folder):
             [TREE, "--from", "0.3", "--to", "0.8", "--no-regions"],
             [f"a={TREE}", f"b={RECORDINGS / 'v2-tree.csv'}", "--channels", "gpu0"],
             [TREE, f"after={RECORDINGS / 'v2-tree.csv'}", "--kind", "energy"],
-            [RECORDINGS / "v1-regions.sqlite", "--kind", "regions"],
+            [RECORDINGS / "v1-regions.sqlite", "--kind", "regions", "--by", "time"],
             [RECORDINGS / "v1-eight-runs.sqlite", "--kind", "repeats"],
             [f"a={RECORDINGS / 'v1-eight-runs.sqlite'}", f"b={TREE}", "--kind", "repeats"],
             [RECORDINGS / "v1-three-runs.sqlite", "--run", "0"],
@@ -481,11 +481,17 @@ def _(folder):
         "UPDATE sample SET gpu1_energy_J = NULL, gpu1_power_W = NULL, gpu1_power_average_W = NULL "
         "WHERE time_ns > (SELECT avg(time_ns) FROM sample)"], TREE)
     for path, kind in itertools.product((lost, part), ("regions", "flame")):
-        found = texts(drawn(path, "-o", "-", "--format", "svg", "--kind", kind).stdout)
+        words = path, "-o", "-", "--format", "svg", "--kind", kind
+        done = plot(*words)
+        note = rf"note: {path}: by time, as there is no energy by region \(.+\)\n"
+        assert done.returncode == 0 and re.fullmatch(note, done.stderr), done
+        found = texts(done.stdout)
         assert any(text.startswith("Time by region") for text in found), found
         assert any(f"{path.stem}: no energy by region (" in text for text in found), found
-        by = texts(drawn(path, "-o", "-", "--format", "svg", "--kind", kind, "--by", "time").stdout)
+        by = texts(drawn(*words, "--by", "time").stdout)
         assert not any("no energy" in text for text in by), by
+        assert f"{path}: no energy by region (" in refused(*words, "--by", "energy", status=1)
+        drawn(TREE, *words[1:], "--by", "energy")
     both = " ".join(texts(drawn(TREE, lost, "-o", "-", "--format", "svg", "--kind",
                                 "regions").stdout))
     assert "Energy by region" in both and "lost: no energy by region" in both, both
@@ -538,9 +544,8 @@ def _(folder):
 
 @case("a flame graph: regions above those around them, with figures under the mouse")
 def _(folder):
-    for recording, by in (TREE, "energy"), (TREE, "time"), (RECORDINGS / "v1-regions.sqlite", None):
-        arguments = ["--by", by] if by else []
-        svg = drawn(recording, "-o", "-", "--format", "svg", "--kind", "flame", *arguments).stdout
+    for recording, by in (TREE, "energy"), (TREE, "time"), (RECORDINGS / "v1-regions.sqlite", "time"):
+        svg = drawn(recording, "-o", "-", "--format", "svg", "--kind", "flame", "--by", by).stdout
         boxes = {}
         for element in xml.etree.ElementTree.fromstring(svg).iter():
             if element.tag.endswith("}rect") and len(element):

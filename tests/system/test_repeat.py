@@ -208,7 +208,7 @@ def _(folder):
     assert low < middle < high, found[0]
     energy = [line for line in ran.stdout.splitlines() if " energy" in line and "6 pairs" in line]
     assert len(energy) == 1 and energy[0].endswith("6 pairs)  ESTIMATED"), ran.stdout
-    assert ran.stdout.count("\n~ no difference found, or one below 1 %\n") == (" ~ " in ran.stdout), ran.stdout
+    assert ran.stdout.count("\n~ not shown, or below 1 %\n") == (" ~ " in ran.stdout), ran.stdout
     assert re.search(r"^Order \(seed \d+\): ", ran.stdout, re.M), ran.stdout
     table = (folder / "r.md").read_text().splitlines()
     assert len(table) == 4 and table[3].startswith("| `a\\|b` | "), table

@@ -250,6 +250,8 @@ static void test_figures(void **state)
           "at least 5.00 J" },
         { { .unit = "W", .value = 12.34, .origin = WM_ESTIMATED },
           "about 12 W (estimated)" },
+        { { .unit = "ratio", .value = 1.234, .origin = WM_ESTIMATED },
+          "about 1.2 (estimated)" },
         { { .unit = "percent", .value = 12.34, .origin = WM_ESTIMATED },
           "12.3 % (estimated)" },
         { { .unit = "W", .value = 12, .origin = WM_SIMULATED }, "12.0 W (simulated)" },

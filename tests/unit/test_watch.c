@@ -127,6 +127,15 @@ static void test_missing(void **state)
     add(3, (double[]) { 1280, INFINITY, NAN, 2, NAN }, COUNT);
     assert_int_equal(find("gpu0", "power")->state, WM_READING_OK); /* of the counter */
     close_all();
+
+    size_t at = 0, gpus = 0;
+    const struct wm_watch_series *series;
+    open_with(COUNT, 20 * S);
+    add(0, (double[]) { NAN, NAN, 10, 0, NAN }, COUNT);
+    while ((series = wm_watch_next(&data, "power", &at)))
+        gpus += strcmp(series->label, "gpu0") == 0;
+    assert_int_equal(gpus, 1);
+    close_all();
 }
 
 /* One device needs no sum. */
@@ -160,7 +169,7 @@ static void test_meter(void **state)
     assert_string_equal(meter.uncertainty, "± 10 %");
     energy.value = 50;
     wm_watch_meter_take(&meter, &energy, 2);
-    assert_true(meter.rate == 10);
+    assert_true(meter.rate == 10 && meter.seconds == 2);
     energy.value = 49; /* divided anew */
     wm_watch_meter_take(&meter, &energy, 1);
     assert_true(meter.rate == 0);

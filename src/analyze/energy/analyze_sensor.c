@@ -6,10 +6,10 @@
 #include <math.h>
 
 #include "record/record_stats.h"
+#include "source/source_energy.h"
 
-/* At k = 2, as docs/energy-uncertainty.md has them: our assumptions. */
+/* At k = 2, as docs/energy-uncertainty.md has it: our assumption. */
 #define ASSUMED_GAIN 0.10
-#define MODEL_GAIN 0.50
 
 struct wm_sensor wm_sensor_of(const struct wm_channel *channel)
 {
@@ -23,7 +23,7 @@ struct wm_sensor wm_sensor_of(const struct wm_channel *channel)
     if (channel->origin == WM_SIMULATED)
         sensor.text = "simulated";
     else if (sensor.gain == 0)
-        sensor.gain = is_model ? MODEL_GAIN : ASSUMED_GAIN;
+        sensor.gain = is_model ? WM_MODEL_GAIN : ASSUMED_GAIN;
     if (!sensor.text)
         sensor.text = is_model ? "a model, not a sensor" : "not in the table";
     return sensor;

@@ -15,6 +15,7 @@
 #include "base/base_error.h"
 #include "base/base_file.h"
 #include "source/cpu/source_estimate_model.h"
+#include "source/source_energy.h"
 #include "source/source_ops.h"
 #include "source/source_proc_file.h"
 
@@ -28,9 +29,6 @@
  * of a tick: reading more often would cost more than it shows. Between two readings the
  * estimate goes on as for an idle machine. */
 #define REREAD_NS (2 * 10 * WM_NS_PER_MS)
-
-/* At k = 2: our assumption of how far the models may be off. */
-#define GAIN 0.50
 
 enum { CPU, DRAM, CHANNEL_COUNT };
 
@@ -91,7 +89,7 @@ static void add_channel(struct estimate *estimate, const char *device, const cha
         .origin = WM_ESTIMATED,
         .period_ns = period_ns,
         .sensor = { .kind = WM_SENSOR_MODEL,
-                    .gain = GAIN,
+                    .gain = WM_MODEL_GAIN,
                     .range = most_watts,
                     .text = "a model, not a sensor" },
     };

@@ -20,6 +20,39 @@ bool wm_flame_has(const struct wm_report_figure *figure)
     return figure->state == WM_REPORT_KNOWN && (!is_energy || figure->has_range);
 }
 
+const char *wm_flame_why_no_energy(const struct wm_report *report)
+{
+    struct wm_report_part part = { .kind = WM_REPORT_REGION, .share = WM_REPORT_EXCLUSIVE };
+    struct wm_report_figure figure, run = { 0 };
+    const char *why = NULL;
+
+    wm_report_figure(report, NULL, "energy", &run);
+    for (; wm_report_figure(report, &part, "energy", &figure) == WM_OK; part.index++) {
+        if (wm_flame_has(&figure))
+            return NULL;
+        why = figure.why ? figure.why : run.why;
+    }
+    return why;
+}
+
+int wm_flame_note_time(const struct wm_flame_measure *found, bool by_energy,
+                       const struct wm_report *report, const char *path, FILE *notes,
+                       struct wm_error *err)
+{
+    const char *why = wm_flame_why_no_energy(report);
+
+    why = why ? why : "unknown";
+    path = wm_text_path(path);
+    if (strcmp(found->unit, "J") == 0)
+        return WM_OK;
+    if (by_energy)
+        return wm_fail(err, WM_ENODEV, "%s: no energy by region (%s)", path, why);
+    if (notes)
+        fprintf(notes, "note: %s: by time, as there is no energy by region (%s)\n", path,
+                why);
+    return WM_OK;
+}
+
 static double own_of(const struct wm_flame *flame, const struct wm_report_part *part)
 {
     struct wm_report_figure figure;

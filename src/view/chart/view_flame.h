@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/base_error.h"
 #include "wattmeter/report.h"
@@ -40,6 +41,14 @@ struct wm_flame {
  * in any case. */
 int wm_flame_init(struct wm_flame *flame, const struct wm_report *report, bool by_time,
                   const char *path, struct wm_error *err);
+/* Why no region has energy, from the report; NULL: one has, or the reason is unknown. */
+const char *wm_flame_why_no_energy(const struct wm_report *report);
+
+/* If time was found and not asked for: fails with the reason if energy was, else notes it;
+ * `notes` may be NULL. */
+int wm_flame_note_time(const struct wm_flame_measure *found, bool by_energy,
+                       const struct wm_report *report, const char *path, FILE *notes,
+                       struct wm_error *err);
 void wm_flame_release(struct wm_flame *flame);
 
 /* Whether a figure of a region is drawn. Energy without an interval is not: it leaves out a

@@ -218,7 +218,7 @@ int wm_plot_check(const struct wm_plot_request *request, struct wm_error *err)
         return wm_fail(err, WM_EINVAL,
                        "only --kind time takes --channels, --layout, --from, --to, --fit "
                        "and --no-regions");
-    if (request->by_time && !has_measures)
+    if ((request->by_time || request->by_energy) && !has_measures)
         return wm_fail(err, WM_EINVAL, "--by: is for --kind regions or flame");
     for (size_t i = 0; i < request->input_count && request->kind == WM_PLOT_CAPS; i++) {
         if (request->inputs[i].run != WM_LAST_RUN)

@@ -87,6 +87,9 @@ int wm_plot_flame_read(const struct wm_plot_request *request, struct wm_plot_fla
     if (status == WM_OK)
         status = wm_flame_init(&flame->tree, flame->report, request->by_time,
                                request->inputs[0].path, err);
+    if (status == WM_OK && !request->by_time)
+        status = wm_flame_note_time(flame->tree.measure, request->by_energy, flame->report,
+                                    request->inputs[0].path, request->names, err);
     if (status < 0)
         return status;
     flame->boxes = calloc(flame->tree.count, sizeof(*flame->boxes));

@@ -302,6 +302,10 @@ static int read_all(struct wm_plot_regions *regions, struct wm_error *err)
     if (status == WM_OK && regions->count == 0)
         status = wm_fail(err, WM_ENODEV, "%s: has no regions",
                          wm_text_path(request->inputs[0].path));
+    if (status == WM_OK && !request->by_time)
+        status =
+            wm_flame_note_time(regions->measure, request->by_energy, regions->reports[0],
+                               request->inputs[0].path, request->names, err);
     return status;
 }
 

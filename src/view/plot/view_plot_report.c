@@ -17,25 +17,10 @@ bool wm_plot_is_known(const struct wm_report_figure *figure)
     return wm_flame_has(figure) && (!is_energy || half <= fabs(figure->value));
 }
 
-static const char *why_no_energy(const struct wm_report *report)
-{
-    struct wm_report_part part = { .kind = WM_REPORT_REGION, .share = WM_REPORT_EXCLUSIVE };
-    struct wm_report_figure figure, run = { 0 };
-    const char *why = NULL;
-
-    wm_report_figure(report, NULL, "energy", &run);
-    for (; wm_report_figure(report, &part, "energy", &figure) == WM_OK; part.index++) {
-        if (wm_flame_has(&figure))
-            return NULL;
-        why = figure.why ? figure.why : run.why;
-    }
-    return why;
-}
-
 void wm_plot_add_missing(const struct wm_plot_request *request, size_t input,
                          const struct wm_report *report, char note[WM_PLOT_NOTE_SIZE])
 {
-    const char *why = request->by_time ? NULL : why_no_energy(report);
+    const char *why = request->by_time ? NULL : wm_flame_why_no_energy(report);
     char name[WM_PLOT_NAME_SIZE];
 
     wm_plot_input_name(&request->inputs[input], name);

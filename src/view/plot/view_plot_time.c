@@ -270,8 +270,8 @@ static int draw_lines(const struct wm_plot_panel_view *view, size_t side,
     cairo_t *cairo = view->canvas->cairo;
     double fineness = view->canvas->is_vector ? 1 : view->canvas->scale;
     size_t count = (size_t)ceil((newest_x(view) - box->left) * fineness);
-    /* In a film the dashes would move. */
-    bool has_dashes = side == 0 && view->data->request->input_count == 1 &&
+    /* In a film the dashes would move; beside a second axis they would be taken for its. */
+    bool has_dashes = !view->has_axis[1] && view->data->request->input_count == 1 &&
                       view->window->newest >= view->window->axis.high;
 
     count = count > 0 ? count : 1;

@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "source/source_energy.h"
 #include "view/text/view_text_line.h"
 #include "view/view_units.h"
-
-/* The uncertainty of an estimate without a range: that of the model of a CPU's power. */
-#define ESTIMATE_RATIO 0.5
 
 static bool is_in(const struct wm_report_figure *figure, const char *unit)
 {
@@ -56,13 +54,14 @@ static void add_range(const struct wm_report_figure *figure, double ratio, char 
 /* What the digits of a figure may be off by; 0: unknown. */
 static double ratio_of(const struct wm_report_figure *figure)
 {
-    const bool is_energy = is_in(figure, "J") || is_in(figure, "W");
+    const bool is_of_energy =
+        is_in(figure, "J") || is_in(figure, "W") || is_in(figure, "ratio");
 
     if (figure->has_range && figure->value == 0)
         return figure->high > figure->low ? 1 : 0;
     if (figure->has_range)
         return fabs((figure->high - figure->low) / 2 / figure->value);
-    return is_energy && figure->origin == WM_ESTIMATED ? ESTIMATE_RATIO : 0;
+    return is_of_energy && figure->origin == WM_ESTIMATED ? WM_MODEL_GAIN : 0;
 }
 
 size_t wm_report_figure_text(const struct wm_report_figure *figure, char *text, size_t size)

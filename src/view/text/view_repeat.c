@@ -260,7 +260,7 @@ static void explain_differences(const struct text *text)
         }
     }
     if (has_same)
-        fprintf(text->out, "~ no difference found, or one below %.3g %%\n",
+        fprintf(text->out, "~ not shown, or below %.3g %%\n",
                 100 * repeat->options.threshold);
     if (differs)
         fputs("A change is the mean of the pairs of runs; that of the medians differs.\n",

@@ -54,6 +54,9 @@ static int write_tree(struct wm_recording *recording, const struct wm_trace_ops 
     int status = wm_report_from_recording(recording, &report, err);
     if (status == WM_OK)
         status = wm_flame_init(&flame, report, request->by_time, path, err);
+    if (status == WM_OK && !request->by_time)
+        status = wm_flame_note_time(flame.measure, request->by_energy, report, path,
+                                    request->notes, err);
     if (status == WM_OK)
         status = ops->write_tree(&flame, path, out, err);
     wm_flame_release(&flame);

@@ -197,10 +197,11 @@ static struct wm_detail folded_text(const struct legend *legend, bool has_range)
     struct wm_chart_fold fold = { .low = NAN, .high = NAN };
     const struct wm_watch_series *series;
     const char *unit = "", *origin = "";
-    size_t at = 0, lost = 0;
+    size_t at = 0, shown = 0, lost = 0;
 
     while ((series = wm_watch_next(legend->data, legend->panel, &at))) {
         bool is_shown = is_of_gpu(series) && !series->is_hidden;
+        shown += is_shown;
         unit = series->feed.unit;
         origin = is_of_gpu(series) ? wm_watch_origin(series) : origin;
         if (is_shown && series->state == WM_READING_OK)
@@ -212,11 +213,15 @@ static struct wm_detail folded_text(const struct legend *legend, bool has_range)
                              high = wm_watch_text(fold.high, unit);
     bool is_level = strcmp(low.text, high.text) == 0;
     double mean = wm_chart_fold_mean(&fold); /* NAN of none */
-    wm_line_add(&text, "", "● %zu GPUs: %s %s", fold.count, is_level ? "all" : "mean",
-                is_level ? low.text : wm_watch_text(mean, unit).text);
+    if (fold.count == 0)
+        wm_line_add(&text, "", "● %s",
+                    shown > 0 ? "no GPU has a value" : "all GPUs hidden");
+    else
+        wm_line_add(&text, "", "● %zu GPUs: %s %s", fold.count, is_level ? "all" : "mean",
+                    is_level ? low.text : wm_watch_text(mean, unit).text);
     if (has_range && !is_level)
         wm_line_add(&text, ", ", "%s to %s", low.text, high.text);
-    wm_line_add(&text, "", "%s", origin);
+    wm_line_add(&text, "", "%s", fold.count > 0 ? origin : "");
     if (lost > 0)
         wm_line_add(&text, ", ", "%zu lost", lost);
     return text;

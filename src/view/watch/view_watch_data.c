@@ -235,7 +235,7 @@ bool wm_watch_is_in(const struct wm_watch_data *data, const struct wm_watch_seri
     if (series->partner == 0)
         return true;
     /* Of both its power, unless there is no value of it. */
-    return series->feed.is_rate ? !partner->has_value
+    return series->feed.is_rate ? series->has_value && !partner->has_value
                                 : series->has_value || !partner->has_value;
 }
 
@@ -323,6 +323,7 @@ void wm_watch_meter_take(struct wm_watch_meter *meter,
     double used = total - meter->total;
 
     meter->state = figure->state;
+    meter->seconds = seconds;
     meter->rate = !(seconds > 0) || isnan(used) ? NAN : fmax(used, 0) / seconds;
     meter->total = total;
     meter->origin = wm_line_origin(figure->origin);

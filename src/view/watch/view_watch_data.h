@@ -44,6 +44,7 @@ struct wm_watch_core {
 struct wm_watch_meter {
     enum wm_report_state state;
     double total, rate;   /* NAN: not known */
+    double seconds;       /* that the rate is of */
     const char *origin;   /* "ESTIMATED", "SIMULATED", "" */
     char text[128];       /* "3.21 kJ", "n/a (not measured)" */
     char uncertainty[16]; /* "± 4 %"; "" */

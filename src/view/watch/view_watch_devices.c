@@ -167,7 +167,9 @@ static void put_rest(const struct wm_watch_view *view, size_t first, size_t end,
     static const char *const panels[] = { "power", "gpu_use", "memory", "temperature" };
     struct wm_detail text = { "" };
 
-    wm_line_add(&text, "", "+%zu, highest:", view->data.gpu_count - (end - first));
+    const char *between = ", highest: ";
+
+    wm_line_add(&text, "", "+%zu", view->data.gpu_count - (end - first));
     for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++) {
         const struct wm_watch_series *series, *highest = NULL;
         for (size_t at = 0; (series = wm_watch_next(&view->data, panels[i], &at));) {
@@ -175,10 +177,12 @@ static void put_rest(const struct wm_watch_view *view, size_t first, size_t end,
                 (!highest || series->now > highest->now))
                 highest = series;
         }
-        if (highest)
-            wm_line_add(&text, i > 0 ? ", " : " ", "%s %s%s", highest->label,
-                        wm_watch_text(highest->now, highest->feed.unit).text,
-                        i == 0 ? wm_watch_origin(highest) : "");
+        if (!highest)
+            continue;
+        wm_line_add(&text, between, "%s %s%s", highest->label,
+                    wm_watch_text(highest->now, highest->feed.unit).text,
+                    i == 0 ? wm_watch_origin(highest) : "");
+        between = ", ";
     }
     wm_watch_screen_put_words(row, 0, columns, text.text);
 }

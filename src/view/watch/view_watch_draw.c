@@ -43,9 +43,11 @@ static void draw_energy(const struct wm_watch_view *view, const char *name,
         if (meter->origin[0])
             wm_line_add(&text, "  ", "%s", meter->origin);
         if (!isnan(meter->rate))
-            wm_line_add(&text, "  ", "%s%*s%s", at_least, at_least[0] ? 0 : POWER_COLUMNS,
-                        wm_watch_text(meter->rate, "W").text,
-                        has_room ? " (mean of 1 s)" : "");
+            wm_line_add(&text, "  ", "%s%*s", at_least, at_least[0] ? 0 : POWER_COLUMNS,
+                        wm_watch_text(meter->rate, "W").text);
+        if (!isnan(meter->rate) && has_room)
+            wm_line_add(&text, " ", "(mean of %.*f s)", meter->seconds < 0.95 ? 1 : 0,
+                        meter->seconds);
         wm_line_add(&text, "  ", "%s%s", at_least, meter->text);
         if (has_room && meter->uncertainty[0])
             wm_line_add(&text, " ", "%s", meter->uncertainty);
@@ -64,7 +66,7 @@ static void draw_title(const struct wm_watch_screen *screen,
     snprintf(right, sizeof(right), "%s%swindow %g s  %" PRId64 ":%02d:%02d ",
              view->is_paused ? "PAUSED  " : "",
              columns < UNIT_COLUMNS_LEAST ? ""
-             : view->data.gpu_count > 0   ? "CPU, GPU: % of one  "
+             : view->data.gpu_count > 0   ? "% of one core or GPU  "
                                           : "CPU: % of one core  ",
              (double)view->window_ns / WM_NS_PER_S, seconds / 3600,
              (int)(seconds / 60 % 60), (int)(seconds % 60));
