@@ -57,6 +57,22 @@ def test_a_second_training_is_one_more_run(no_gpus, tmp_path):
         Training(tmp_path / "run.sqlite").begin()
 
 
+def test_a_second_training_into_a_file_of_one_run(no_gpus, tmp_path):
+    path = tmp_path / "run.csv"
+    training = Training(path, mode="overwrite", interval=0.01)
+    notes = []
+    for number in range(2):
+        training._options["notes"] = {"number": number}
+        training.begin()
+        training.end()
+        notes.append(wattmeter.read(path).report.notes)
+    assert notes == [{"number": "0"}, {"number": "1"}]
+    once = Training(tmp_path / "once.csv", interval=0.01)
+    once.begin()
+    with pytest.raises(wattmeter.ExistsError):
+        once.begin()
+
+
 @pytest.mark.parametrize(
     ("value", "half", "origin", "logged"),
     [

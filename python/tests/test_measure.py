@@ -252,12 +252,16 @@ NO_TIME = Figure("time", None, "s", state="missing", why="gone")
     [
         (joules(10, 1, origin="estimated"), SECONDS, (5, "W", 4.5, 5.5, "known", "estimated")),
         (joules(10, 2), joules(5, 1), (2, "ratio", 8 / 6, 3, "known", "measured")),
+        (joules(10, 2), joules(-5, 1), (-2, "ratio", -3, -8 / 6, "known", "measured")),
         (joules(10), joules(5, 1), (2, "ratio", None, None, "known", "measured")),
         (joules(10, 1, "at least"), SECONDS, (5, "W", 4.5, 5.5, "at least", "measured")),
         (
             joules(10, 1),
             joules(5, 6),
-            (2, "ratio", None, None, "known", "measured", "cpu may be 0, so it has no upper limit"),
+            (
+                2, "ratio", None, None, "known", "measured",
+                "cpu may be 0, so cpu / cpu has no limits",
+            ),
         ),
         (
             joules(10),

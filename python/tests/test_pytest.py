@@ -5,6 +5,7 @@ import re
 import textwrap
 
 import pytest
+from machine import SOURCE
 
 RUN = """
 import sys
@@ -102,6 +103,25 @@ def test_the_fixture_measures_a_function(session):
     assert "8 runs" in line_of(out, "test_cost") and "at most 1.000 µs wanted" in out
 
 
+def test_a_wrong_limit_of_the_fixture_is_one_line(session):
+    status, out = session("def test_it(energy): energy(print, max_joules='5')")
+    assert status == 1 and "\nenergy(): max_joules='5' is not a number above 0\n" in out, out
+    assert "_pytest" not in out and "raise ValueError" not in out
+
+
+def test_the_plugin_is_registered_once(session, machine):
+    """As by pip, and by its name."""
+    project = (SOURCE / "pyproject.toml").read_text()
+    entry = re.search(r'pytest11\]\n(?:#.*\n)*"?([\w.]+)"? = "(.*)"', project)
+    folder = machine.folder / "wattmeter-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: wattmeter\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text(f"[pytest11]\n{entry[1]} = {entry[2]}\n")
+    status, out = session("def test_it(energy): pass")
+    assert status == 0, out
+    assert "plugins: " in out and "wattmeter-1" in out, out
+
+
 def test_every_test_by_an_option(session):
     tests = """
         import pytest
@@ -146,6 +166,8 @@ def test_what_fails_or_is_skipped_in_a_measured_test(session):
         ("@pytest.mark.energy(repeats=3)\ndef test_it(): pass", "repeats=3 is not a whole"),
         ("@pytest.mark.energy(max_joules='5 J')\ndef test_it(): pass",
          "max_joules='5 J' is not a number above 0"),
+        ("@pytest.mark.energy(max_joules=True)\ndef test_it(): pass",
+         "max_joules=True is not a number above 0"),
         ("@pytest.mark.energy(max_seconds=-5)\ndef test_it(): pass",
          "max_seconds=-5 is not a number above 0"),
         ("@pytest.mark.energy(max_joules=float('nan'))\ndef test_it(): pass",
@@ -162,6 +184,7 @@ def test_what_fails_or_is_skipped_in_a_measured_test(session):
         "misspelt",
         "too few",
         "a text",
+        "a bool",
         "negative",
         "nan",
         "no limit",

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 
-from wattmeter._core import region_begin, region_end
+from wattmeter._core import ExistsError, region_begin, region_end
 from wattmeter._track import track
 
 TYPE_CHECKING = False
@@ -60,15 +61,21 @@ class Training:
         return self._tracking.report
 
     def begin(self, rank: int = 0, ranks: int = 1) -> None:
-        """As one of several ranks. A second training is one more run of the record."""
+        """As one of several ranks."""
         self.end()
         record, options = self._record, self._options
         if ranks > 1:
             record = of_rank(record, rank)
             options = {**options, "notes": {"rank": rank, **(options.get("notes") or {})}}
-        self._tracking = track(record, **options).start()
-        self._options = {**self._options, "mode": "append"}
+        self._tracking = self._start(record, options)
         self._is_running = True
+
+    def _start(self, record: Path | None, options: dict[str, Any]) -> track:
+        """A second training is one more run of the record, where that can have several."""
+        if self._tracking is not None:
+            with suppress(ExistsError):
+                return track(record, **{**options, "mode": "append"}).start()
+        return track(record, **options).start()
 
     def end(self) -> None:
         """Once more it does nothing."""

@@ -64,7 +64,8 @@ class _Budget:
         repeats: int = LEAST_REPEATS,
     ) -> None:
         for name, limit in (("max_joules", max_joules), ("max_seconds", max_seconds)):
-            if limit is not None and not (isinstance(limit, numbers.Real) and limit > 0):
+            is_number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
+            if limit is not None and not (is_number and limit > 0):
                 raise ValueError(f"{name}={limit!r} is not a number above 0")
         if not isinstance(repeats, int) or repeats < LEAST_REPEATS:
             raise ValueError(
@@ -187,7 +188,10 @@ def energy(request: pytest.FixtureRequest) -> Callable[..., Cost]:
         repeats: int = LEAST_REPEATS,
         **keywords: Any,
     ) -> Cost:
-        budget = _Budget(max_joules, max_seconds, repeats)
+        try:
+            budget = _Budget(max_joules, max_seconds, repeats)
+        except ValueError as error:
+            pytest.fail(f"energy(): {error}", pytrace=False)
         return _measure(request.node, budget, lambda: function(*arguments, **keywords))
 
     return measure

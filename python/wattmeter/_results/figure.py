@@ -265,11 +265,11 @@ def _quotient(figure: Figure, divisor: Figure) -> Figure:
     low: float | None = None
     high: float | None = None
     why = figure.why
-    if of and by and by[0] > 0:
+    if of and by and (by[0] > 0 or by[1] < 0):
         ends = [end / other for end in of for other in by]
         low, high = min(ends), max(ends)
     elif of and by:
-        why = why or f"{divisor.key} may be 0, so it has no upper limit"
+        why = why or f"{divisor.key} may be 0, so {key} has no limits"
     origin = max(figure.origin, divisor.origin, key=_ORIGINS.index)
     value = figure.value / divisor.value
     return Figure(key, value, unit, low, high, figure.state, origin, why)
