@@ -228,12 +228,17 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
     return status;
 }
 
-void wm_region_folder_remove(struct wm_region_folder *folder)
+void wm_region_folder_end_waits(struct wm_region_folder *folder)
 {
     const uint32_t closed = 1;
 
     if (folder->control)
         wm_shared_write(&folder->control->is_closed, &closed, sizeof(closed));
+}
+
+void wm_region_folder_remove(struct wm_region_folder *folder)
+{
+    wm_region_folder_end_waits(folder);
     if (folder->dir) { /* mostly that is all */
         unlinkat(dirfd(folder->dir), WM_CONTROL_FILE, 0);
         unlinkat(dirfd(folder->dir), WM_WAKE_FILE, 0);

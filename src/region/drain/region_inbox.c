@@ -117,9 +117,7 @@ int wm_region_inbox_fd(const struct wm_region_inbox *inbox)
 
 void wm_region_inbox_close(struct wm_region_inbox *inbox)
 {
-    const uint32_t value = 1;
-
-    wm_shared_write(&inbox->folder.control->is_closed, &value, sizeof(value));
+    wm_region_folder_end_waits(&inbox->folder);
 }
 
 void wm_region_inbox_fold_all(struct wm_region_inbox *inbox, bool folds_all)

@@ -30,6 +30,9 @@ int wm_region_folder_make(struct wm_region_folder *folder, struct wm_error *err)
  * that. */
 int wm_region_folder_open(struct wm_region_folder *folder, struct wm_error *err);
 
+/* Programs wait for room in its rings no longer. */
+void wm_region_folder_end_waits(struct wm_region_folder *folder);
+
 /* Closes it and removes it. */
 void wm_region_folder_remove(struct wm_region_folder *folder);
 
